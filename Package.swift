@@ -1,0 +1,105 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// Every Swift target is held to the same rules: Swift 6 mode, strict memory safety, no implicit
+/// re-exports, and no warning left standing.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+]
+
+// A library imports lower layers only. `Scripts/check` builds with
+// `--explicit-target-dependency-import-check error`, so an undeclared import fails the build.
+
+/// Layer 0: C libraries of the system.
+let systemLibraries: [Target] = [
+    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
+]
+
+func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let libraries: [Target] = [
+    // 1. Bytes, secret memory, canonical CBOR, JSON, the seams to the world.
+    library("CoffretBase", ["CSodium", "CPlatform"]),
+    // 2. The cipher suites; the only importer of libsodium's and OpenSSL's ciphers.
+    library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL"]),
+    // 2. SQLite: connections, prepared statements, and files that are sealed page by page.
+    library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
+    // 3. Formats and protocols that others specified: Themis, Apple's ECIES, Noise.
+    library("CoffretInterop", ["CoffretBase", "CoffretCrypto"]),
+    // 3. Signed chains in, verified membership out.
+    library("CoffretTrust", ["CoffretBase", "CoffretCrypto"]),
+    // 3. Encrypted, content-addressed facts with history; ignorant of items.
+    library("CoffretStorage", ["CoffretBase", "CoffretCrypto"]),
+    // 3. Words, prefixes, phrases and fields over documents; ignorant of vaults.
+    library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
+    // 4. Which key protects which: slots, the storage key, vault keys, recovery.
+    library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust"]),
+    // 5. What a vault means: facts read as items, their history, their attachments.
+    library(
+        "CoffretCore",
+        ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSearch", "CoffretKeys"]),
+    // 6. Foreign files to and from items.
+    library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretCore", "CPlatform"]),
+    // 7. Commands for people and scripts.
+    library(
+        "CoffretCLI",
+        ["CoffretBase", "CoffretCrypto", "CoffretKeys", "CoffretCore", "CoffretImportExport", "CPlatform"]),
+]
+
+let executables: [Target] = [
+    .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings)
+]
+
+let testTargets: [Target] = [
+    // Vectors, seeded randomness, faulty file systems, manual clocks: shared by all tests.
+    .target(
+        name: "CoffretTestSupport", dependencies: ["CoffretBase"], path: "Tests/CoffretTestSupport",
+        swiftSettings: settings),
+    tests("CoffretBaseTests", ["CoffretBase", "CoffretTestSupport"]),
+    tests("CoffretCryptoTests", ["CoffretBase", "CoffretCrypto", "CoffretTestSupport"]),
+    tests("CoffretSQLiteTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretTestSupport"]),
+    tests("CoffretInteropTests", ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTestSupport"]),
+    tests("CoffretTrustTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretTestSupport"]),
+    tests("CoffretStorageTests", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretTestSupport"]),
+    tests("CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),
+    tests("CoffretKeysTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretTestSupport"]),
+    tests(
+        "CoffretCoreTests",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretCore",
+            "CoffretTestSupport",
+        ]),
+    tests(
+        "CoffretImportExportTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretCore", "CoffretKeys", "CoffretImportExport", "CoffretTestSupport"]),
+    tests("CoffretCLITests", ["CoffretBase", "CoffretCLI", "CoffretTestSupport"]),
+    // The real executable, driven as a person or a script would.
+    tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),
+    // Rules about the sources themselves: length, banned calls, error codes, contexts.
+    tests("TidyTests", ["CoffretBase", "CoffretTestSupport"]),
+]
+
+let package = Package(
+    name: "coffret",
+    products: [
+        .library(name: "CoffretInterop", targets: ["CoffretInterop"]),
+        .executable(name: "coffret", targets: ["coffret"]),
+    ],
+    targets: systemLibraries + libraries + executables + testTargets,
+    cxxLanguageStandard: .cxx17
+)

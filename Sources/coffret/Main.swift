@@ -1,0 +1,7 @@
+// Placeholder: replaced when CoffretCLI lands.
+@main
+struct Main {
+    static func main() {
+        print("coffret")
+    }
+}
