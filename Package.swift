@@ -76,7 +76,8 @@ let testTargets: [Target] = [
     tests("CoffretInteropTests", ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTestSupport"]),
     tests("CoffretTrustTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretTestSupport"]),
     tests("CoffretStorageTests", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretTestSupport"]),
-    tests("CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),
+    tests(
+        "CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),
     tests("CoffretKeysTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretTestSupport"]),
     tests(
         "CoffretCoreTests",
