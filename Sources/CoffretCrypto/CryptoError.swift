@@ -1,0 +1,30 @@
+// The one error type of this module. It must never say why an authentication failed.
+
+/// What can go wrong in a cryptographic operation.
+package struct CryptoError: Error, Equatable, Sendable {
+    /// What happened, as a stable identifier.
+    package enum Code: String, Sendable, CaseIterable {
+        /// The data was altered, or the key, nonce or context is another. There is no further detail.
+        case authenticationFailed = "crypto.authentication-failed"
+        /// A key has the wrong size, is no point of its curve, or is out of range.
+        case invalidKey = "crypto.invalid-key"
+        /// A size, a count or an encoding that the algorithm does not allow.
+        case invalidParameter = "crypto.invalid-parameter"
+        /// The input is longer than the algorithm, or the library behind it, can take.
+        case tooLarge = "crypto.too-large"
+        /// The cryptographic library refused to work: out of memory, or built without the algorithm.
+        case unavailable = "crypto.unavailable"
+    }
+
+    /// What happened.
+    package let code: Code
+
+    /// A short technical hint, such as the name of a parameter; never a secret and never user data.
+    package let place: String?
+
+    /// Makes an error.
+    package init(_ code: Code, at place: String? = nil) {
+        self.code = code
+        self.place = place
+    }
+}
