@@ -1,0 +1,17 @@
+// The kinds of blobs. The one thing to keep true: the type is the first sealed byte, so that a blob
+// of one kind is never accepted where a reference expects another.
+
+/// What a blob holds. The raw value is the first byte under the seal and part of the name.
+package enum BlobType: UInt8, Sendable, CaseIterable {
+    case treeLeaf = 1
+    case treeInner = 2
+    case commit = 3
+    /// A value above the inline limit: 16 random bytes ‖ the value (protocol 13).
+    case value = 4
+    /// A part of the changes of a commit too large for one blob.
+    case factPage = 5
+    /// What many commits state alike, written once.
+    case commitContext = 6
+    /// The journal's own record of heads and checkpoint; never referred to by other blobs.
+    case repositoryState = 7
+}

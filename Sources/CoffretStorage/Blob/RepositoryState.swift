@@ -1,0 +1,41 @@
+// What a transaction says about the whole repository. The one thing to keep true: every complete
+// transaction carries a state, so that opening needs the newest one and never a walk.
+
+/// Heads, checkpoint and what was committed since, as of one complete transaction.
+package struct RepositoryState: Equatable, Sendable {
+    /// A commit whose tree is stored in full.
+    package struct Checkpoint: Equatable, Sendable {
+        package var commit: BlobName
+        package var root: BlobName
+
+        package init(commit: BlobName, root: BlobName) {
+            self.commit = commit
+            self.root = root
+        }
+    }
+
+    /// The commits that no other commit of this repository has as its parent, ascending.
+    package var heads: [BlobName]
+    /// The newest commit with a stored tree; nil in a repository without one.
+    package var checkpoint: Checkpoint?
+    /// The checkpoint before that, kept as a fallback.
+    package var previousCheckpoint: Checkpoint?
+    /// The commits since `checkpoint`, in the order in which they were added.
+    package var tailCommits: [BlobName]
+    /// The newest keyring generation that this vault has seen.
+    package var keyringGeneration: UInt64
+    /// Bytes of the layer above, opaque here; at most 64 KiB.
+    package var annotation: [UInt8]
+
+    package init(
+        heads: [BlobName] = [], checkpoint: Checkpoint? = nil, previousCheckpoint: Checkpoint? = nil,
+        tailCommits: [BlobName] = [], keyringGeneration: UInt64 = 0, annotation: [UInt8] = []
+    ) {
+        self.heads = heads
+        self.checkpoint = checkpoint
+        self.previousCheckpoint = previousCheckpoint
+        self.tailCommits = tailCommits
+        self.keyringGeneration = keyringGeneration
+        self.annotation = annotation
+    }
+}
