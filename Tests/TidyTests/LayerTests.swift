@@ -1,0 +1,76 @@
+// Imports point inwards. The build refuses undeclared imports; these tests hold the sources against
+// the table in ARCHITECTURE.md, so that the manifest cannot drift from the page that people read.
+
+import Foundation
+import Testing
+
+@Suite("Layers")
+struct LayerTests {
+    /// Layer of each target, read from the table in ARCHITECTURE.md: `| 3 | `CoffretTrust` | …`.
+    static func layers() throws -> [String: Int] {
+        var result: [String: Int] = [:]
+        for line in try SourceTree.text("ARCHITECTURE.md").split(separator: "\n") {
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            guard cells.count >= 3, let layer = Int(cells[0]) else { continue }
+            for name in cells[1].split(separator: "`") where name.contains(where: \.isLetter) {
+                result[String(name)] = layer
+            }
+        }
+        return result
+    }
+
+    static func imports(of file: SourceFile) -> [String] {
+        file.lines.compactMap { line in
+            guard
+                let match = line.wholeMatch(
+                    of:
+                        /(?:@\S+ )*(?:package |internal |public |private |fileprivate )?import (?:struct |enum |class |func )?(\w+)(?:\.\w+)?\s*/
+                )
+            else { return nil }
+            return String(match.1)
+        }
+    }
+
+    @Test("a target imports lower layers only")
+    func importsPointInwards() throws {
+        let layers = try Self.layers()
+        #expect(layers.count >= 14, "ARCHITECTURE.md lost its table of layers")
+        for file in SourceTree.sources {
+            guard let own = layers[file.target] else { continue }
+            for name in Self.imports(of: file) {
+                guard let other = layers[name] else { continue }
+                #expect(other < own, "\(file.path) (layer \(own)) imports \(name) (layer \(other))")
+            }
+        }
+    }
+
+    @Test("every library target stands in the table of ARCHITECTURE.md")
+    func everyTargetHasALayer() throws {
+        let layers = try Self.layers()
+        for target in Set(SourceTree.sources.map(\.target)) where target.hasPrefix("Coffret") {
+            #expect(layers[target] != nil, "\(target) has no layer in ARCHITECTURE.md")
+        }
+    }
+
+    @Test("libsodium and OpenSSL are called by the crypto layer and the secret memory only")
+    func cryptoLibrariesStayInside() {
+        let allowed = [
+            "CSodium": ["Sources/CoffretCrypto/", "Sources/CoffretBase/"], "COpenSSL": ["Sources/CoffretCrypto/"],
+        ]
+        for file in SourceTree.sources where !file.path.contains("bench") {
+            for name in Self.imports(of: file) {
+                guard let places = allowed[name] else { continue }
+                #expect(places.contains { file.path.hasPrefix($0) }, "\(file.path) imports \(name)")
+            }
+        }
+    }
+
+    @Test("the product imports no Foundation, which would slow its start")
+    func noFoundation() {
+        for file in SourceTree.sources {
+            for name in Self.imports(of: file) {
+                #expect(!name.hasPrefix("Foundation"), "\(file.path) imports \(name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// Rules about how sources look: size, banned calls, nothing left open, nothing of one machine.
+
+import Testing
+
+@Suite("Source rules")
+struct SourceRuleTests {
+    static let lineCountMax = 450
+
+    @Test("no source file is longer than 450 lines")
+    func filesAreShort() {
+        for file in SourceTree.sources where !file.text.contains("// tidy: long list") {
+            #expect(file.lines.count <= Self.lineCountMax + 1, "\(file.path) has \(file.lines.count) lines")
+        }
+    }
+
+    @Test("a file opens with a comment that says its purpose")
+    func filesSayTheirPurpose() {
+        for file in SourceTree.sources + SourceTree.tests {
+            #expect(file.text.hasPrefix("//") || file.text.hasPrefix("#!"), "\(file.path) does not say what it is for")
+        }
+    }
+
+    @Test("nothing is left open in the sources")
+    func nothingLeftOpen() {
+        for file in SourceTree.sources {
+            for (number, line) in file.lines.enumerated() {
+                for word in ["TODO", "FIXME", "XXX", "unimplemented", "not implemented"] {
+                    #expect(!line.contains(word), "\(file.path):\(number + 1): \(word)")
+                }
+            }
+        }
+    }
+
+    @Test("the library layers neither print nor read the environment")
+    func librariesAreQuiet() {
+        let talking = ["CoffretCLI", "coffret"]
+        for file in SourceTree.sources
+        where file.target.hasPrefix("Coffret") && !talking.contains(file.target) && !file.path.contains("bench") {
+            for (number, line) in file.lines.enumerated() where !line.trimmed.hasPrefix("//") {
+                for call in ["print(", "getenv(", "debugPrint(", "dump("] where line.contains(call) {
+                    let isOwn = line.contains(".\(call)") || line.contains("func \(call)")
+                    #expect(isOwn, "\(file.path):\(number + 1) calls \(call))")
+                }
+            }
+        }
+    }
+
+    @Test("no path of one machine stands in the project")
+    func noLocalPaths() {
+        let marks = ["/wo" + "rk/", "/ro" + "ot/"]
+        for file in SourceTree.sources + SourceTree.tests + SourceTree.files(below: "Scripts", suffix: "") {
+            for mark in marks {
+                #expect(!file.text.contains(mark), "\(file.path) names \(mark)")
+            }
+        }
+    }
+
+    @Test("every file of tests asserts something")
+    func testsAssert() {
+        for file in SourceTree.tests where file.text.contains("@Test") {
+            let asserts = ["#expect", "#require", "Issue.record", "expect("].contains { file.text.contains($0) }
+            #expect(asserts, "\(file.path) asserts nothing")
+        }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring {
+        drop(while: { $0 == " " })
+    }
+}
