@@ -22,6 +22,8 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
+    // What the C libraries do when they are called from C: the measure for `coffret-bench`.
+    .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
 ]
 
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -62,7 +64,15 @@ let libraries: [Target] = [
 ]
 
 let executables: [Target] = [
-    .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings)
+    .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings),
+    // Measures parts of Coffret in one process; not part of the product.
+    .executableTarget(
+        name: "coffret-bench",
+        dependencies: [
+            "CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretInterop", "CoffretStorage", "CoffretSearch",
+            "CoffretKeys", "CoffretCore", "CBenchPeers", "CPlatform",
+        ],
+        swiftSettings: settings),
 ]
 
 let testTargets: [Target] = [

@@ -1,0 +1,8 @@
+// What measuring itself costs.
+
+enum ClockBench {
+    static func run(_ arguments: [String]) {
+        let samples = Samples((0..<10_000).map { _ in measureSeconds {} })
+        print(row(["empty measurement", "\(decimal(samples.median * 1e9, 0)) ns median"]))
+    }
+}

@@ -1,0 +1,34 @@
+// Measures parts of Coffret inside one process. Not part of the product: `Scripts/bench` builds and runs
+// it, and `Docs/benchmarks.md` holds what came out. Counts are checked against limits; times are reported.
+
+import Glibc
+
+/// A group of measurements that can be run by name.
+struct BenchMode: Sendable {
+    let name: String
+    let purpose: String
+    let run: @Sendable ([String]) throws -> Void
+}
+
+@main
+struct Main {
+    static let modes: [BenchMode] = [
+        BenchMode(
+            name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run)
+    ]
+
+    static func main() {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard let name = arguments.first, let mode = modes.first(where: { $0.name == name }) else {
+            print("usage: coffret-bench MODE [OPTION ...]")
+            for mode in modes { print("  \(mode.name)  \(mode.purpose)") }
+            exit(64)
+        }
+        do {
+            try mode.run(Array(arguments.dropFirst()))
+        } catch {
+            print("coffret-bench: error: \(error)")
+            exit(1)
+        }
+    }
+}
