@@ -1,9 +1,16 @@
 #include "CPlatform.h"
 
-int coffret_open(const char *path, int flags, mode_t mode) {
+#include <fcntl.h>
+#include <unistd.h>
+
+int coffret_open(const char *path, int flags, unsigned int mode) {
     return open(path, flags | O_CLOEXEC, mode);
 }
 
-int coffret_openat(int directory, const char *path, int flags, mode_t mode) {
+int coffret_openat(int directory, const char *path, int flags, unsigned int mode) {
     return openat(directory, path, flags | O_CLOEXEC, mode);
+}
+
+int coffret_syncfs(int descriptor) {
+    return syncfs(descriptor);
 }

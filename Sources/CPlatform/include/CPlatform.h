@@ -3,12 +3,14 @@
 #ifndef COFFRET_CPLATFORM_H
 #define COFFRET_CPLATFORM_H
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/types.h>
+/* No system header is included here, so that Swift sees their types through Glibc alone. */
 
 /* open(2) and openat(2) are variadic; both always set O_CLOEXEC. Return -1 and errno on failure. */
-int coffret_open(const char *path, int flags, mode_t mode);
-int coffret_openat(int directory, const char *path, int flags, mode_t mode);
+int coffret_open(const char *path, int flags, unsigned int mode);
+int coffret_openat(int directory, const char *path, int flags, unsigned int mode);
+
+
+/* syncfs(2) needs _GNU_SOURCE. Returns -1 and errno on failure. */
+int coffret_syncfs(int descriptor);
 
 #endif

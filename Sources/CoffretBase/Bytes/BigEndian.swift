@@ -1,0 +1,43 @@
+// Fixed-width integers as bytes, most significant byte first. The one thing to keep true: all
+// formats of Coffret use this order.
+
+extension Array where Element == UInt8 {
+    package mutating func appendBigEndian<Value: FixedWidthInteger>(_ value: Value) {
+        var shift = Value.bitWidth
+        while shift > 0 {
+            shift -= 8
+            append(UInt8(truncatingIfNeeded: value >> Value(truncatingIfNeeded: shift)))
+        }
+    }
+
+    /// Appends lp(x): the four-byte length of `bytes`, then `bytes`.
+    package mutating func appendLengthPrefixed(_ bytes: [UInt8]) {
+        appendBigEndian(UInt32(bytes.count))
+        append(contentsOf: bytes)
+    }
+}
+
+extension FixedWidthInteger {
+    /// The integer's bytes, most significant first.
+    package var bigEndianBytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.bitWidth / 8)
+        bytes.appendBigEndian(self)
+        return bytes
+    }
+
+    /// Reads an integer from exactly as many bytes as it is wide.
+    package init?<Bytes: Collection>(bigEndianBytes bytes: Bytes) where Bytes.Element == UInt8 {
+        guard bytes.count == Self.bitWidth / 8 else { return nil }
+        var value: Self = 0
+        for byte in bytes { value = (value << 8) | Self(truncatingIfNeeded: byte) }
+        self = value
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Reads an integer at `byteOffset`; the caller has checked that it lies inside the buffer.
+    package func loadBigEndian<Value: FixedWidthInteger>(_ type: Value.Type, at byteOffset: Int) -> Value {
+        unsafe Value(bigEndian: loadUnaligned(fromByteOffset: byteOffset, as: Value.self))
+    }
+}

@@ -1,0 +1,68 @@
+// 16-byte identifiers. The one thing to keep true: they are random, so that they tell nothing and
+// never meet.
+
+/// A UUID as 16 bytes, ordered by them.
+///
+/// Layout: 16 bytes, most significant first. Text: RFC 9562, lower case.
+package struct UniqueID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package static let byteCount = 16
+
+    private let high: UInt64
+    private let low: UInt64
+
+    /// Reads 16 bytes; nil for another number.
+    package init?<Bytes: Collection>(bytes: Bytes) where Bytes.Element == UInt8 {
+        guard bytes.count == Self.byteCount else { return nil }
+        var words: (UInt64, UInt64) = (0, 0)
+        for (index, byte) in bytes.enumerated() {
+            if index < 8 { words.0 = words.0 << 8 | UInt64(byte) } else { words.1 = words.1 << 8 | UInt64(byte) }
+        }
+        (high, low) = words
+    }
+
+    private init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// A random UUID of version 4: 122 random bits.
+    package static func generate(from random: any RandomSource) -> UniqueID {
+        UniqueID(
+            high: random.uint64() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
+            low: random.uint64() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+    }
+
+    /// Reads the text form, with or without hyphens, in either case.
+    package static func parse(_ text: String) throws(TextCodingError) -> UniqueID {
+        var digits = text
+        if text.utf8.count == 36 {
+            for (offset, character) in text.utf8.enumerated() where [8, 13, 18, 23].contains(offset) {
+                guard character == UInt8(ascii: "-") else {
+                    throw TextCodingError(.invalidCharacter, byteOffset: offset)
+                }
+            }
+            digits.removeAll { $0 == "-" }
+        }
+        guard digits.utf8.count == 32, let id = UniqueID(bytes: try Hex.decode(digits)) else {
+            throw TextCodingError(.invalidLength, byteOffset: text.utf8.count)
+        }
+        return id
+    }
+
+    package var bytes: [UInt8] { high.bigEndianBytes + low.bigEndianBytes }
+
+    /// 32 hexadecimal digits.
+    package var hex: String { Hex.encode(bytes) }
+
+    package var description: String {
+        var text = hex
+        for offset in [20, 16, 12, 8] {
+            text.insert("-", at: text.index(text.startIndex, offsetBy: offset))
+        }
+        return text
+    }
+
+    package static func < (left: UniqueID, right: UniqueID) -> Bool {
+        (left.high, left.low) < (right.high, right.low)
+    }
+}

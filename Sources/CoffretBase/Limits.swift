@@ -1,0 +1,21 @@
+// Bounds that several modules share. The one thing to keep true: every length, depth and count that
+// comes from outside is compared with a limit before memory is set aside for it.
+
+package enum Limits {
+    /// Nesting of arrays, maps and tags that a CBOR item may have.
+    package static let cborDepthMax = 16
+    /// Nesting of arrays and objects that a JSON text may have.
+    package static let jsonDepthMax = 64
+    /// Bytes of one JSON string, after escapes are resolved.
+    package static let jsonStringByteCountMax = 64 << 20
+    /// Bytes of a passphrase in UTF-8, before and after normalisation.
+    package static let passphraseByteCountMax = 4096
+    /// Content bytes of one blob.
+    package static let blobByteCountMax = 1 << 20
+    /// Bytes of one chunk of an attachment, before sealing.
+    package static let attachmentChunkByteCount = 1 << 20
+    /// Bytes of a store's keyring file.
+    package static let keyringByteCountMax = 16 << 20
+    /// Links of one trust chain.
+    package static let chainLinkCountMax = 100_000
+}
