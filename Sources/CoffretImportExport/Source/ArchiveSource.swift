@@ -170,7 +170,7 @@ final class ArchiveSource: ImportSource {
         // libarchive converts names to the character set of the thread's locale; without UTF-8 there, names
         // that an archive declares as UTF-8 would be lost.
         unsafe textLocale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil)
-        for unsafefunction in unsafe library.supportFunctions { _ = unsafe function(handle) }
+        for index in unsafe library.supportFunctions.indices { _ = unsafe library.supportFunctions[index](handle) }
         let status = withTextLocale { unsafe library.openDescriptor(handle, file.number, 64 << 10) }
         guard status == ArchiveLibrary.okay || status == ArchiveLibrary.warning else { throw damaged() }
     }
