@@ -1,7 +1,11 @@
-// Placeholder: replaced when CoffretCLI lands.
+// The executable: hands the command line over and ends with the exit code.
+
+internal import CoffretCLI
+internal import Glibc
+
 @main
 struct Main {
     static func main() {
-        print("coffret")
+        exit(CommandLineProgram.run(Array(CommandLine.arguments.dropFirst())))
     }
 }

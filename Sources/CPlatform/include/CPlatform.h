@@ -3,6 +3,8 @@
 #ifndef COFFRET_CPLATFORM_H
 #define COFFRET_CPLATFORM_H
 
+#include "CoffretProcess.h"
+
 /* No system header is included here, so that Swift sees their types through Glibc alone. */
 
 /* open(2) and openat(2) are variadic; both always set O_CLOEXEC. Return -1 and errno on failure. */

@@ -1,0 +1,42 @@
+#include "CoffretProcess.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+int coffret_disable_dumping(void) {
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+int coffret_signal_descriptor(const int *signals, int count) {
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (int index = 0; index < count; index++) {
+        sigaddset(&mask, signals[index]);
+    }
+    return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int coffret_next_signal(int descriptor) {
+    struct signalfd_siginfo information;
+    ssize_t count;
+    do {
+        count = read(descriptor, &information, sizeof information);
+    } while (count < 0 && errno == EINTR);
+    if (count == (ssize_t)sizeof information) {
+        return (int)information.ssi_signo;
+    }
+    return count < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+int coffret_is_in_memory(int descriptor) {
+    struct statfs information;
+    if (fstatfs(descriptor, &information) != 0) {
+        return -1;
+    }
+    return information.f_type == TMPFS_MAGIC || information.f_type == RAMFS_MAGIC;
+}

@@ -1,0 +1,18 @@
+/* Process control that Swift's importer cannot see: prctl is variadic, signalfd and statfs are not
+   part of its view of the C library. */
+#ifndef COFFRET_PROCESS_H
+#define COFFRET_PROCESS_H
+
+/* Refuses core dumps and reading of this process's memory by others of the same user. */
+int coffret_disable_dumping(void);
+
+/* A descriptor that becomes readable when one of the (blocked) signals arrives; close-on-exec. */
+int coffret_signal_descriptor(const int *signals, int count);
+
+/* Takes the next signal from such a descriptor: its number, 0 if none waits, -1 and errno on failure. */
+int coffret_next_signal(int descriptor);
+
+/* 1 if the open file or folder lies in memory only (tmpfs or ramfs), 0 if not, -1 and errno on failure. */
+int coffret_is_in_memory(int descriptor);
+
+#endif

@@ -1,0 +1,86 @@
+// What went wrong, in the words of the person. The one thing to keep true: every failure has a
+// message about the person's thing, a stable code to search for, and where possible one command
+// that helps.
+
+internal import CoffretBase
+
+/// A failure as it is shown: `coffret: error: …`, details, and `coffret: hint: …`.
+struct CommandFailure: Error, Sendable {
+    let exitCode: ExitCode
+    /// The stable code, such as `cli.item.ambiguous`.
+    let code: String
+    /// Lowercase, without full stop.
+    let message: String
+    /// Lines below the message, such as candidates.
+    var details: [String] = []
+    var hint: String?
+    /// The technical cause, shown with `--verbose`.
+    var cause: String?
+    /// What `--json` adds to the error object, such as candidates.
+    var jsonFields: [(name: String, value: JSONValue)] = []
+
+    init(
+        _ exitCode: ExitCode, _ code: CLIErrorCode, _ message: String, details: [String] = [], hint: String? = nil,
+        cause: String? = nil
+    ) {
+        self.init(exitCode, code: code.rawValue, message, details: details, hint: hint, cause: cause)
+    }
+
+    /// For codes that other modules own.
+    init(
+        _ exitCode: ExitCode, code: String, _ message: String, details: [String] = [], hint: String? = nil,
+        cause: String? = nil
+    ) {
+        self.exitCode = exitCode
+        self.code = code
+        self.message = message
+        self.details = details
+        self.hint = hint
+        self.cause = cause
+    }
+}
+
+/// Codes of failures that arise at the command line itself; Spec/errors.md lists them.
+enum CLIErrorCode: String, Sendable, CaseIterable {
+    case itemAmbiguous = "cli.item.ambiguous"
+    case itemNotFound = "cli.item.not-found"
+    case fieldNotFound = "cli.field.not-found"
+    case versionNotFound = "cli.version.not-found"
+    case vaultNotFound = "cli.vault.not-found"
+    case tagNotFound = "cli.tag.not-found"
+    case attachmentNotFound = "cli.attachment.not-found"
+    case attachmentAmbiguous = "cli.attachment.ambiguous"
+    case slotNotFound = "cli.recovery.not-found"
+    case topicNotFound = "cli.help.not-found"
+    case storeMissing = "cli.store.missing"
+    case storeExists = "cli.store.exists"
+    case vaultExists = "cli.vault.exists"
+    case passphraseUnavailable = "cli.passphrase.unavailable"
+    case passphraseFileUnsafe = "cli.passphrase.file-unsafe"
+    case passphraseTooLong = "cli.passphrase.too-long"
+    case passphraseEmpty = "cli.passphrase.empty"
+    case passphraseMismatch = "cli.passphrase.mismatch"
+    case recoveryMismatch = "cli.recovery.mismatch"
+    case terminalNeeded = "cli.terminal.needed"
+    case notConfirmed = "cli.confirmation.missing"
+    case cancelled = "cli.cancelled"
+    case fileUnreadable = "cli.file.unreadable"
+    case fileExists = "cli.file.exists"
+    case fileUnwritable = "cli.file.unwritable"
+    case diskFull = "cli.file.disk-full"
+    case notText = "cli.input.not-text"
+    case inputTooLarge = "cli.input.too-large"
+    case inputEmpty = "cli.input.empty"
+    case inputInvalid = "cli.input.invalid"
+    case momentInvalid = "cli.moment.invalid"
+    case editorMissing = "cli.editor.missing"
+    case editorFailed = "cli.editor.failed"
+    case editorUnsafe = "cli.editor.no-private-memory"
+    case clipboardMissing = "cli.clipboard.missing"
+    case clipboardFailed = "cli.clipboard.failed"
+    case storeDamaged = "cli.fsck.damaged"
+    case unexpected = "cli.unexpected"
+}
+
+/// The reader of standard output went away; the program ends without a word.
+struct BrokenPipe: Error {}

@@ -1,0 +1,106 @@
+// What a command works with. The one thing to keep true: commands reach the outside world only
+// through this object, so a test can tell everything they may read.
+
+internal import CoffretBase
+internal import Glibc
+
+/// One run of one command.
+final class CommandContext {
+    let arguments: ParsedArguments
+    let environment: ProcessEnvironment
+    let terminal: Terminal
+    let output: OutputStream
+    let errors: OutputStream
+    /// The moment at which the command began, in milliseconds since 1970.
+    let nowMilliseconds: Int64
+    let timings = Timings()
+
+    init(arguments: ParsedArguments, environment: ProcessEnvironment) {
+        self.arguments = arguments
+        self.environment = environment
+        terminal = Terminal(environment: environment, color: arguments.value(GlobalOptions.color))
+        output = OutputStream(descriptor: STDOUT_FILENO)
+        errors = OutputStream(descriptor: STDERR_FILENO)
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        nowMilliseconds = Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    var isJSON: Bool { arguments.isSet(GlobalOptions.json) }
+    var isQuiet: Bool { arguments.isSet(GlobalOptions.quiet) }
+    var isVerbose: Bool { arguments.isSet(GlobalOptions.verbose) }
+    var relativeTime: RelativeTime { RelativeTime(nowMilliseconds: nowMilliseconds) }
+
+    /// Prints a result for people and for programs: the JSON value with `--json`, the text otherwise.
+    func print(_ value: @autoclosure () -> JSONValue, text: () throws -> String) throws {
+        if isJSON {
+            try output.line(value().line)
+        } else {
+            let text = try text()
+            if !text.isEmpty { try output.line(text) }
+        }
+    }
+
+    /// Says on one line that something was done: silent with `--quiet`, JSON with `--json`.
+    func confirmDone(_ value: @autoclosure () -> JSONValue, text: () throws -> String) throws {
+        if isQuiet, !isJSON { return }
+        try print(value(), text: text)
+    }
+
+    /// Tells the person something beside the result, on standard error.
+    func note(_ text: String) {
+        guard !isQuiet else { return }
+        try? errors.line(text)
+        try? errors.flush()
+    }
+
+    /// A warning, on standard error even with `--quiet`: it says that something needs attention.
+    func warn(_ text: String) {
+        try? output.flush()
+        try? errors.line("coffret: \(terminal.errorStyle.apply(.error, "warning:")) \(text)")
+        try? errors.flush()
+    }
+
+    /// A reporter for long work, in the manner that fits where the output goes.
+    func progress() -> ProgressReporter {
+        let manner: ProgressReporter.Manner =
+            if isJSON { .json } else if isQuiet { .silent } else if terminal.errorIsTerminal, terminal.canMoveCursor {
+                .bar
+            } else { .lines }
+        return ProgressReporter(
+            manner: manner, output: isJSON ? output : errors, style: terminal.errorStyle, width: terminal.width)
+    }
+
+    /// The person at the terminal, if there is one.
+    func prompt() -> TerminalPrompt? {
+        TerminalPrompt(showsBullets: terminal.canMoveCursor)
+    }
+
+    /// A moment from the command line.
+    func moment(_ text: String) throws -> Int64 {
+        guard let moment = MomentParser(nowMilliseconds: nowMilliseconds).parse(text) else {
+            throw CommandFailure(
+                .usage, .momentInvalid, "\"\(TextWidth.displaySafe(text))\" is not a moment that coffret understands",
+                hint: "write 2026-05-03, '3 May', '3 May 14:00', yesterday, or '2 weeks ago'")
+        }
+        return moment
+    }
+
+    /// Asks before something dangerous; `--yes` answers in advance.
+    ///
+    /// - Parameter what: what will be done, in numbers; ends with a full stop.
+    /// - Throws: `.notConfirmed` if the answer is no, or if nobody can be asked.
+    func confirmDanger(_ what: String, question: String, isConfirmed: Bool) throws {
+        if isConfirmed { return }
+        try output.flush()
+        guard terminal.inputIsTerminal, let prompt = prompt() else {
+            throw CommandFailure(
+                .notConfirmed, .notConfirmed, "this needs a yes, and nobody can be asked here",
+                details: [what], hint: "add --yes if that is what you want")
+        }
+        prompt.show(what + "\n")
+        guard try prompt.confirm(question, isYesDefault: false) else {
+            throw CommandFailure(.notConfirmed, .notConfirmed, "not confirmed; nothing was changed")
+        }
+    }
+}

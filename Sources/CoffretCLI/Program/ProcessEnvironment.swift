@@ -1,0 +1,45 @@
+// Variables of the process. The one thing to keep true: this list is everything that coffret takes
+// from its surroundings; no file in the working directory is ever read for settings (R35).
+
+internal import Glibc
+
+/// The environment variables that mean something to coffret.
+struct ProcessEnvironment: Sendable {
+    enum Variable: String, CaseIterable, Sendable {
+        case store = "COFFRET_STORE"
+        case passphraseFile = "COFFRET_PASSPHRASE_FILE"
+        case dataHome = "XDG_DATA_HOME"
+        case stateHome = "XDG_STATE_HOME"
+        case runtimeDirectory = "XDG_RUNTIME_DIR"
+        case home = "HOME"
+        case visual = "VISUAL"
+        case editor = "EDITOR"
+        case terminal = "TERM"
+        case noColor = "NO_COLOR"
+        case columns = "COLUMNS"
+        case path = "PATH"
+        case waylandDisplay = "WAYLAND_DISPLAY"
+        case display = "DISPLAY"
+    }
+
+    /// The value of a variable; an empty one counts as not set.
+    func value(_ variable: Variable) -> String? {
+        guard let pointer = unsafe getenv(variable.rawValue) else { return nil }
+        let text = unsafe String(cString: pointer)
+        return text.isEmpty ? nil : text
+    }
+
+    /// The home folder: from HOME, or from the user database where there is none.
+    var homeDirectory: String? {
+        if let home = value(.home) { return home }
+        guard let entry = unsafe getpwuid(getuid()), let directory = unsafe entry.pointee.pw_dir else { return nil }
+        return unsafe String(cString: directory)
+    }
+
+    /// An XDG base folder. A relative one is ignored, as the specification demands: it would depend
+    /// on the working directory.
+    func baseDirectory(_ variable: Variable, below homePath: String) -> String? {
+        if let path = value(variable), path.hasPrefix("/") { return path }
+        return homeDirectory.map { $0 + "/" + homePath }
+    }
+}

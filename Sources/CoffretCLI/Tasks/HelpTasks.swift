@@ -1,0 +1,227 @@
+// The tasks that `coffret help` explains. // tidy: long list
+
+enum HelpTasks {
+    static let all: [HelpTask] = [
+        HelpTask(
+            name: "begin", title: "begin with a new vault", keywords: ["start", "first", "init", "setup", "new"],
+            steps: [
+                .text("A store holds your vaults, encrypted, in ~/.local/share/coffret. One passphrase opens it."),
+                .command(
+                    "coffret init",
+                    "Makes the store with a vault named Personal. Say yes to the recovery key: it is the only way back if you forget the passphrase."
+                ),
+                .command("coffret new", "Opens your editor for a first note."),
+                .command("coffret import ~/Notes", "Or brings in what you already have."),
+                .command("coffret", "Shows what you did last."),
+            ]),
+        HelpTask(
+            name: "move-in", title: "move in a folder of notes",
+            keywords: ["import", "markdown", "obsidian", "bring", "notes", "folder", "migrate"],
+            steps: [
+                .text(
+                    "A folder of Markdown files becomes notes: subfolders become nested tags, front matter is read, images and other files that notes refer to become attachments, and links between files become links between notes. The folder itself is not changed."
+                ),
+                .command("coffret import ~/Notes --dry-run", "Says what would come in, and changes nothing."),
+                .command(
+                    "coffret import ~/Notes", "Brings everything in, as one step: if it fails, nothing was changed."),
+                .command("coffret import ~/Notes", "A second time brings in only what is new or has changed."),
+                .command("coffret ls --tag travel", "Shows the notes of the folder \"travel\"."),
+            ]),
+        HelpTask(
+            name: "move-out", title: "leave with everything",
+            keywords: ["export", "leave", "quit", "markdown", "json", "plain", "copy", "out"],
+            steps: [
+                .text(
+                    "What is exported is not encrypted any more. Put it only where you would put the notes themselves."),
+                .command(
+                    "coffret export ~/notes-out",
+                    "Writes Markdown files and attachments, tags as folders and front matter."),
+                .command(
+                    "coffret export --format json everything.json",
+                    "Writes one file with everything: every item, attachment and earlier version. coffret import takes it back."
+                ),
+            ]),
+        HelpTask(
+            name: "write", title: "write and change notes",
+            keywords: ["note", "new", "edit", "editor", "markdown", "create", "change"],
+            steps: [
+                .text(
+                    "Notes are Markdown. The first line is the title. The text is edited in memory and never lies on disk in clear."
+                ),
+                .command("coffret new -t garden", "Opens $EDITOR for a new note with the tag \"garden\"."),
+                .command("echo 'Buy copper wire' | coffret new", "Takes the text from a pipe."),
+                .command(
+                    "coffret edit tomatoes", "Changes the note whose title begins with \"tomatoes\"; its id works too."),
+                .command("coffret pin tomatoes", "Keeps it at the top."),
+                .command("coffret rm tomatoes", "Moves it to the trash; coffret restore brings it back."),
+            ]),
+        HelpTask(
+            name: "find", title: "find something",
+            keywords: ["search", "query", "look", "filter", "words", "list"],
+            steps: [
+                .command("coffret search 'tomato blight'", "Notes with both words, best first."),
+                .command("coffret search '\"copper spray\" tag:garden'", "A phrase, in notes with a tag."),
+                .command("coffret search 'tom* in:title'", "Beginnings of words, in titles only."),
+                .command(
+                    "coffret search 'type:login bank'",
+                    "Only logins. Types: note, login, card, identity, ssh-key, api-token."),
+                .command("coffret ls --tag garden --limit 20", "Lists without searching, latest first."),
+            ]),
+        HelpTask(
+            name: "sort", title: "sort with tags and links",
+            keywords: ["tag", "tags", "link", "links", "backlinks", "folder", "organise", "organize"],
+            steps: [
+                .text(
+                    "Tags are nested with slashes: garden/beds lies in garden. A link to another note is written [[Title]]."
+                ),
+                .command("coffret tag ls", "All tags and how many items have them."),
+                .command("coffret tag add tomatoes garden/beds", "Gives an item a tag."),
+                .command("coffret tag rename garden yard", "Renames a tag and everything below it, everywhere."),
+                .command("coffret link tomatoes", "What a note links to, and what links to it."),
+            ]),
+        HelpTask(
+            name: "logins", title: "keep logins and passwords",
+            keywords: ["login", "password", "secret", "card", "identity", "totp", "otp", "two-factor", "2fa"],
+            steps: [
+                .command(
+                    "coffret new --type login GitHub --set username=ada --generate password",
+                    "Makes a login with a strong password."),
+                .command("coffret edit GitHub --secret password", "Asks for a new password, without showing it."),
+                .command("coffret copy GitHub", "Copies the password, and clears the clipboard after 45 seconds."),
+                .command("coffret otp GitHub", "The current one-time code. Add its key with --secret totp."),
+                .command("coffret generate --words 5", "A passphrase to remember."),
+            ]),
+        HelpTask(
+            name: "go-back", title: "go back in time",
+            keywords: ["history", "version", "earlier", "undo", "restore", "past", "time", "diff", "old"],
+            steps: [
+                .text(
+                    "Every change is kept until you compact. Moments are written yesterday, '3 May', '3 May 14:00', 2026-05-03, or '2 weeks ago'."
+                ),
+                .command("coffret history tomatoes", "Every version of an item."),
+                .command("coffret show tomatoes --at '3 May'", "The item as it was."),
+                .command("coffret diff tomatoes yesterday", "What changed since then."),
+                .command(
+                    "coffret restore tomatoes --at yesterday", "Makes that version the present one; the others stay."),
+                .command("coffret ls --at '2 weeks ago'", "The whole vault as it was."),
+            ]),
+        HelpTask(
+            name: "lost-passphrase", title: "get in without the passphrase",
+            keywords: ["lost", "forgot", "forgotten", "passphrase", "password", "locked", "recover"],
+            steps: [
+                .text(
+                    "A recovery key opens the store in place of the passphrase. Without one of them nobody can open it, and no service can help: that is what the encryption is for."
+                ),
+                .command("coffret passphrase --recovery", "Asks for the recovery key and sets a new passphrase."),
+                .text(
+                    "If the store itself is gone as well, a backup file and either the passphrase or the recovery key bring it back: coffret help backup."
+                ),
+            ]),
+        HelpTask(
+            name: "recovery-keys", title: "keep a way back in",
+            keywords: ["recovery", "key", "paper", "print", "qr", "revoke"],
+            steps: [
+                .command(
+                    "coffret recovery add --name 'paper in the safe'",
+                    "Shows a recovery key as text and QR code, and asks for part of it to make sure that you have it."),
+                .command("coffret recovery ls", "Which keys there are, and when they were made."),
+                .command("coffret recovery test", "Asks for a recovery key and says whether it still opens the store."),
+                .command(
+                    "coffret recovery revoke 'paper in the safe'",
+                    "Makes a key useless for this store from now on. Earlier backups can still be opened with it."),
+            ]),
+        HelpTask(
+            name: "change-passphrase", title: "change the passphrase",
+            keywords: ["passphrase", "password", "change", "rekey", "new"],
+            steps: [
+                .command(
+                    "coffret passphrase",
+                    "Asks for the old one and twice for the new one. Takes a second, however large the store: keys are wrapped anew, data is not rewritten."
+                ),
+                .text("Backups made before still open with the passphrase of that time."),
+            ]),
+        HelpTask(
+            name: "files", title: "attach files",
+            keywords: ["attach", "attachment", "file", "image", "pdf", "photo", "large"],
+            steps: [
+                .command("coffret attach add tomatoes photo.jpg", "Encrypts a file, of any size, into the vault."),
+                .command("coffret attach ls tomatoes", "What is attached."),
+                .command(
+                    "coffret attach extract tomatoes photo.jpg",
+                    "Writes it out again; it appears only when it is complete and verified."),
+            ]),
+        HelpTask(
+            name: "backup", title: "back up and restore",
+            keywords: ["backup", "copy", "disk", "restore", "move", "machine", "computer", "new"],
+            steps: [
+                .text(
+                    "A backup is one file. It is encrypted as the store is, and opens with the same passphrase or recovery key."
+                ),
+                .command("coffret backup create /media/usb/coffret.backup", "Writes the backup."),
+                .command(
+                    "coffret backup verify /media/usb/coffret.backup", "Reads all of it and says whether it is whole."),
+                .command(
+                    "coffret backup restore /media/usb/coffret.backup",
+                    "On a bare machine: makes the store again. This machine becomes a new device."),
+            ]),
+        HelpTask(
+            name: "scripts", title: "use coffret in scripts",
+            keywords: ["script", "automation", "json", "cron", "pipe", "shell"],
+            steps: [
+                .text(
+                    "Secrets never stand in arguments, where every process can read them. The passphrase comes from a file that only you can read, or from an open descriptor."
+                ),
+                .command(
+                    "COFFRET_PASSPHRASE_FILE=~/.secret coffret ls --json",
+                    "Reads the passphrase from a file of mode 0600."),
+                .command(
+                    "coffret show GitHub --field username --passphrase-fd 3",
+                    "Reads it from descriptor 3; prints one field and nothing else."),
+                .text(
+                    "--json answers with one JSON value per line. Dangerous commands need --yes. Every kind of failure has an exit code of its own: coffret help exit-codes. An ambiguous name is always an error, never a guess; ids are stable."
+                ),
+            ]),
+        HelpTask(
+            name: "check", title: "make sure that everything is whole",
+            keywords: ["fsck", "damaged", "broken", "corrupt", "verify", "check", "repair", "damage"],
+            steps: [
+                .command("coffret status", "What the store holds, and whether anything needs attention."),
+                .command("coffret fsck", "Reads and verifies everything. Nothing is changed."),
+                .text(
+                    "If something is damaged, fsck names it. Copy the store folder away before anything else, then restore a backup beside it: coffret backup restore FILE --store OTHER."
+                ),
+            ]),
+        HelpTask(
+            name: "space", title: "free disk space",
+            keywords: ["compact", "size", "space", "history", "prune", "small", "disk"],
+            steps: [
+                .command("coffret compact", "Packs what is there more tightly. Nothing is dropped."),
+                .command(
+                    "coffret compact --drop-history-older-than '2 years'",
+                    "Also forgets versions that were replaced longer ago than that, for good. What is there now stays."),
+            ]),
+        HelpTask(
+            name: "vaults", title: "keep several vaults",
+            keywords: ["vault", "vaults", "work", "several", "separate"],
+            steps: [
+                .text("One store can hold several vaults with keys of their own, opened by the same passphrase."),
+                .command("coffret vault new Work", "Makes another vault."),
+                .command("coffret ls --vault Work", "Every command takes --vault."),
+                .command("coffret vault default Work", "Makes it the one that is used when none is named."),
+            ]),
+        HelpTask(
+            name: "privacy", title: "know what others can see",
+            keywords: ["privacy", "secure", "security", "encrypted", "leak", "threat", "see"],
+            steps: [
+                .text(
+                    "Titles, texts, tags, file names, passwords, history and the search index are encrypted. Who copies the store folder sees how large it is, roughly how many pieces it has, and when it changed; not what is in it, and not whether a known file is in it."
+                ),
+                .text(
+                    "Text in an editor lies in memory (tmpfs), never on a disk, and is wiped afterwards. If your machine swaps, encrypt the swap."
+                ),
+                .text(
+                    "Who can run programs as you while you type the passphrase can read what you read; no encryption changes that. Spec/threat-model.md says it all in detail."
+                ),
+            ]),
+    ]
+}

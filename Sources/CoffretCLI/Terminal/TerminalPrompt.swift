@@ -1,0 +1,140 @@
+// Questions to the person at the terminal. The one thing to keep true: what is typed at a secret
+// prompt is never shown, never kept outside locked memory, and the terminal is put back as it was,
+// whatever ends the prompt.
+
+internal import CoffretBase
+internal import Glibc
+
+/// Talks to the controlling terminal, which stays reachable when standard input and output are pipes.
+final class TerminalPrompt {
+    private let descriptor: Int32
+    private let showsBullets: Bool
+
+    /// The longest secret that can be typed.
+    static let secretByteCountMax = 1024
+
+    /// - Returns: `nil` when the program has no terminal.
+    init?(showsBullets: Bool) {
+        do throws(SystemFailure) {
+            let opened = try OwnedDescriptor.open("/dev/tty", O_RDWR)
+            descriptor = dup(opened.number)
+        } catch {
+            return nil
+        }
+        guard descriptor >= 0 else { return nil }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        self.showsBullets = showsBullets
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Shows text on the terminal itself.
+    func show(_ text: String) {
+        try? DescriptorIO.write(Array(text.utf8), to: descriptor)
+    }
+
+    /// Asks for a line of ordinary text, with the terminal's own editing.
+    ///
+    /// - Returns: `nil` at the end of input (Ctrl-D).
+    func askLine(_ question: String) throws -> String? {
+        show(question)
+        var bytes: [UInt8] = []
+        while bytes.count < 65_536 {
+            let part = try Self.translate { () throws(SystemFailure) in
+                try DescriptorIO.read(from: descriptor, byteCountMax: 4096)
+            }
+            if part.isEmpty { break }
+            bytes += part
+            if bytes.last == 0x0A { break }
+        }
+        if bytes.isEmpty {
+            show("\n")
+            return nil
+        }
+        while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Asks a question that is answered by yes or no.
+    ///
+    /// - Parameter isYesDefault: what an empty line means. The end of input always means no.
+    func confirm(_ question: String, isYesDefault: Bool) throws -> Bool {
+        while true {
+            guard let line = try askLine("\(question) [\(isYesDefault ? "Y/n" : "y/N")] ") else { return false }
+            switch line.lowercased().filter({ $0 != " " }) {
+            case "": return isYesDefault
+            case "y", "yes": return true
+            case "n", "no": return false
+            default: show("Please answer yes or no.\n")
+            }
+        }
+    }
+
+    /// Asks for a secret. Backspace takes a character away, Ctrl-U all of them.
+    ///
+    /// - Throws: `CommandFailure` `.cancelled` for Ctrl-C and the end of input. A signal that would end
+    ///   the program does so after the terminal is restored.
+    func askSecret(_ question: String) throws -> SecretBytes {
+        var original = termios()
+        let isTerminal = unsafe tcgetattr(descriptor, &original) == 0
+        let watch = SignalWatch(SignalWatch.ending + [SIGTSTP])
+        if isTerminal {
+            var silent = original
+            silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
+            silent.c_iflag &= ~tcflag_t(ICRNL)
+            unsafe tcsetattr(descriptor, TCSAFLUSH, &silent)
+        }
+        show(question)
+        var typed = SecretLine(byteCountMax: Self.secretByteCountMax)
+        let outcome = readSecret(into: &typed, watch: watch)
+        if isTerminal { unsafe tcsetattr(descriptor, TCSAFLUSH, &original) }
+        show("\n")
+        switch outcome {
+        case .done: return typed.take()
+        case .cancelled: throw CommandFailure(.cancelled, .cancelled, "cancelled")
+        case .tooLong:
+            throw CommandFailure(
+                .badInput, .passphraseTooLong, "a passphrase has at most \(Self.secretByteCountMax) bytes")
+        case .signal(let signal): endProgram(by: signal)
+        }
+    }
+
+    private enum SecretOutcome {
+        case done, cancelled, tooLong
+        case signal(Int32)
+    }
+
+    private func readSecret(into typed: inout SecretLine, watch: borrowing SignalWatch) -> SecretOutcome {
+        while true {
+            let isReadable = watch.wait(for: descriptor)
+            if let signal = watch.next() { return .signal(signal) }
+            guard isReadable else { continue }
+            var byte: UInt8 = 0
+            let count = unsafe read(descriptor, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { return .cancelled }
+            switch byte {
+            case 0x0A, 0x0D: return .done
+            case 0x03: return .cancelled
+            case 0x04: return typed.byteCount == 0 ? .cancelled : .done
+            case 0x08, 0x7F: if typed.removeLastCharacter(), showsBullets { show("\u{8} \u{8}") }
+            case 0x15:
+                while typed.removeLastCharacter() { if showsBullets { show("\u{8} \u{8}") } }
+            default:
+                guard typed.append(byte) else { return .tooLong }
+                // One bullet for a character: continuation bytes of UTF-8 show nothing.
+                if showsBullets, byte & 0xC0 != 0x80 { show("•") }
+            }
+        }
+    }
+
+    private static func translate<Value>(_ body: () throws(SystemFailure) -> Value) throws -> Value {
+        do throws(SystemFailure) {
+            return try body()
+        } catch {
+            throw CommandFailure(.inputOutput, .fileUnreadable, "the terminal cannot be read: \(error.message)")
+        }
+    }
+}

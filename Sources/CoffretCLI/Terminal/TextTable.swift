@@ -1,0 +1,72 @@
+// Rows in columns. The one thing to keep true: a row never grows wider than the terminal; the
+// column that may shrink is cut with an ellipsis, the others never are.
+
+/// A table of text, laid out once all rows are known.
+struct TextTable {
+    struct Column {
+        var alignsRight = false
+        /// Whether this column gives way when the terminal is narrow.
+        var isFlexible = false
+        /// Never cut below this.
+        var minimumWidth = 8
+        var role: TextRole?
+        /// The most it takes, however wide the terminal.
+        var maximumWidth = Int.max
+    }
+
+    private let columns: [Column]
+    private var rows: [[String]] = []
+
+    init(_ columns: [Column]) {
+        self.columns = columns
+    }
+
+    var isEmpty: Bool { rows.isEmpty }
+
+    /// Adds a row; the texts must already be safe to display.
+    mutating func add(_ cells: [String]) {
+        precondition(cells.count == columns.count, "a row has one cell for each column")
+        rows.append(cells)
+    }
+
+    /// - Parameter width: columns of the terminal; `nil` when nobody looks, and nothing is cut.
+    func lines(width: Int?, style: TextStyler) -> [String] {
+        guard !rows.isEmpty else { return [] }
+        var widths = columns.indices.map { index in
+            min(rows.map { TextWidth.columns(of: $0[index]) }.max() ?? 0, columns[index].maximumWidth)
+        }
+        if let width { shrink(&widths, to: width) }
+        return rows.map { row in line(row, widths: widths, isCut: width != nil, style: style) }
+    }
+
+    private func shrink(_ widths: inout [Int], to width: Int) {
+        let used = widths.filter { $0 > 0 }
+        var excess = used.reduce(0, +) + 2 * max(used.count - 1, 0) - width
+        // The widest flexible column gives way first, so that no column vanishes while another is roomy.
+        while excess > 0 {
+            let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > columns[$0].minimumWidth }
+            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
+            widths[widest] -= 1
+            excess -= 1
+        }
+    }
+
+    private func line(_ row: [String], widths: [Int], isCut: Bool, style: TextStyler) -> String {
+        let last = row.indices.last { widths[$0] > 0 && !row[$0].isEmpty } ?? 0
+        var parts: [String] = []
+        for index in row.indices where index <= last && widths[index] > 0 {
+            let column = columns[index]
+            let text =
+                isCut || column.maximumWidth != .max ? TextWidth.truncate(row[index], to: widths[index]) : row[index]
+            let styled = column.role.map { style.apply($0, text) } ?? text
+            let missing = max(0, widths[index] - TextWidth.columns(of: text))
+            let spaces = String(repeating: " ", count: missing)
+            if column.alignsRight {
+                parts.append(spaces + styled)
+            } else {
+                parts.append(index == last ? styled : styled + spaces)
+            }
+        }
+        return parts.joined(separator: "  ")
+    }
+}

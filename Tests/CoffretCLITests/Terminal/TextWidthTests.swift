@@ -1,0 +1,76 @@
+// Columns, cutting, wrapping, and text that would like to drive the terminal.
+
+import CoffretBase
+import CoffretTestSupport
+import Testing
+
+@testable import CoffretCLI
+
+@Suite("Text width")
+struct TextWidthTests {
+    @Test(
+        "columns are counted as a terminal does",
+        arguments: [
+            ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("日本", 4), ("🍅", 2), ("👨‍👩‍👧", 2), ("ｱ", 1), ("한글", 4),
+            ("☎️", 2),
+        ])
+    func columns(text: String, expected: Int) {
+        #expect(TextWidth.columns(of: text) == expected)
+    }
+
+    @Test("cut text never exceeds its width and shows that something is missing")
+    func truncate() {
+        #expect(TextWidth.truncate("tomato", to: 6) == "tomato")
+        #expect(TextWidth.truncate("tomatoes", to: 6) == "tomat…")
+        #expect(TextWidth.truncate("日本語", to: 4) == "日…")
+        #expect(TextWidth.truncate("abc", to: 0) == "")
+        forAll { generator in
+            let text = String(
+                String.UnicodeScalarView(
+                    (0..<generator.int(in: 0...40)).map { _ in
+                        Unicode.Scalar(UInt32(generator.int(in: 0x20...0xD7FF))) ?? "x"
+                    }))
+            for width in 1...20 {
+                #expect(TextWidth.columns(of: TextWidth.truncate(text, to: width)) <= width)
+            }
+        }
+    }
+
+    @Test("wrapped lines keep every word and stay inside the width")
+    func wrap() {
+        let text = "the quick brown fox jumps over the lazy dog"
+        for width in 10...50 {
+            let lines = TextWidth.wrap(text, width: width, indent: 2, hanging: 4)
+            #expect(lines.allSatisfy { $0.count <= width })
+            #expect(lines.flatMap { $0.split(separator: " ") }.joined(separator: " ") == text)
+        }
+        #expect(TextWidth.wrap("a", width: 1) == ["a"])
+        #expect(TextWidth.wrap("unbreakable", width: 4, indent: 2) == ["  unbreakable"])
+    }
+
+    @Test("text from a vault cannot send commands to the terminal")
+    func displaySafe() {
+        #expect(TextWidth.displaySafe("a\u{1B}[31mred\u{7}") == "a^[[31mred^G")
+        #expect(TextWidth.displaySafe("two\nlines\tand") == "two lines and")
+        #expect(TextWidth.displaySafe("two\nlines\tand\r", keepsLines: true) == "two\nlines\tand ")
+        #expect(TextWidth.displaySafe("\u{9B}31m\u{202E}gpj.exe\u{7F}") == "\u{FFFD}31m\u{FFFD}gpj.exe^?")
+        #expect(TextWidth.displaySafe("plain 日本 é") == "plain 日本 é")
+    }
+
+    @Test("a table fits the terminal, and only flexible columns are cut")
+    func table() {
+        var table = TextTable([
+            .init(role: .identifier), .init(isFlexible: true), .init(isFlexible: true), .init(alignsRight: true),
+        ])
+        table.add(["4f7a", "Tomatoes, second sowing, with a long title that goes on", "#garden/beds/south", "1,204"])
+        table.add(["91c0", "日本語のノート", "", "3"])
+        for width in [40, 60, 80] {
+            let lines = table.lines(width: width, style: .plain)
+            #expect(lines.allSatisfy { TextWidth.columns(of: $0) <= width }, "\(lines)")
+            #expect(lines[0].hasPrefix("4f7a  "))
+            #expect(lines[0].hasSuffix("  1,204"))
+        }
+        #expect(table.lines(width: nil, style: .plain)[0].contains("that goes on"))
+        #expect(TextTable([.init()]).lines(width: 80, style: .plain) == [])
+    }
+}
