@@ -21,7 +21,6 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CTPM2", pkgConfig: "tss2-esys", providers: [.apt(["libtss2-dev"])]),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
     // What the C libraries do when they are called from C: the measure for `coffret-bench`.
     .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
@@ -56,10 +55,6 @@ let libraries: [Target] = [
     library(
         "CoffretCore",
         ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSearch", "CoffretKeys"]),
-    // 5. Key stores on real hardware and services: TPM 2.0, the desktop's keyring.
-    library(
-        "CoffretKeyStores",
-        ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CTPM2"]),
     // 6. Foreign files to and from items.
     library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretCore", "CPlatform"]),
     // 7. Commands for people and scripts.
@@ -100,9 +95,6 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretCore",
             "CoffretTestSupport",
         ]),
-    tests(
-        "CoffretKeyStoresTests",
-        ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CoffretKeyStores", "CoffretTestSupport"]),
     tests(
         "CoffretImportExportTests",
         ["CoffretBase", "CoffretCrypto", "CoffretCore", "CoffretKeys", "CoffretImportExport", "CoffretTestSupport"]),
