@@ -12,6 +12,10 @@ package struct CryptoError: Error, Equatable, Sendable {
         case invalidParameter = "crypto.invalid-parameter"
         /// The input is longer than the algorithm, or the library behind it, can take.
         case tooLarge = "crypto.too-large"
+        /// Parameters of passphrase stretching below the floor or above the cap; nothing was derived.
+        case passwordPolicy = "crypto.password-policy"
+        /// A passphrase that is empty, too long, not UTF-8, or holds a zero byte.
+        case invalidPassphrase = "crypto.invalid-passphrase"
         /// The cryptographic library refused to work: out of memory, or built without the algorithm.
         case unavailable = "crypto.unavailable"
     }

@@ -1,0 +1,89 @@
+// The keys that storage works with. The one thing to keep true: each is derived for one vault, one
+// epoch and one use, and the keys they come from stay with the keyring.
+
+package import CoffretBase
+
+/// The id of a vault: BLAKE2b-256 of the first link of its member chain.
+package struct VaultID: Hashable, Sendable, CustomStringConvertible {
+    package static let byteCount = 32
+
+    package let bytes: [UInt8]
+
+    /// Reads 32 bytes; nil for another number.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = bytes
+    }
+
+    /// 64 hexadecimal digits.
+    package var hex: String { Hex.encode(bytes) }
+    package var description: String { hex }
+}
+
+/// The keys of one epoch of a vault.
+package final class EpochKeys: Sendable {
+    package let epoch: UInt32
+    package let blobKey: BlobKey
+    package let nonceKey: NonceKey
+    package let blobAddressKey: AddressKey
+    package let chunkAddressKey: AddressKey
+    /// Shows which vault key the others come from, without showing anything else of it.
+    package let commitment: [UInt8]
+
+    /// Derives KDF(vault key, label, vault id ‖ epoch) for each use.
+    package init(epoch: UInt32, vaultKey: VaultKey, vaultID: VaultID) {
+        let context = vaultID.bytes + epoch.bigEndianBytes
+        self.epoch = epoch
+        blobKey = KDF.derive(from: vaultKey, .blob, context)
+        nonceKey = KDF.derive(from: vaultKey, .nonce, context)
+        blobAddressKey = KDF.derive(from: vaultKey, .blobAddress, context)
+        chunkAddressKey = KDF.derive(from: vaultKey, .chunkAddress, context)
+        commitment = Self.deriveCommitment(to: vaultKey, vaultID: vaultID, epoch: epoch)
+    }
+
+    /// KDF(vault key, "vault-key/commit", vault id ‖ epoch): public, one-way.
+    package static func deriveCommitment(to vaultKey: VaultKey, vaultID: VaultID, epoch: UInt32) -> [UInt8] {
+        let commitment: AuthenticationKey = KDF.derive(
+            from: vaultKey, .vaultKeyCommitment, vaultID.bytes + epoch.bigEndianBytes)
+        // EXPOSE: not a secret, in spite of its type: it is written into the epoch's link.
+        return unsafe commitment.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
+    }
+}
+
+/// All keys that the storage of one vault needs.
+package final class VaultKeys: Sendable {
+    package let vaultID: VaultID
+    /// All epochs, newest first; never empty.
+    package let epochs: [EpochKeys]
+    package let splitKey: SplitKey
+    /// Authenticates what this device alone writes: journal records and manifests.
+    package let journalKey: JournalKey
+    /// Seals the search index of this device.
+    package let searchKey: SearchKey
+
+    package var current: EpochKeys { epochs[0] }
+    package var currentEpoch: UInt32 { epochs[0].epoch }
+
+    /// - Parameter vaultKeys: by epoch; at least one.
+    /// - Parameter localKey: of this vault and this device; journal and search keys come from it.
+    package init(vaultID: VaultID, vaultKeys: [UInt32: VaultKey], splitKey: SplitKey, localKey: LocalKey) {
+        precondition(!vaultKeys.isEmpty, "a vault has at least one epoch")
+        self.vaultID = vaultID
+        epochs = vaultKeys.sorted { $0.key > $1.key }
+            .map { EpochKeys(epoch: $0.key, vaultKey: $0.value, vaultID: vaultID) }
+        self.splitKey = splitKey
+        journalKey = KDF.derive(from: localKey, .journal, vaultID.bytes)
+        searchKey = KDF.derive(from: localKey, .search, vaultID.bytes)
+    }
+
+    /// Fresh keys of one epoch, for tests and benchmarks of what lies above.
+    package static func generate(vaultID: VaultID, epoch: UInt32 = 1, from random: any RandomSource) -> VaultKeys {
+        VaultKeys(
+            vaultID: vaultID, vaultKeys: [epoch: .generate(from: random)], splitKey: .generate(from: random),
+            localKey: .generate(from: random))
+    }
+
+    package func keys(ofEpoch epoch: UInt32) -> EpochKeys? {
+        epochs.first { $0.epoch == epoch }
+    }
+}

@@ -1,0 +1,45 @@
+// The registry of labels that keep one use of a key apart from every other. The one thing to keep
+// true: a label is used for one thing, is never changed and never used again for another.
+
+/// A label of a derivation, an envelope or a signature.
+///
+/// No label is a prefix of another, and none occurs twice, whatever it is used for; a test checks it.
+/// Spec: Spec/contexts.md lists the same labels with what they bind.
+package enum Context: String, CaseIterable, Sendable {
+    // Derivations from a vault key of one epoch; context: vault id ‖ epoch.
+    case blob = "blob"
+    case nonce = "nonce"
+    case blobAddress = "addr/blob"
+    case chunkAddress = "addr/chunk"
+    case vaultKeyCommitment = "vault-key/commit"
+
+    // Derivations from a vault's local key; context: vault id.
+    case journal = "journal"
+    case search = "search"
+
+    // Derivations around slots.
+    case slotsMAC = "slots/mac"
+    case slotPassphrase = "slot/passphrase"
+    case pin = "pin"
+    case recoveryBox = "recovery/box"
+    case markerMAC = "marker/mac"
+
+    // The key agreed between an ephemeral and a recipient's key.
+    case publicKeyEnvelope = "box/agreement"
+
+    // Envelopes.
+    case keyringBody = "keyring/body"
+    case slotPrivateKey = "slot-seal/private-key"
+    case slotStorageKey = "slot-seal/storage-key"
+    case backupHeader = "backup/header"
+    case linkDetails = "link-details"
+    case linkDetailsKey = "link-metadata-key"
+
+    // Signatures.
+    case link = "link/signature"
+    case linkCountersignature = "link/countersignature"
+    case commit = "commit"
+
+    /// The label's bytes: ASCII, no zero byte.
+    package var bytes: [UInt8] { Array(rawValue.utf8) }
+}
