@@ -61,6 +61,8 @@ let libraries: [Target] = [
     library(
         "CoffretCLI",
         ["CoffretBase", "CoffretCrypto", "CoffretKeys", "CoffretCore", "CoffretImportExport", "CPlatform"]),
+    // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
+    library("CoffretAgent", ["CoffretBase"]),
 ]
 
 let executables: [Target] = [
@@ -99,6 +101,7 @@ let testTargets: [Target] = [
         "CoffretImportExportTests",
         ["CoffretBase", "CoffretCrypto", "CoffretCore", "CoffretKeys", "CoffretImportExport", "CoffretTestSupport"]),
     tests("CoffretCLITests", ["CoffretBase", "CoffretCLI", "CoffretTestSupport"]),
+    tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
     // The real executable, driven as a person or a script would.
     tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.

@@ -1,0 +1,126 @@
+// When an unlocked store locks by itself. The one thing to keep true: time comes from a clock that counts
+// suspend and cannot be set, and it is compared on every request, so a timer that fires late unlocks nothing.
+
+/// A point on the boot-time clock (CLOCK_BOOTTIME): it never goes back, counts suspend, and starts anew with
+/// the machine.
+package struct BootInstant: Comparable, Hashable, Sendable {
+    package let nanoseconds: UInt64
+
+    package init(nanoseconds: UInt64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    package static func < (left: BootInstant, right: BootInstant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+
+    /// This instant moved by `duration`; a sum beyond the clock's range stays at its end.
+    package func advanced(by duration: Duration) -> BootInstant {
+        let (seconds, attoseconds) = duration.components
+        precondition(seconds >= 0 && attoseconds >= 0, "deadlines lie ahead")
+        let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, carried) = nanoseconds.addingReportingOverflow(whole + UInt64(attoseconds / 1_000_000_000))
+        return BootInstant(nanoseconds: overflow || carried ? .max : sum)
+    }
+
+    /// From this instant to a later one; zero if it is not later.
+    package func duration(to later: BootInstant) -> Duration {
+        .nanoseconds(later.nanoseconds > nanoseconds ? Int64(clamping: later.nanoseconds - nanoseconds) : 0)
+    }
+}
+
+/// How long a store stays unlocked. Changing it needs the PIN or presence, like unlocking.
+package struct LockIntervals: Equatable, Sendable {
+    /// Locked when nothing was asked for this long.
+    package let idle: Duration
+    /// Locked this long after unlocking, whatever happens.
+    package let absolute: Duration
+
+    /// The longest of either interval.
+    package static let longest = Duration.seconds(7 * 24 * 3600)
+    package static let standard = LockIntervals(idle: .seconds(10 * 60), absolute: .seconds(12 * 3600))
+
+    /// - Returns: nil for intervals below one second or above a week.
+    package init?(validatingIdle idle: Duration, absolute: Duration) {
+        let allowed = Duration.seconds(1)...Self.longest
+        guard allowed.contains(idle), allowed.contains(absolute) else { return nil }
+        self.init(idle: idle, absolute: absolute)
+    }
+
+    private init(idle: Duration, absolute: Duration) {
+        self.idle = idle
+        self.absolute = absolute
+    }
+}
+
+/// Why a store was locked; told to the person by `coffret status`.
+package enum LockReason: String, Sendable, CaseIterable {
+    case neverUnlocked = "not-unlocked"
+    case command
+    case idle
+    case absolute
+    case screenLocked = "screen-locked"
+    case sleep
+    case clockWentBack = "clock-went-back"
+}
+
+/// The state machine that decides whether one store is unlocked. It does no I/O and owns no key.
+///
+/// Whoever owns the keys calls `check` before each use, and drops the keys when the answer is a reason.
+package struct LockPolicy: Sendable {
+    private enum State: Equatable {
+        case locked(LockReason)
+        case unlocked(since: BootInstant, lastUse: BootInstant)
+    }
+
+    package let intervals: LockIntervals
+    private var state = State.locked(.neverUnlocked)
+    private var newestSeen = BootInstant(nanoseconds: 0)
+
+    package init(intervals: LockIntervals) {
+        self.intervals = intervals
+    }
+
+    /// The secret was right: the store is open from now on.
+    package mutating func unlock(at now: BootInstant) {
+        newestSeen = max(newestSeen, now)
+        state = .unlocked(since: now, lastUse: now)
+    }
+
+    /// Locks now, for a reason from outside. The first reason stays.
+    package mutating func lock(because reason: LockReason) {
+        if case .unlocked = state { state = .locked(reason) }
+    }
+
+    /// Whether the store may be used now; a use within its time starts the idle interval anew.
+    ///
+    /// - Returns: nil when it is unlocked, otherwise why it is locked.
+    package mutating func check(at now: BootInstant, isUse: Bool) -> LockReason? {
+        guard case .unlocked(let since, let lastUse) = state else {
+            if case .locked(let reason) = state { return reason }
+            return .neverUnlocked
+        }
+        // The kernel never does this; a program that fakes the clock for this process might.
+        if now < newestSeen {
+            state = .locked(.clockWentBack)
+            return .clockWentBack
+        }
+        newestSeen = now
+        if now >= since.advanced(by: intervals.absolute) {
+            state = .locked(.absolute)
+            return .absolute
+        }
+        if now >= lastUse.advanced(by: intervals.idle) {
+            state = .locked(.idle)
+            return .idle
+        }
+        if isUse { state = .unlocked(since: since, lastUse: now) }
+        return nil
+    }
+
+    /// When a timer should look next, if nothing happens until then; nil while locked.
+    package var deadline: BootInstant? {
+        guard case .unlocked(let since, let lastUse) = state else { return nil }
+        return min(since.advanced(by: intervals.absolute), lastUse.advanced(by: intervals.idle))
+    }
+}
