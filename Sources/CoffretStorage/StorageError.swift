@@ -52,6 +52,20 @@ package struct StorageError: Error, Equatable, Sendable, CustomStringConvertible
         case unusable = "storage.store.unusable-after-failure"
         case diskFull = "storage.file.disk-full"
         case fileFailed = "storage.file.failed"
+        // The tree, its facts and values.
+        case treeMalformedNode = "storage.tree.malformed-node"
+        case treeRootMismatch = "storage.tree.root-mismatch"
+        case factValueTooLarge = "storage.fact.value-too-large"
+        case factMalformedValue = "storage.fact.malformed-value"
+        // Commits and history.
+        case commitMalformed = "storage.commit.malformed"
+        case commitAuthenticationFailed = "storage.commit.authentication-failed"
+        case commitWrongVault = "storage.commit.wrong-vault"
+        case commitUnknownSigner = "storage.commit.unknown-signer"
+        case commitUnsupportedFormat = "storage.commit.unsupported-format"
+        case historyBroken = "storage.history.broken"
+        case historyForked = "storage.history.forked"
+        case historyCompacted = "storage.history.compacted"
         // Attachments.
         case attachmentMissing = "storage.attachment.missing"
         case attachmentTruncated = "storage.attachment.truncated"

@@ -13,6 +13,10 @@ package enum Context: String, CaseIterable, Sendable {
     case chunkAddress = "addr/chunk"
     case vaultKeyCommitment = "vault-key/commit"
 
+    // Derivations from a vault's split key; context: vault id ‖ tree generation.
+    case nodeBoundary = "tree/boundary"
+    case valuePiece = "value/piece"
+
     // Derivations from a vault's local key; context: vault id.
     case journal = "journal"
     case search = "search"

@@ -6,10 +6,10 @@ package enum BlobType: UInt8, Sendable, CaseIterable {
     case treeLeaf = 1
     case treeInner = 2
     case commit = 3
-    /// A value above the inline limit: 16 random bytes ‖ the value (protocol 13).
+    /// A value above the inline limit, or a piece of a long one: 16 random bytes ‖ bytes (protocol 13).
     case value = 4
-    /// A part of the changes of a commit too large for one blob.
-    case factPage = 5
+    /// The pieces of a value above 16 KiB: 16 random bytes ‖ the names of the pieces.
+    case valueList = 5
     /// What many commits state alike, written once.
     case commitContext = 6
     /// The journal's own record of heads and checkpoint; never referred to by other blobs.

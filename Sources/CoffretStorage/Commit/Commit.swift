@@ -1,0 +1,229 @@
+// A commit: what changed, and what all facts are together. The one thing to keep true: the signature
+// covers every byte of the content before it, and through names everything else.
+
+package import CoffretBase
+
+/// What a commit is beside a list of changes.
+package struct CommitFlags: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Has more than one parent and brings their facts together.
+    package static let merge = CommitFlags(rawValue: 1)
+    /// Opens a key epoch, or cuts off a revoked device (protocol 3).
+    package static let epoch = CommitFlags(rawValue: 2)
+    /// The author stored the tree in the same transaction.
+    package static let checkpoint = CommitFlags(rawValue: 4)
+    /// Records that older history was removed.
+    package static let compaction = CommitFlags(rawValue: 8)
+    /// The changes lie in a tree of their own.
+    package static let bulk = CommitFlags(rawValue: 16)
+
+    static let all: CommitFlags = [.merge, .epoch, .checkpoint, .compaction, .bulk]
+}
+
+/// What a compaction removed (protocol 21): enough to tell a missing parent from a broken chain.
+package struct CompactionRecord: Equatable, Sendable {
+    /// Parents of kept commits that are no longer there; ascending, at least one.
+    package var removedParents: [BlobName]
+    /// How many commits this compaction removed.
+    package var removedCommitCount: UInt64
+    /// Which ones: for each instance, up to and including this sequence.
+    package var removedVersions: VersionVector
+    /// Commits older than this were to go.
+    package var olderThanMilliseconds: Milliseconds
+}
+
+/// The signed part of a commit.
+package struct Commit: Equatable, Sendable {
+    package enum Changes: Equatable, Sendable {
+        /// Ascending by key; may be empty.
+        case list([CommitChange])
+        /// The root of a tree that holds the new facts and, as retractions, the removed ones.
+        case tree(BlobName)
+    }
+
+    /// Key 1: the name of the `CommitContext`.
+    package var context: BlobName
+    /// Key 2: the root of the tree of all facts.
+    package var root: BlobName
+    /// Key 3: ascending, without duplicates; empty for the first commit of a vault.
+    package var parents: [BlobName]
+    /// Key 4: counts the commits of the instance from 1.
+    package var sequence: UInt64
+    /// Key 5: the author's wall clock; for show, never for order.
+    package var timeMilliseconds: Milliseconds
+    /// Key 6: absent if empty.
+    package var flags: CommitFlags = []
+    /// Key 7: the list, absent if empty; key 8: the tree's root.
+    package var changes: Changes
+    /// Key 9: this instance's commit before; absent if it is a parent, or if there is none.
+    package var previousOfInstance: BlobName?
+    /// Key 10: absent if it is the first parent's, with the author's own entry advanced.
+    package var versionVector: VersionVector?
+    /// Key 11: 32 bytes; absent in vaults that are on one device only.
+    package var gossipDigest: [UInt8]?
+    /// Key 12: with the flag `compaction` only.
+    package var compaction: CompactionRecord?
+}
+
+extension Commit {
+    static let parentCountMax = 256
+
+    /// The signed bytes: a deterministic CBOR map.
+    package func encodeBody() -> [UInt8] {
+        CBOREncoder.encode(reservingByteCount: 512) { encoder in
+            var hasChanges = true
+            if case .list(let changes) = changes { hasChanges = !changes.isEmpty }
+            let optionalCount = [
+                !flags.isEmpty, hasChanges, previousOfInstance != nil, versionVector != nil, gossipDigest != nil,
+                compaction != nil,
+            ].count { $0 }
+            encoder.encodeMapHeader(count: 5 + optionalCount)
+            encoder.encode(unsigned: 1)
+            encoder.encode(bytes: context.bytes)
+            encoder.encode(unsigned: 2)
+            encoder.encode(bytes: root.bytes)
+            encoder.encode(unsigned: 3)
+            encoder.encode(names: parents)
+            encoder.encode(unsigned: 4)
+            encoder.encode(unsigned: sequence)
+            encoder.encode(unsigned: 5)
+            encoder.encode(signed: timeMilliseconds)
+            if !flags.isEmpty {
+                encoder.encode(unsigned: 6)
+                encoder.encode(unsigned: flags.rawValue)
+            }
+            switch changes {
+            case .list(let changes) where !changes.isEmpty:
+                encoder.encode(unsigned: 7)
+                CommitChangeCodec.encode(changes, to: &encoder)
+            case .list:
+                break
+            case .tree(let root):
+                encoder.encode(unsigned: 8)
+                encoder.encode(bytes: root.bytes)
+            }
+            if let previousOfInstance {
+                encoder.encode(unsigned: 9)
+                encoder.encode(bytes: previousOfInstance.bytes)
+            }
+            if let versionVector {
+                encoder.encode(unsigned: 10)
+                versionVector.encode(to: &encoder)
+            }
+            if let gossipDigest {
+                encoder.encode(unsigned: 11)
+                encoder.encode(bytes: gossipDigest)
+            }
+            if let compaction {
+                encoder.encode(unsigned: 12)
+                compaction.encode(to: &encoder)
+            }
+        }
+    }
+
+    init(from decoder: inout CBORDecoder) throws(CBORError) {
+        let start = decoder.byteOffset
+        var map = try decoder.readMapHeader()
+        try decoder.expectKey(1, in: &map)
+        context = try decoder.readName()
+        try decoder.expectKey(2, in: &map)
+        root = try decoder.readName()
+        try decoder.expectKey(3, in: &map)
+        parents = try decoder.readNames(countMax: Self.parentCountMax)
+        try decoder.expectKey(4, in: &map)
+        sequence = try decoder.readUnsigned()
+        try decoder.expectKey(5, in: &map)
+        timeMilliseconds = try decoder.readSigned()
+        changes = .list([])
+        while let key = try decoder.readUnsignedKey(in: &map) {
+            let place = decoder.byteOffset
+            switch key {
+            case 6: flags = CommitFlags(rawValue: try decoder.readUnsigned())
+            case 7: changes = .list(try CommitChangeCodec.decode(from: &decoder))
+            case 8 where changes == .list([]): changes = .tree(try decoder.readName())
+            case 9: previousOfInstance = try decoder.readName()
+            case 10: versionVector = try VersionVector.decode(from: &decoder)
+            case 11: gossipDigest = try decoder.readBytes(count: 32)
+            case 12: compaction = try CompactionRecord(from: &decoder)
+            default: throw CBORError(.unexpectedKey, byteOffset: place)
+            }
+            if key == 6, flags.isEmpty || !flags.isSubset(of: .all) {
+                throw CBORError(.unexpectedItem, byteOffset: place)
+            }
+        }
+        guard isConsistent else { throw CBORError(.unexpectedItem, byteOffset: start) }
+    }
+
+    /// What a well-formed commit satisfies beyond its grammar.
+    private var isConsistent: Bool {
+        var isBulk = false
+        if case .tree = changes { isBulk = true }
+        return sequence > 0 && flags.contains(.bulk) == isBulk && flags.contains(.merge) == (parents.count > 1)
+            && flags.contains(.compaction) == (compaction != nil)
+            && (previousOfInstance.map { !parents.contains($0) } ?? true)
+    }
+}
+
+extension CompactionRecord {
+    /// Map: 1 names, 2 count, 3 version vector, 4 time.
+    func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeMapHeader(count: 4)
+        encoder.encode(unsigned: 1)
+        encoder.encode(names: removedParents)
+        encoder.encode(unsigned: 2)
+        encoder.encode(unsigned: removedCommitCount)
+        encoder.encode(unsigned: 3)
+        removedVersions.encode(to: &encoder)
+        encoder.encode(unsigned: 4)
+        encoder.encode(signed: olderThanMilliseconds)
+    }
+
+    init(from decoder: inout CBORDecoder) throws(CBORError) {
+        var map = try decoder.readMapHeader()
+        try decoder.expectKey(1, in: &map)
+        removedParents = try decoder.readNames(countMax: 65_536)
+        try decoder.expectKey(2, in: &map)
+        removedCommitCount = try decoder.readUnsigned()
+        try decoder.expectKey(3, in: &map)
+        removedVersions = try VersionVector.decode(from: &decoder)
+        try decoder.expectKey(4, in: &map)
+        olderThanMilliseconds = try decoder.readSigned()
+        guard map.remaining == 0, !removedParents.isEmpty else {
+            throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
+        }
+    }
+}
+
+extension CBOREncoder {
+    mutating func encode(names: [BlobName]) {
+        encodeArrayHeader(count: names.count)
+        for name in names { encode(bytes: name.bytes) }
+    }
+}
+
+extension CBORDecoder {
+    mutating func readName() throws(CBORError) -> BlobName {
+        let start = byteOffset
+        guard let name = BlobName(bytes: try readBytes(count: 32)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        return name
+    }
+
+    /// Reads names in ascending order without duplicates.
+    mutating func readNames(countMax: Int) throws(CBORError) -> [BlobName] {
+        let start = byteOffset
+        let count = try readArrayHeader()
+        guard count <= countMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        var names: [BlobName] = []
+        for _ in 0..<count {
+            let name = try readName()
+            if let last = names.last, !(last < name) { throw CBORError(.keysNotSorted, byteOffset: start) }
+            names.append(name)
+        }
+        return names
+    }
+}

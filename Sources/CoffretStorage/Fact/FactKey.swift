@@ -1,0 +1,103 @@
+// The key under which a fact stands. The one thing to keep true: comparing encoded keys byte by byte
+// is comparing (entity, attribute, element), on every device.
+
+internal import CoffretBase
+internal import Glibc
+
+/// (entity, attribute, element) in its encoded, ordered form.
+///
+/// Layout: entity (17) ‖ attribute (1 to 64, printable ASCII) ‖ 00 ‖ element (0 or 16). An empty
+/// element makes a register, which holds one value; 16 bytes name a member of a set. At most 98 bytes.
+/// The zero ends the attribute below every character it may contain, so "ab" sorts behind "a".
+///
+/// Spec: Spec/fact.md section 2.
+package struct FactKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package static let elementByteCount = 16
+    package static let byteCountMax = EntityID.byteCount + Attribute.byteCountMax + 1 + elementByteCount
+    package static let byteCountMin = EntityID.byteCount + 2
+
+    /// The encoded key.
+    package let bytes: [UInt8]
+
+    /// - Parameter element: empty, or 16 bytes; anything else is our own bug.
+    package init(entity: EntityID, attribute: Attribute, element: [UInt8] = []) {
+        precondition(element.isEmpty || element.count == Self.elementByteCount, "an element has 16 bytes")
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(EntityID.byteCount + attribute.name.utf8.count + 1 + element.count)
+        bytes.append(contentsOf: entity.bytes)
+        bytes.append(contentsOf: attribute.name.utf8)
+        bytes.append(0)
+        bytes.append(contentsOf: element)
+        self.bytes = bytes
+    }
+
+    /// Checks an encoded key; nil if it is none.
+    package init?(encoded bytes: [UInt8]) {
+        guard Self.byteCountMin...Self.byteCountMax ~= bytes.count,
+            let end = bytes[EntityID.byteCount...].firstIndex(of: 0),
+            Attribute.isValid(bytes[EntityID.byteCount..<end])
+        else { return nil }
+        let elementByteCount = bytes.count - end - 1
+        guard elementByteCount == 0 || elementByteCount == Self.elementByteCount else { return nil }
+        self.bytes = bytes
+    }
+
+    private var attributeEnd: Int {
+        bytes[EntityID.byteCount...].firstIndex(of: 0) ?? bytes.count
+    }
+
+    package var entity: EntityID {
+        guard let entity = EntityID(bytes: bytes[..<EntityID.byteCount]) else {
+            preconditionFailure("a key begins with an entity")
+        }
+        return entity
+    }
+
+    package var attribute: Attribute {
+        let name = String(decoding: bytes[EntityID.byteCount..<attributeEnd], as: UTF8.self)
+        guard let attribute = Attribute(name) else { preconditionFailure("a key names an attribute") }
+        return attribute
+    }
+
+    /// Empty for a register, 16 bytes for a member of a set.
+    package var element: [UInt8] { Array(bytes[(attributeEnd + 1)...]) }
+
+    package var description: String {
+        let element = element
+        return "\(entity).\(attribute)" + (element.isEmpty ? "" : "[\(Hex.encode(element))]")
+    }
+
+    package static func < (left: FactKey, right: FactKey) -> Bool {
+        left.compare(to: right) < 0
+    }
+
+    package static func == (left: FactKey, right: FactKey) -> Bool { left.bytes == right.bytes }
+
+    /// Negative, zero or positive, as the key sorts before, with or behind `other`.
+    func compare(to other: FactKey) -> Int { Self.compare(bytes, other.bytes) }
+
+    /// Whether the key sorts before `bytes`, which may be a prefix of keys.
+    func isBelow(_ bytes: [UInt8]) -> Bool { Self.compare(self.bytes, bytes) < 0 }
+
+    private static func compare(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        let limit = min(left.count, right.count)
+        guard limit > 0 else { return left.count - right.count }
+        let order = unsafe left.withUnsafeBytes { left in
+            unsafe right.withUnsafeBytes { right in
+                // SAFETY: both hold at least `limit` bytes, and `limit` is not zero.
+                unsafe memcmp(left.baseAddress.unsafelyUnwrapped, right.baseAddress.unsafelyUnwrapped, limit)
+            }
+        }
+        return order != 0 ? Int(order) : left.count - right.count
+    }
+
+    /// How many bytes the key shares with `other` from the start.
+    func sharedByteCount(with other: FactKey) -> Int {
+        let limit = min(bytes.count, other.bytes.count)
+        var count = 0
+        while count < limit && bytes[count] == other.bytes[count] { count += 1 }
+        return count
+    }
+
+    func hasPrefix(_ prefix: [UInt8]) -> Bool { bytes.starts(with: prefix) }
+}

@@ -1,0 +1,127 @@
+// Values in blobs of their own. The one thing to keep true: each begins with random bytes, so that two
+// items with equal values never share an address (protocol 13).
+
+internal import CoffretBase
+
+/// A part of a long value: one blob of type `value`.
+struct ValuePiece: Equatable, Sendable {
+    let name: BlobName
+    let byteCount: Int
+}
+
+/// Content of the blobs `value` and `valueList` (Spec/fact.md section 4).
+///
+/// `value`: salt (16) ‖ bytes. `valueList`: salt (16) ‖ per piece v size ‖ name (32), at least two
+/// pieces. All pieces of a list begin with the list's salt. A key whose long value is replaced by
+/// another long one keeps the salt: pieces that did not change are found and not stored again, within that
+/// key and nowhere else.
+enum ValueCodec {
+    static func encode(salt: [UInt8], bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var content: [UInt8] = []
+        content.reserveCapacity(salt.count + bytes.count)
+        content.append(contentsOf: salt)
+        content.append(contentsOf: bytes)
+        return content
+    }
+
+    static func encodeList(salt: [UInt8], _ pieces: [ValuePiece]) -> [UInt8] {
+        var content = salt
+        content.reserveCapacity(salt.count + pieces.count * 35)
+        for piece in pieces {
+            Varint.append(UInt64(piece.byteCount), to: &content)
+            content.append(contentsOf: piece.name.bytes)
+        }
+        return content
+    }
+
+    /// Decodes a list; nil unless it is well formed and its pieces are `byteCount` bytes together.
+    static func decodeList(
+        _ content: Span<UInt8>, byteCount: Int
+    ) -> (salt: [UInt8], pieces: [ValuePiece])? {
+        guard content.count >= FactLimits.saltByteCount else { return nil }
+        var offset = FactLimits.saltByteCount
+        var pieces: [ValuePiece] = []
+        var sum = 0
+        while offset < content.count {
+            guard let size = Varint.read(content, at: &offset), size > 0,
+                size <= ValueCutter.pieceByteCountMax, content.count - offset >= 32,
+                let name = BlobName(bytes: content.copy(offset..<offset + 32))
+            else { return nil }
+            offset += 32
+            sum += Int(size)
+            pieces.append(ValuePiece(name: name, byteCount: Int(size)))
+        }
+        guard sum == byteCount, pieces.count > 1 else { return nil }
+        return (content.copy(0..<FactLimits.saltByteCount), pieces)
+    }
+}
+
+/// Reads values that lie outside the tree.
+struct ValueReader {
+    let reader: any BlobReader
+    /// Content of values that commits carry and no checkpoint has stored yet.
+    let unstored: [BlobName: [UInt8]]
+
+    /// - Throws: `.factMalformedValue` if the blobs do not make up the value that the fact names.
+    func value(_ stored: StoredValue) throws(StorageError) -> [UInt8] {
+        if !stored.isList { return try bytes(of: stored.name, byteCount: stored.byteCount, salt: nil) }
+        let list = try list(stored)
+        var value: [UInt8] = []
+        value.reserveCapacity(stored.byteCount)
+        for piece in list.pieces {
+            value += try bytes(of: piece.name, byteCount: piece.byteCount, salt: list.salt)
+        }
+        return value
+    }
+
+    func list(_ stored: StoredValue) throws(StorageError) -> (salt: [UInt8], pieces: [ValuePiece]) {
+        let list = try reader.readBlob(stored.name, type: .valueList) { (content) throws(StorageError) in
+            ValueCodec.decodeList(content, byteCount: stored.byteCount)
+        }
+        guard let list else { throw StorageError(.factMalformedValue, place: stored.name.description) }
+        return list
+    }
+
+    private func bytes(of name: BlobName, byteCount: Int, salt: [UInt8]?) throws(StorageError) -> [UInt8] {
+        let content: [UInt8]
+        if let known = unstored[name] { content = known } else { content = try storedBytes(name) }
+        guard content.count == FactLimits.saltByteCount + byteCount, salt.map({ content.starts(with: $0) }) ?? true
+        else { throw StorageError(.factMalformedValue, place: name.description) }
+        return Array(content[FactLimits.saltByteCount...])
+    }
+
+    private func storedBytes(_ name: BlobName) throws(StorageError) -> [UInt8] {
+        try reader.blobBytes(name, type: .value)
+    }
+}
+
+/// Writes values that lie outside the tree.
+struct ValueWriter {
+    let writer: any BlobWriter
+    let cutter: ValueCutter
+    let random: any RandomSource
+
+    /// Stores a value of more than 512 bytes.
+    ///
+    /// - Parameter previousSalt: the salt of the list that stood under the key, if one did.
+    /// - Throws: `.factValueTooLarge` above 16 MiB; what writing blobs throws.
+    func write(_ value: [UInt8], previousSalt: [UInt8]?) throws(StorageError) -> StoredValue {
+        guard value.count <= FactLimits.valueByteCountMax else {
+            throw StorageError(.factValueTooLarge, place: "\(value.count) bytes")
+        }
+        if value.count <= FactLimits.wholeValueByteCountMax {
+            let salt = random.bytes(count: FactLimits.saltByteCount)
+            let name = try writer.writeBlob(type: .value, bytes: ValueCodec.encode(salt: salt, bytes: value[...]))
+            return StoredValue(name: name, byteCount: value.count)
+        }
+        let salt = previousSalt ?? random.bytes(count: FactLimits.saltByteCount)
+        var pieces: [ValuePiece] = []
+        for range in cutter.pieces(of: value) {
+            let content = ValueCodec.encode(salt: salt, bytes: value[range])
+            let name = try writer.writeBlob(type: .value, bytes: content)
+            pieces.append(ValuePiece(name: name, byteCount: range.count))
+        }
+        let name = try writer.writeBlob(type: .valueList, bytes: ValueCodec.encodeList(salt: salt, pieces))
+        return StoredValue(name: name, byteCount: value.count)
+    }
+}
