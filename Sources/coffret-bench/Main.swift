@@ -13,8 +13,9 @@ struct BenchMode: Sendable {
 @main
 struct Main {
     static let modes: [BenchMode] = [
+        BenchMode(name: "crypto", purpose: "sealing and hashing, against the C libraries", run: CryptoBench.run),
         BenchMode(
-            name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run)
+            name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
     ]
 
     static func main() {
