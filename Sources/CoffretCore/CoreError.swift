@@ -1,0 +1,108 @@
+// The one error type of this module. Codes are stable: scripts and Spec/errors.md name them.
+
+/// What went wrong with an item, a vault or a store.
+package struct CoreError: Error, Equatable, Sendable {
+    /// A stable name for what happened; `Spec/errors.md` lists all.
+    package enum Code: String, Sendable, CaseIterable {
+        /// No item answers to the reference.
+        case itemNotFound = "core.item.not-found"
+        /// Several items answer to the reference; `candidates` names them.
+        case itemAmbiguous = "core.item.ambiguous"
+        /// The item is of a kind, or holds a value, that this version does not know how to change.
+        case itemUnsupported = "core.item.unsupported"
+        /// The edit has no effect that could be written, or names a field that does not exist.
+        case fieldNotFound = "core.field.not-found"
+        /// A field's name or value is not acceptable: too long, empty, or not of the field's kind.
+        case fieldInvalid = "core.field.invalid"
+        /// A tag is empty, too long, or contains characters that no tag may have.
+        case tagInvalid = "core.tag.invalid"
+        /// A stored value is not what its attribute demands.
+        case valueInvalid = "core.value.invalid"
+        /// The attachment does not exist in that item.
+        case attachmentNotFound = "core.attachment.not-found"
+        /// Several attachments of the item have that name.
+        case attachmentAmbiguous = "core.attachment.ambiguous"
+        /// The text does not name a moment.
+        case momentInvalid = "core.moment.invalid"
+        /// The vault has no history that reaches back to that moment.
+        case momentBeforeHistory = "core.moment.before-history"
+        /// No commit has a name that begins so.
+        case commitNotFound = "core.commit.not-found"
+        /// Several commits have names that begin so.
+        case commitAmbiguous = "core.commit.ambiguous"
+        /// The text of a one-time code's secret is not base32.
+        case base32Invalid = "core.base32.invalid"
+        /// The `otpauth` address cannot be read, or asks for something that no standard describes.
+        case oneTimeCodeInvalid = "core.otp.invalid"
+        /// The generator was asked for something impossible, such as four classes in three characters.
+        case generatorInvalid = "core.generator.invalid"
+        /// There is already a store in that place.
+        case storeExists = "core.store.exists"
+        /// There is no store in that place.
+        case storeNotFound = "core.store.not-found"
+        /// The store lacks files that its keyring names; it was copied in part.
+        case storeIncomplete = "core.store.incomplete"
+        /// The store's keyring is older than one the vaults have already seen.
+        case storeRolledBack = "core.store.rolled-back"
+        /// The vault does not exist in this store.
+        case vaultNotFound = "core.vault.not-found"
+        /// Several vaults answer to the name.
+        case vaultAmbiguous = "core.vault.ambiguous"
+        /// A vault of that name exists already, or the name is not acceptable.
+        case vaultNameInvalid = "core.vault.name-invalid"
+        /// The vault was opened for reading only.
+        case vaultReadOnly = "core.vault.read-only"
+        /// The file is no backup, or one of a version that this program does not know.
+        case backupUnknownFormat = "core.backup.unknown-format"
+        /// The backup is cut short, altered, or was made by another store than it says.
+        case backupDamaged = "core.backup.damaged"
+        /// A file could not be read or written.
+        case inputOutput = "core.input-output"
+        /// Storage refused; see the cause.
+        case storage = "core.storage"
+        /// The search index refused; see the cause.
+        case search = "core.search"
+        /// The keyring refused; see the cause.
+        case keys = "core.keys"
+        /// A cryptographic operation failed; see the cause.
+        case crypto = "core.crypto"
+    }
+
+    /// One of several things that a reference could mean.
+    package struct Candidate: Equatable, Sendable {
+        /// The id in full, as lower-case hex.
+        package let id: String
+        /// What to call it in front of people.
+        package let title: String
+
+        /// Pairs an id with its title.
+        package init(id: String, title: String) {
+            self.id = id
+            self.title = title
+        }
+    }
+
+    /// What happened.
+    package let code: Code
+    /// A short technical hint, such as an id or an offset; never a secret.
+    package let place: String?
+    /// For ambiguous references: what they could mean, at most twenty.
+    package let candidates: [Candidate]
+    /// The error below, if there is one. Equality ignores it.
+    package let cause: (any Error)?
+
+    /// Makes an error.
+    package init(
+        _ code: Code, at place: String? = nil, candidates: [Candidate] = [], cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.place = place
+        self.candidates = candidates
+        self.cause = cause
+    }
+
+    /// Compares what happened and where; causes are not compared.
+    package static func == (left: CoreError, right: CoreError) -> Bool {
+        left.code == right.code && left.place == right.place && left.candidates == right.candidates
+    }
+}

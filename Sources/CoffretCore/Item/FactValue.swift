@@ -1,0 +1,79 @@
+// Values of facts: one item of deterministic CBOR each (Spec/items.md), so that a value says its own type and
+// equal values are equal bytes, also for programs that do not know the attribute.
+
+internal import CoffretBase
+
+/// Encodes and decodes the values of facts.
+enum FactValue {
+    static func encode(_ text: String) -> [UInt8] {
+        CBOREncoder.encode(reservingByteCount: text.utf8.count + 5) { $0.encode(text: text) }
+    }
+
+    static func encode(_ integer: Int64) -> [UInt8] {
+        CBOREncoder.encode { $0.encode(signed: integer) }
+    }
+
+    static func encode(_ bytes: [UInt8]) -> [UInt8] {
+        CBOREncoder.encode(reservingByteCount: bytes.count + 5) { $0.encode(bytes: bytes) }
+    }
+
+    /// `[kind, value]` for a standard field, `[kind, value, label, position]` for any other.
+    static func encode(_ field: ItemField, isStandard: Bool) -> [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: isStandard ? 2 : 4)
+            encoder.encode(text: field.kind.rawValue)
+            encoder.encode(text: field.value)
+            guard !isStandard else { return }
+            encoder.encode(text: field.label)
+            encoder.encode(unsigned: UInt64(field.position))
+        }
+    }
+
+    static func text(_ bytes: [UInt8]) throws(CoreError) -> String {
+        try decode(bytes) { (decoder) throws(CBORError) in try decoder.readText() }
+    }
+
+    /// A tag, which must be written as `TagPath` writes it: its key is the hash of the value.
+    static func tag(_ bytes: [UInt8]) throws(CoreError) -> TagPath {
+        let text = try text(bytes)
+        let tag = try TagPath(text)
+        guard tag.path.utf8.elementsEqual(text.utf8) else { throw CoreError(.valueInvalid, at: "tag") }
+        return tag
+    }
+
+    static func integer(_ bytes: [UInt8]) throws(CoreError) -> Int64 {
+        try decode(bytes) { (decoder) throws(CBORError) in try decoder.readSigned() }
+    }
+
+    static func bytes(_ bytes: [UInt8]) throws(CoreError) -> [UInt8] {
+        try decode(bytes) { (decoder) throws(CBORError) in try decoder.readBytes() }
+    }
+
+    static func field(_ bytes: [UInt8], key: FieldKey, of kind: ItemKind) throws(CoreError) -> ItemField {
+        let field = try decode(bytes) { (decoder) throws(CBORError) -> ItemField in
+            let count = try decoder.readArrayHeader()
+            let fieldKind = FieldKind(rawValue: try decoder.readText())
+            let value = try decoder.readText()
+            if count == 2 {
+                let standard = kind.standardFields.first { $0.key == key }
+                return ItemField(key: key, label: standard?.label ?? key.name, kind: fieldKind, value: value)
+            }
+            guard count == 4 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+            return ItemField(
+                key: key, label: try decoder.readText(), kind: fieldKind, value: value,
+                position: try decoder.readUnsigned(as: UInt32.self))
+        }
+        try field.validate()
+        return field
+    }
+
+    private static func decode<Value>(
+        _ bytes: [UInt8], _ body: (inout CBORDecoder) throws(CBORError) -> Value
+    ) throws(CoreError) -> Value {
+        do throws(CBORError) {
+            return try withCBORDecoder(bytes, body)
+        } catch {
+            throw CoreError(.valueInvalid, at: error.code.rawValue, cause: error)
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// An item as people know it: a title, a text, fields, tags, files. A value of its own: changing one changes
+// nothing in the vault until it is written.
+
+package import CoffretBase
+package import CoffretStorage
+
+/// A note, login, card, identity, SSH key, API token or custom item, as of one moment.
+package struct Item: Equatable, Sendable {
+    /// The longest title, in UTF-8 bytes.
+    package static let titleByteCountMax = 1_024
+    /// The longest text, in UTF-8 bytes; longer ones are attachments.
+    package static let textByteCountMax = FactLimits.valueByteCountMax - 16
+
+    /// Who the item is, for good: kind and UUID.
+    package let id: EntityID
+    /// What the item is.
+    package let kind: ItemKind
+    /// The title if one was given; nil for a note whose text says it.
+    package var givenTitle: String?
+    /// A note's text, or the notes of another item; Markdown.
+    package var text: String
+    /// The fields: standard ones in the order of their kind, then the others by position.
+    package var fields: [ItemField]
+    /// The tags that were given besides those in the text, sorted.
+    package var givenTags: [TagPath]
+    /// When the item was made, as the clock of that device showed it.
+    package var created: Milliseconds
+    /// When a person last changed it.
+    package var modified: Milliseconds
+    /// When it was pinned; nil if it is not.
+    package var pinned: Milliseconds?
+    /// When it was archived; nil if it is not.
+    package var archived: Milliseconds?
+    /// When it went to the trash; nil if it is not there.
+    package var trashed: Milliseconds?
+    /// Where it stood in the folder that it was imported from, with `/` between the parts.
+    package var path: String?
+    /// The files that belong to it, by name.
+    package internal(set) var attachments: [Attachment]
+    /// Values that another device wrote at the same time. Taking one out and updating the item settles it.
+    package var conflicts: [ItemConflict]
+    /// Attributes whose values this version cannot read. They stay as they are.
+    package internal(set) var unreadableAttributes: [String]
+
+    package init(id: EntityID, kind: ItemKind, created: Milliseconds) {
+        self.id = id
+        self.kind = kind
+        self.created = created
+        modified = created
+        text = ""
+        fields = []
+        givenTags = []
+        attachments = []
+        conflicts = []
+        unreadableAttributes = []
+    }
+
+    /// The title to show: the given one, or what the text begins with.
+    package var title: String {
+        if let givenTitle, !givenTitle.isEmpty { return givenTitle }
+        return MarkdownScan(text).title
+    }
+
+    /// All tags: the given ones and those in the text, sorted, each once whatever its case.
+    package var tags: [TagPath] { allTags(scan: MarkdownScan(text)) }
+
+    func allTags(scan: MarkdownScan) -> [TagPath] {
+        var seen: Set<String> = []
+        return (givenTags + scan.tags.map(\.tag)).filter { seen.insert($0.folded).inserted }.sorted()
+    }
+
+    package var isPinned: Bool { pinned != nil }
+    package var isArchived: Bool { archived != nil }
+    package var isTrashed: Bool { trashed != nil }
+
+    /// The field with a key, or else the only one with a label, whatever the case of its letters.
+    ///
+    /// - Throws: `CoreError.fieldNotFound` if there is none or more than one.
+    package func field(named name: String) throws(CoreError) -> ItemField {
+        if let field = fields.first(where: { $0.key.name == name }) { return field }
+        let named = fields.filter { $0.label.lowercased() == name.lowercased() }
+        guard named.count == 1 else { throw CoreError(.fieldNotFound, at: name) }
+        return named[0]
+    }
+}
+
+/// A value that lost against a concurrent one but is still there.
+package struct ItemConflict: Equatable, Sendable {
+    /// The attribute that both wrote: `text`, `title`, `field/password`.
+    package let attribute: String
+    /// The other value as text, for showing; nil if it is no text.
+    package let otherText: String?
+    /// Who wrote it.
+    package let dot: Dot
+}
+
+/// A file that belongs to an item.
+package struct Attachment: Equatable, Sendable {
+    /// Who the attachment is: kind `A` and a UUID that begins with eight bytes of its item's.
+    package let id: EntityID
+    /// The item.
+    package let item: EntityID
+    /// The file name, without a path.
+    package let name: String
+    /// The media type as far as known; `application/octet-stream` otherwise.
+    package let mediaType: String
+    /// The size of the file.
+    package let byteCount: Int
+    /// Where it stood in the folder that it was imported from.
+    package let path: String?
+    /// When it was attached.
+    package let created: Milliseconds
+    /// Key and place of the content, as storage encoded it.
+    package let encodedReference: [UInt8]
+}
+
+/// What it takes to make an item.
+package struct ItemDraft: Equatable, Sendable {
+    package var kind: ItemKind
+    /// Nil for a note whose text says it.
+    package var title: String?
+    package var text: String
+    package var fields: [ItemField]
+    package var tags: [TagPath]
+    /// Nil for now.
+    package var created: Milliseconds?
+    /// Nil for when it was created.
+    package var modified: Milliseconds?
+    package var isPinned = false
+    package var isArchived = false
+    package var isTrashed = false
+    package var path: String?
+    /// An id to use; nil for a random one.
+    package var uuid: UniqueID?
+
+    package init(
+        kind: ItemKind = .note, title: String? = nil, text: String = "", fields: [ItemField] = [], tags: [TagPath] = []
+    ) {
+        self.kind = kind
+        self.title = title
+        self.text = text
+        self.fields = fields
+        self.tags = tags
+    }
+}

@@ -1,0 +1,45 @@
+// The attributes of items, attachments and import records. The names are part of the format: Spec/items.md.
+
+package import CoffretStorage
+
+/// Attributes of items.
+package enum ItemAttribute {
+    package static let title: Attribute = "title"
+    package static let text: Attribute = "text"
+    package static let tag: Attribute = "tag"
+    package static let created: Attribute = "created"
+    package static let modified: Attribute = "modified"
+    package static let pinned: Attribute = "pinned"
+    package static let archived: Attribute = "archived"
+    package static let trashed: Attribute = "trashed"
+    package static let path: Attribute = "path"
+    /// What the attribute of each field begins with.
+    static let fieldPrefix = "field/"
+
+    /// The attribute of a field.
+    static func field(_ key: FieldKey) -> Attribute {
+        guard let attribute = Attribute(fieldPrefix + key.name) else {
+            preconditionFailure("a field's key is shorter than an attribute")
+        }
+        return attribute
+    }
+}
+
+/// Attributes of attachments.
+package enum AttachmentAttribute {
+    package static let item: Attribute = "item"
+    package static let name: Attribute = "name"
+    package static let mediaType: Attribute = "type"
+    package static let byteCount: Attribute = "size"
+    package static let content: Attribute = "content"
+    package static let created: Attribute = "created"
+    package static let path: Attribute = "path"
+}
+
+/// Attributes of import records.
+package enum ImportAttribute {
+    package static let source: Attribute = "source"
+    package static let path: Attribute = "path"
+    package static let hash: Attribute = "hash"
+    package static let target: Attribute = "target"
+}

@@ -1,0 +1,108 @@
+// What differs between two states of an item, in terms that people use.
+
+/// The difference between two versions of one item.
+package struct ItemChange: Equatable, Sendable {
+    /// What happened to something that has a name.
+    package enum Verb: String, Equatable, Sendable {
+        case added
+        case changed
+        case removed
+    }
+
+    /// A field and what happened to it.
+    package struct Field: Equatable, Sendable {
+        package let key: FieldKey
+        package let label: String
+        package let verb: Verb
+    }
+
+    /// A title before and after.
+    package struct TitleChange: Equatable, Sendable {
+        package let old: String
+        package let new: String
+    }
+
+    /// A flag that was set or taken away: pinned, archived, trashed.
+    package struct Flag: Equatable, Sendable {
+        package let name: String
+        package let isSet: Bool
+    }
+
+    /// Whether the item did not exist before.
+    package let isCreation: Bool
+    /// Whether the item does not exist after.
+    package let isDeletion: Bool
+    /// The title before and after, if it changed.
+    package let title: TitleChange?
+    /// Lines of text that came and went.
+    package let addedLineCount: Int
+    package let removedLineCount: Int
+    package let addedTags: [TagPath]
+    package let removedTags: [TagPath]
+    package let fields: [Field]
+    package let flags: [Flag]
+    /// Names of files.
+    package let addedAttachments: [String]
+    package let removedAttachments: [String]
+
+    /// Compares two states; nil stands for an item that is not there.
+    package init(from old: Item?, to new: Item?) {
+        isCreation = old == nil && new != nil
+        isDeletion = old != nil && new == nil
+        let (oldTitle, newTitle) = (old?.title ?? "", new?.title ?? "")
+        title = oldTitle == newTitle ? nil : TitleChange(old: oldTitle, new: newTitle)
+        let (oldText, newText) = (old?.text ?? "", new?.text ?? "")
+        let isSameText = oldText.utf8.elementsEqual(newText.utf8)
+        let lines = LineDifference(from: isSameText ? "" : oldText, to: isSameText ? "" : newText)
+        addedLineCount = lines.addedLineCount
+        removedLineCount = lines.removedLineCount
+        let (oldTags, newTags) = (old?.tags ?? [], new?.tags ?? [])
+        addedTags = newTags.filter { !oldTags.contains($0) }
+        removedTags = oldTags.filter { !newTags.contains($0) }
+        fields = Self.fields(from: old?.fields ?? [], to: new?.fields ?? [])
+        flags = [
+            ("pinned", old?.isPinned ?? false, new?.isPinned ?? false),
+            ("archived", old?.isArchived ?? false, new?.isArchived ?? false),
+            ("trashed", old?.isTrashed ?? false, new?.isTrashed ?? false),
+        ].filter { $0.1 != $0.2 }.map { Flag(name: $0.0, isSet: $0.2) }
+        let (oldFiles, newFiles) = (old?.attachments ?? [], new?.attachments ?? [])
+        addedAttachments = newFiles.filter { file in !oldFiles.contains { $0.id == file.id } }.map(\.name)
+        removedAttachments = oldFiles.filter { file in !newFiles.contains { $0.id == file.id } }.map(\.name)
+    }
+
+    private static func fields(from old: [ItemField], to new: [ItemField]) -> [Field] {
+        var fields: [Field] = []
+        for field in new {
+            guard let before = old.first(where: { $0.key == field.key }) else {
+                fields.append(Field(key: field.key, label: field.label, verb: .added))
+                continue
+            }
+            if before != field { fields.append(Field(key: field.key, label: field.label, verb: .changed)) }
+        }
+        for field in old where !new.contains(where: { $0.key == field.key }) {
+            fields.append(Field(key: field.key, label: field.label, verb: .removed))
+        }
+        return fields
+    }
+
+    /// Whether nothing that people see changed.
+    package var isEmpty: Bool { !isCreation && !isDeletion && summary.isEmpty }
+
+    /// The change in one line, such as `text +4 −1, tag +balcony`; never a secret.
+    package var summary: String {
+        if isDeletion { return "deleted" }
+        var parts: [String] = isCreation ? ["created"] : []
+        if title != nil && !isCreation { parts.append("title") }
+        if addedLineCount > 0 || removedLineCount > 0 {
+            var text = "text"
+            if addedLineCount > 0 { text += " +\(addedLineCount)" }
+            if removedLineCount > 0 { text += " −\(removedLineCount)" }
+            parts.append(text)
+        }
+        parts += addedTags.map { "tag +\($0)" } + removedTags.map { "tag −\($0)" }
+        if !isCreation { parts += fields.map { "\($0.label) \($0.verb.rawValue)" } }
+        parts += flags.map { $0.isSet ? $0.name : "no longer \($0.name)" }
+        parts += addedAttachments.map { "file +\($0)" } + removedAttachments.map { "file −\($0)" }
+        return parts.joined(separator: ", ")
+    }
+}

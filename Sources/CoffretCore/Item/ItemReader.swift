@@ -1,0 +1,122 @@
+// Facts into items. The one thing to keep true: a fact that cannot be read costs its own attribute, never the
+// item, and is reported, never dropped.
+
+internal import CoffretBase
+internal import CoffretStorage
+
+/// Puts an item together from the facts of its entity.
+struct ItemReader {
+    /// Reads the value of a fact, wherever it lies.
+    let value: (Fact) throws(CoreError) -> [UInt8]
+
+    /// The item that the facts describe; nil if the entity is no item or the facts do not say when it was made,
+    /// which every item's do.
+    ///
+    /// - Parameter facts: all facts of the entity, in the order of the tree.
+    func item(_ id: EntityID, facts: [Fact], attachments: [Attachment]) throws(CoreError) -> Item? {
+        guard let kind = ItemKind(id), !facts.isEmpty else { return nil }
+        var item = Item(id: id, kind: kind, created: 0)
+        var hasCreated = false
+        var position = facts.startIndex
+        while position < facts.endIndex {
+            let key = facts[position].key
+            var end = position + 1
+            while end < facts.endIndex && facts[end].key == key { end += 1 }
+            let siblings = Array(facts[position..<end])
+            position = end
+            guard let winner = siblings.winner else { continue }
+            let attribute = key.attribute
+            let bytes = try value(winner)
+            do throws(CoreError) {
+                try apply(attribute, bytes, to: &item)
+                if attribute == ItemAttribute.created { hasCreated = true }
+                if siblings.count > 1 { try settle(attribute, siblings, winner: winner, bytes, in: &item) }
+            } catch {
+                guard error.code == .valueInvalid || error.code == .fieldInvalid || error.code == .tagInvalid else {
+                    throw error
+                }
+                item.unreadableAttributes.append(attribute.name)
+            }
+        }
+        guard hasCreated || !item.unreadableAttributes.isEmpty else { return nil }
+        item.fields = sorted(item.fields, of: kind)
+        item.givenTags.sort()
+        item.attachments = attachments.sorted { ($0.name, $0.id) < ($1.name, $1.id) }
+        return item
+    }
+
+    private func apply(_ attribute: Attribute, _ bytes: [UInt8], to item: inout Item) throws(CoreError) {
+        switch attribute {
+        case ItemAttribute.title: item.givenTitle = try FactValue.text(bytes)
+        case ItemAttribute.text: item.text = try FactValue.text(bytes)
+        case ItemAttribute.tag: item.givenTags.append(try FactValue.tag(bytes))
+        case ItemAttribute.created: item.created = try FactValue.integer(bytes)
+        case ItemAttribute.modified: item.modified = try FactValue.integer(bytes)
+        case ItemAttribute.pinned: item.pinned = try FactValue.integer(bytes)
+        case ItemAttribute.archived: item.archived = try FactValue.integer(bytes)
+        case ItemAttribute.trashed: item.trashed = try FactValue.integer(bytes)
+        case ItemAttribute.path: item.path = try FactValue.text(bytes)
+        default:
+            guard let key = fieldKey(attribute) else { throw CoreError(.valueInvalid, at: attribute.name) }
+            item.fields.append(try FactValue.field(bytes, key: key, of: item.kind))
+        }
+    }
+
+    private func fieldKey(_ attribute: Attribute) -> FieldKey? {
+        guard attribute.name.hasPrefix(ItemAttribute.fieldPrefix) else { return nil }
+        return FieldKey(String(attribute.name.dropFirst(ItemAttribute.fieldPrefix.count)))
+    }
+
+    /// Deals with concurrent values: times settle themselves by the greatest, all others become conflicts, unless
+    /// both devices wrote the same.
+    private func settle(
+        _ attribute: Attribute, _ siblings: [Fact], winner: Fact, _ winnerBytes: [UInt8], in item: inout Item
+    ) throws(CoreError) {
+        for sibling in siblings where sibling.dot != winner.dot {
+            let bytes = try value(sibling)
+            if bytes == winnerBytes { continue }
+            switch attribute {
+            case ItemAttribute.modified: item.modified = max(item.modified, try FactValue.integer(bytes))
+            case ItemAttribute.created: item.created = min(item.created, try FactValue.integer(bytes))
+            case ItemAttribute.pinned, ItemAttribute.archived, ItemAttribute.trashed: continue
+            default:
+                item.conflicts.append(
+                    ItemConflict(attribute: attribute.name, otherText: otherText(attribute, bytes), dot: sibling.dot))
+            }
+        }
+    }
+
+    private func otherText(_ attribute: Attribute, _ bytes: [UInt8]) -> String? {
+        if let key = fieldKey(attribute) { return (try? FactValue.field(bytes, key: key, of: .custom))?.value }
+        return try? FactValue.text(bytes)
+    }
+
+    private func sorted(_ fields: [ItemField], of kind: ItemKind) -> [ItemField] {
+        let order = kind.standardFields.map(\.key)
+        func rank(_ field: ItemField) -> (Int, UInt32, FieldKey) {
+            (order.firstIndex(of: field.key) ?? order.count, field.position, field.key)
+        }
+        return fields.sorted { rank($0) < rank($1) }
+    }
+
+    /// The attachment that the facts of its entity describe; nil if they lack what every attachment has.
+    func attachment(_ id: EntityID, facts: [Fact]) throws(CoreError) -> Attachment? {
+        var values: [Attribute: [UInt8]] = [:]
+        for fact in facts { values[fact.key.attribute] = try value(fact) }
+        guard let itemBytes = values[AttachmentAttribute.item], let content = values[AttachmentAttribute.content],
+            let name = values[AttachmentAttribute.name], let byteCount = values[AttachmentAttribute.byteCount],
+            let item = EntityID(bytes: try FactValue.bytes(itemBytes))
+        else { return nil }
+        return Attachment(
+            id: id, item: item, name: try FactValue.text(name),
+            mediaType: try values[AttachmentAttribute.mediaType].map { (bytes) throws(CoreError) in
+                try FactValue.text(bytes)
+            } ?? "application/octet-stream",
+            byteCount: Int(clamping: try FactValue.integer(byteCount)),
+            path: try values[AttachmentAttribute.path].map { (bytes) throws(CoreError) in try FactValue.text(bytes) },
+            created: try values[AttachmentAttribute.created].map { (bytes) throws(CoreError) in
+                try FactValue.integer(bytes)
+            } ?? 0,
+            encodedReference: try FactValue.bytes(content))
+    }
+}
