@@ -33,12 +33,10 @@ package struct StorageError: Error, Equatable, Sendable, CustomStringConvertible
         case blobMissing = "storage.blob.missing"
         case blobAuthenticationFailed = "storage.blob.authentication-failed"
         case blobTooLarge = "storage.blob.too-large"
-        case blobUnknownEpoch = "storage.blob.unknown-epoch"
         // The journal and its segments.
         case journalDamagedTail = "storage.journal.damaged-tail"
         case journalTornTail = "storage.journal.torn-tail"
         case journalDamagedSegment = "storage.journal.damaged-segment"
-        case journalTransactionTooLarge = "storage.journal.transaction-too-large"
         // The list of files, packs and their indexes.
         case manifestDamaged = "storage.manifest.damaged"
         case packDamaged = "storage.pack.damaged"

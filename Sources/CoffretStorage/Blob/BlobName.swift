@@ -106,5 +106,6 @@ package struct BlobAddress: Hashable, Comparable, Sendable, CustomStringConverti
 
     package var bytes: [UInt8] { value.bytes }
     package var description: String { value.hex }
+    var firstByte: Int { Int(value.word0 >> 56) }
     package static func < (left: BlobAddress, right: BlobAddress) -> Bool { left.value < right.value }
 }

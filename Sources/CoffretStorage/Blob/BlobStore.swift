@@ -1,0 +1,349 @@
+// A vault's blobs on disk. The one thing to keep true: whatever the process or the power does, opening
+// finds the state of the last acknowledged transaction, and every read is verified.
+
+internal import CoffretBase
+package import CoffretCrypto
+
+/// Blobs, one journal, one writer, any number of readers (`Spec/blob.md`, `Spec/journal.md`,
+/// `Spec/pack.md`).
+///
+/// Not Sendable: one instance lives in one isolation domain. Several processes, or several instances,
+/// may open the same directory: one of them for writing. A reader sees the transactions that were
+/// complete when it opened or last called `refresh`.
+package final class BlobStore: BlobRepositoryBackend {
+    package enum Mode: Sendable {
+        case readOnly
+        /// Takes the writer's lock, waiting at most this long.
+        case readWrite(lockTimeoutMilliseconds: Int)
+    }
+
+    let context: StorageContext
+    let keys: VaultKeys
+    let sealer: BlobSealer
+    private let lock: (any OpenFile)?
+    private let damagedTail: DamagedTailPolicy
+    private let scratch = ScratchPool()
+
+    var manifest: Manifest
+    var active: ActiveSegment
+    /// Journal and bulk segments in the order of lookup: newest first.
+    private var segmentEntries: [Manifest.SealedEntry] = []
+    /// The pack that may hold an address, by the address's first byte.
+    private var packByFirstByte: [Manifest.SealedEntry?] = []
+    private var openFiles: [StorageFileID: SealedFile] = [:]
+
+    /// Whether a transaction is under way.
+    var isInTransaction = false
+    /// Set after a failure that leaves open what is on disk; the store must be opened anew.
+    var isBroken = false
+
+    package var state: RepositoryState { active.state }
+    package var isWritable: Bool { lock != nil && !isBroken }
+    package var directory: String { context.directory }
+    /// Where the journal segment in use ends; grows with each transaction, starts anew in each segment.
+    package var journalEndOffset: Int { active.endOffset }
+    /// The sequence of the last complete transaction.
+    package var lastSequence: UInt64 { active.lastSequence }
+
+    private init(
+        context: StorageContext, keys: VaultKeys, sealer: BlobSealer, lock: (any OpenFile)?,
+        damagedTail: DamagedTailPolicy, manifest: Manifest, active: ActiveSegment
+    ) {
+        self.context = context
+        self.keys = keys
+        self.sealer = sealer
+        self.lock = lock
+        self.damagedTail = damagedTail
+        self.manifest = manifest
+        self.active = active
+        adopt(manifest)
+    }
+
+    deinit { close() }
+
+    /// Makes a store in `directory`, which is made too if it is missing, and opens it for writing.
+    ///
+    /// - Parameter state: what the first transaction says.
+    /// - Throws: `.alreadyExists` if there is one, `.lockBusy`, `.diskFull`, `.fileFailed`.
+    package static func create(
+        directory: String, keys: VaultKeys, environment: StorageEnvironment, state: RepositoryState = RepositoryState()
+    ) throws(StorageError) -> BlobStore {
+        let context = StorageContext(
+            directory: directory, environment: environment, authenticator: JournalAuthenticator(keys.journalKey))
+        let sealer = BlobSealer(keys: keys)
+        try translatingFileErrors { () throws(FileSystemError) in
+            for name in ["", "journal", "blobs", "files"] {
+                try context.fileSystem.makeDirectories(name.isEmpty ? directory : context.path(name))
+            }
+        }
+        let lock = try StoreLock.take(context, timeoutMilliseconds: 0)
+        let exists = try translatingFileErrors { () throws(FileSystemError) in
+            try context.fileSystem.exists(context.path("manifest"))
+        }
+        guard !exists else { throw StorageError(.alreadyExists, place: directory) }
+        let active = try ActiveSegment.create(
+            number: 1, firstSequence: 1, state: state, byteCount: environment.tuning.segmentByteCountMin,
+            context: context,
+            sealer: sealer)
+        let manifest = Manifest(generation: 1, nextNumber: 2, activeSegment: 1, sealed: [])
+        try translatingFileErrors { () throws(FileSystemError) in
+            try context.fileSystem.synchronizeDirectory(context.path("journal"))
+        }
+        try manifest.write(context)
+        return BlobStore(
+            context: context, keys: keys, sealer: sealer, lock: lock, damagedTail: .refuse, manifest: manifest,
+            active: active)
+    }
+
+    /// Opens the store in `directory`. Reads the manifest, the active segment's first page and the
+    /// transactions since the last checkpoint: nothing grows with the size of the store.
+    ///
+    /// - Throws: `.notFound`, `.lockBusy`, `.manifestDamaged`, `.journalDamagedSegment`,
+    ///   `.journalDamagedTail`, `.formatUnsupported`, `.fileFailed`.
+    package static func open(
+        directory: String, keys: VaultKeys, environment: StorageEnvironment, mode: Mode,
+        damagedTail: DamagedTailPolicy = .refuse
+    ) throws(StorageError) -> BlobStore {
+        let context = StorageContext(
+            directory: directory, environment: environment, authenticator: JournalAuthenticator(keys.journalKey))
+        let sealer = BlobSealer(keys: keys)
+        var lock: (any OpenFile)?
+        if case .readWrite(let timeoutMilliseconds) = mode {
+            lock = try StoreLock.take(context, timeoutMilliseconds: timeoutMilliseconds)
+        }
+        let (manifest, active) = try load(
+            context: context, sealer: sealer, isWriter: lock != nil, damagedTail: damagedTail)
+        let store = BlobStore(
+            context: context, keys: keys, sealer: sealer, lock: lock, damagedTail: damagedTail, manifest: manifest,
+            active: active)
+        if lock != nil { try store.removeOrphans() }
+        return store
+    }
+
+    /// Manifest and active segment; once more if a writer replaced them between the two reads.
+    private static func load(
+        context: StorageContext, sealer: BlobSealer, isWriter: Bool, damagedTail: DamagedTailPolicy
+    ) throws(StorageError) -> (Manifest, ActiveSegment) {
+        var attempt = 0
+        while true {
+            let manifest = try Manifest.read(context)
+            do throws(StorageError) {
+                let active = try ActiveSegment.open(
+                    number: manifest.activeSegment, isWriter: isWriter, damagedTail: damagedTail, context: context,
+                    sealer: sealer)
+                return (manifest, active)
+            } catch {
+                guard error.isFileGone else { throw error }
+                attempt += 1
+                guard attempt < 3 else {
+                    throw StorageError(.journalDamagedSegment, place: error.place, cause: error.cause)
+                }
+            }
+        }
+    }
+
+    /// Writes what makes the next opening quick, and gives the lock back. Nothing acknowledged waits
+    /// for this: leaving it out costs time only.
+    package func close() {
+        guard isWritable else { return }
+        active.writeHint()
+        isBroken = true
+        try? lock?.unlock()
+    }
+
+    // MARK: Reading
+
+    package func readBlob<Result>(
+        _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        var isDamaged = false
+        for _ in 0..<2 {
+            do throws(StorageError) {
+                for epoch in sealer.epochsNewestFirst {
+                    let address = sealer.address(of: name, epoch: epoch)
+                    let found = try unsafe withSealedBlob(address, isDamaged: &isDamaged) {
+                        (sealed) throws(StorageError) -> Result? in
+                        try unsafe sealer.open(sealed, name: name, type: type) {
+                            (_, content) throws(StorageError) -> Result in try body(content)
+                        }
+                    }
+                    if let found { return found }
+                }
+                break
+            } catch {
+                // Compaction by another process took the file away: its manifest says where things are.
+                guard error.isFileGone, try reloadAfterFileGone() else { throw error }
+            }
+        }
+        throw StorageError(isDamaged ? .blobAuthenticationFailed : .blobMissing, place: name.description)
+    }
+
+    package func containsBlob(_ name: BlobName) throws(StorageError) -> Bool {
+        for epoch in sealer.epochsNewestFirst {
+            if try contains(sealer.address(of: name, epoch: epoch)) { return true }
+        }
+        return false
+    }
+
+    /// Lends the stored blob at `address` from every place that has it, until `body` accepts one.
+    private func withSealedBlob<Result>(
+        _ address: BlobAddress, isDamaged: inout Bool,
+        _ body: (UnsafeRawBufferPointer) throws(StorageError) -> Result?
+    ) throws(StorageError) -> Result? {
+        let buffer = scratch.take()
+        defer { scratch.give(buffer) }
+        var sawRejected = false
+        func attempt(_ sealed: UnsafeRawBufferPointer) throws(StorageError) -> Result? {
+            if let result = try unsafe body(sealed) { return result }
+            sawRejected = true
+            return nil
+        }
+        defer { if sawRejected { isDamaged = true } }
+        if let result = try unsafe active.withSealedBlob(
+            address, scratch: buffer, isDamaged: &isDamaged, attempt)
+        {
+            return result
+        }
+        for entry in segmentEntries {
+            if let result = try unsafe openFile(entry).withSealedBlob(
+                address, scratch: buffer, isDamaged: &isDamaged, attempt)
+            {
+                return result
+            }
+        }
+        guard let pack = packByFirstByte[address.firstByte] else { return nil }
+        return try unsafe openFile(pack).withSealedBlob(address, scratch: buffer, isDamaged: &isDamaged, attempt)
+    }
+
+    /// Whether a record with this address is there.
+    func contains(_ address: BlobAddress) throws(StorageError) -> Bool {
+        for attempt in 0..<2 {
+            do throws(StorageError) {
+                if try active.contains(address) { return true }
+                for entry in segmentEntries where try openFile(entry).location(of: address) != nil { return true }
+                guard let pack = packByFirstByte[address.firstByte] else { return false }
+                return try openFile(pack).location(of: address) != nil
+            } catch {
+                guard attempt == 0, error.isFileGone, try reloadAfterFileGone() else { throw error }
+            }
+        }
+        return false
+    }
+
+    func openFile(_ entry: Manifest.SealedEntry) throws(StorageError) -> SealedFile {
+        if let file = openFiles[entry.id] { return file }
+        let file = try SealedFile(entry, context: context)
+        openFiles[entry.id] = file
+        return file
+    }
+
+    // MARK: Files coming and going
+
+    package func refresh() throws(StorageError) -> Bool {
+        guard lock == nil else { return false }
+        let before = state
+        let newest = try Manifest.read(context)
+        if newest.generation != manifest.generation {
+            let (manifest, active) = try Self.load(
+                context: context, sealer: sealer, isWriter: false, damagedTail: damagedTail)
+            self.active = active
+            adopt(manifest)
+        } else {
+            try active.readTail(hintedEndSequence: nil, damagedTail: damagedTail)
+        }
+        return state != before
+    }
+
+    /// A reader's second look after a file was gone; a writer's files cannot go.
+    private func reloadAfterFileGone() throws(StorageError) -> Bool {
+        guard lock == nil else { return false }
+        let generation = manifest.generation
+        _ = try refresh()
+        return manifest.generation != generation
+    }
+
+    /// Takes a manifest over: what it lists is the store.
+    func adopt(_ manifest: Manifest) {
+        self.manifest = manifest
+        segmentEntries = manifest.sealed.filter { $0.id.kind != .pack }.reversed()
+        packByFirstByte = [Manifest.SealedEntry?](repeating: nil, count: 256)
+        for entry in manifest.sealed where entry.id.kind == .pack {
+            for byte in entry.id.firstBytes { packByFirstByte[byte] = entry }
+        }
+        let listed = Set(manifest.sealed.map(\.id))
+        openFiles = openFiles.filter { listed.contains($0.key) }
+    }
+
+    /// Replaces the manifest on disk and takes it over. After a failure the store is broken, since
+    /// either may be there.
+    func replaceManifest(_ change: (inout Manifest) -> Void) throws(StorageError) {
+        var next = manifest
+        change(&next)
+        next.generation = manifest.generation + 1
+        do throws(StorageError) {
+            try next.write(context)
+        } catch {
+            isBroken = true
+            throw error
+        }
+        adopt(next)
+    }
+
+    /// A number for a new file; on disk it counts with the manifest that lists the file.
+    func takeNumber() -> UInt64 {
+        defer { manifest.nextNumber += 1 }
+        return manifest.nextNumber
+    }
+
+    /// Removes files that a crash left and no manifest lists.
+    private func removeOrphans() throws(StorageError) {
+        var listed = Set(manifest.sealed.map(\.id.relativePath))
+        listed.insert(active.place)
+        let context = context
+        let removedCount = try translatingFileErrors { () throws(FileSystemError) in
+            var removedCount = 0
+            for folder in ["journal", "blobs"] {
+                for entry in try context.fileSystem.list(context.path(folder))
+                where !listed.contains("\(folder)/\(entry.name)") && entry.kind == .file {
+                    try context.fileSystem.remove(context.path("\(folder)/\(entry.name)"))
+                    removedCount += 1
+                }
+            }
+            return removedCount
+        }
+        if removedCount > 0 {
+            context.environment.notify(StorageNotice(.orphansRemoved, place: "\(removedCount) files"))
+        }
+    }
+}
+
+extension StorageError {
+    /// Whether a file that should be there is not.
+    var isFileGone: Bool {
+        code == .fileFailed && (cause as? FileSystemError)?.code == .notFound
+    }
+}
+
+extension Manifest {
+    /// Reads the manifest of a store.
+    ///
+    /// - Throws: `.notFound` if there is none.
+    static func read(_ context: StorageContext) throws(StorageError) -> Manifest {
+        let bytes: [UInt8]
+        do throws(FileSystemError) {
+            bytes = try context.fileSystem.readFile(context.path("manifest"), byteCountMax: byteCountMax)
+        } catch {
+            throw error.code == .notFound
+                ? StorageError(.notFound, place: context.directory, cause: error)
+                : error.code == .noSpace || error.code == .endOfFile
+                    ? StorageError(.manifestDamaged, place: context.directory, cause: error) : StorageError(file: error)
+        }
+        return try parse(bytes, authenticator: context.authenticator)
+    }
+
+    func write(_ context: StorageContext) throws(StorageError) {
+        try translatingFileErrors { () throws(FileSystemError) in
+            try context.fileSystem.replaceFile(context.path("manifest"), with: encode(context.authenticator))
+        }
+    }
+}

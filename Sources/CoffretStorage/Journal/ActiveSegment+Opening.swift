@@ -1,0 +1,197 @@
+// Opening the segment that grows, after whatever happened to it. The one thing to keep true: an
+// append that was never acknowledged may vanish with a notice; an acknowledged one never without an
+// error.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// What to do when acknowledged transactions turn out to be lost.
+package enum DamagedTailPolicy: Sendable {
+    /// Refuse to open: `.journalDamagedTail`.
+    case refuse
+    /// Go on with what is left, with a notice: for checks and for repair that a person asked for.
+    case accept
+}
+
+extension ActiveSegment {
+    /// Opens segment `number` and reads it as far as needed.
+    ///
+    /// - Parameter isWriter: also makes the end fit for appending: unfinished bytes are removed, and
+    ///   what may not be durable is written again.
+    /// - Throws: `.journalDamagedSegment`, `.journalDamagedTail`, `.formatUnsupported`, `.fileFailed`.
+    static func open(
+        number: UInt64, isWriter: Bool, damagedTail: DamagedTailPolicy, context: StorageContext, sealer: BlobSealer
+    ) throws(StorageError) -> ActiveSegment {
+        let id = StorageFileID.segment(.journal, number)
+        let (file, head) = try translatingFileErrors { () throws(FileSystemError) in
+            let file = try context.fileSystem.open(context.path(id.relativePath), isWriter ? .readWrite : .read)
+            let head = try file.readAvailable(byteCount: PositionHint.fileOffset + PositionHint.byteCount, at: 0)
+            return (file, head)
+        }
+        let header = try SegmentHeader.parse(
+            Array(head.prefix(SegmentHeader.byteCount)), place: id.relativePath, authenticator: context.authenticator)
+        guard header.kind == .journal, header.number == id.headerNumber, header.firstSequence > 0 else {
+            throw StorageError(.journalDamagedSegment, place: id.relativePath)
+        }
+        let segment = ActiveSegment(
+            number: number, file: file, header: header, context: context, sealer: sealer, state: RepositoryState())
+        let hint = PositionHint.parse(
+            Array(head.dropFirst(PositionHint.fileOffset)), salt: header.salt, authenticator: context.authenticator)
+        if let hint { try segment.start(from: hint) }
+        let stop = try segment.readTail(hintedEndSequence: hint?.endSequence, damagedTail: damagedTail)
+        segment.capacityByteCount = try translatingFileErrors { () throws(FileSystemError) in try file.byteCount() }
+        if isWriter { try segment.makeFitForAppending(stop: stop) }
+        return segment
+    }
+
+    /// Takes runs, state and position from a hint that verified; a hint whose state cannot be read is
+    /// left aside, and the segment is read from its start.
+    private func start(from hint: PositionHint) throws(StorageError) {
+        guard let state = try stateBlob(at: hint.stateRecordOffset) else { return }
+        self.hint = hint
+        self.state = state
+        endOffset = hint.scanOffset
+        lastSequence = hint.scanSequence
+        runs = hint.runs.map { run in
+            (
+                run,
+                SortedIndexReader(
+                    file: file, byteOffset: run.byteOffset, entryCount: run.entryCount, sharedPrefixBitCount: 0,
+                    salt: salt, authenticator: context.authenticator)
+            )
+        }
+    }
+
+    /// The state in the record at `offset`; nil if there is no such record or it does not verify.
+    private func stateBlob(at offset: Int) throws(StorageError) -> RepositoryState? {
+        let prefix = try translatingFileErrors { () throws(FileSystemError) in
+            try file.readAvailable(byteCount: RecordHeader.blobPrefixByteCount, at: offset)
+        }
+        guard prefix.count == RecordHeader.blobPrefixByteCount, prefix[4] == RecordKind.blob.rawValue,
+            let payload = UInt32(bigEndianBytes: prefix[0..<4]).map(Int.init),
+            payload >= 32, payload <= 32 + BlobFormat.paddedByteCountMax + BlobFormat.overheadByteCount,
+            let address = Bytes32(prefix[5...]).map(BlobAddress.init)
+        else { return nil }
+        return try state(
+            in: ScannedTransaction.Blob(
+                address: address, location: RecordLocation(byteOffset: offset, sealedByteCount: payload - 32)))
+    }
+
+    private func state(in blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
+        let parsed = try unsafe file.withBlobRecord(
+            at: blob.location, of: blob.address, scratch: ScratchBuffer(capacity: 4096)
+        ) { (sealed) throws(StorageError) -> RepositoryState?? in
+            guard let name = unsafe sealer.name(ofAddress: blob.address, sealed: sealed) else { return nil }
+            return try unsafe sealer.open(sealed, name: name, type: .repositoryState) {
+                (_, content) throws(StorageError) -> RepositoryState? in RepositoryState.parse(content)
+            }
+        }
+        return parsed.flatMap { $0 }
+    }
+
+    /// Reads the transactions from `endOffset` on.
+    ///
+    /// - Returns: what lies behind them.
+    @discardableResult
+    func readTail(
+        hintedEndSequence: UInt64?, damagedTail: DamagedTailPolicy
+    ) throws(StorageError) -> SegmentScanner.Stop {
+        var suspectOffset: Int?
+        while true {
+            let scanner = try makeScanner(offset: endOffset, nextSequence: lastSequence + 1)
+            while let transaction = try scanner.next() { try take(transaction) }
+            let stop = scanner.stop ?? .empty
+            var lostThrough = hintedEndSequence ?? 0
+            if stop == .unfinished, let last = try scanner.lastSequenceBehindDamage(after: lastSequence) {
+                // A writer may have completed it between the two looks; then the next look gets past it.
+                if suspectOffset != endOffset {
+                    suspectOffset = endOffset
+                    continue
+                }
+                lostThrough = max(lostThrough, last)
+            }
+            guard lostThrough > lastSequence else { return stop }
+            let place = "\(place) offset \(endOffset): \(lostThrough - lastSequence) transactions lost"
+            guard damagedTail == .accept else { throw StorageError(.journalDamagedTail, place: place) }
+            context.environment.notify(StorageNotice(.damageAccepted, place: place))
+            return .unfinished
+        }
+    }
+
+    /// Takes a verified transaction over into the index and the state.
+    private func take(_ transaction: ScannedTransaction) throws(StorageError) {
+        let damaged = StorageError(.journalDamagedSegment, place: "\(place) offset \(transaction.startOffset)")
+        guard let stateBlob = transaction.stateBlob else { throw damaged }
+        switch transaction.trailer.state {
+        case .full:
+            guard let newState = try state(in: stateBlob) else { throw damaged }
+            state = newState
+        case .appendedHead:
+            let epochBytes = try translatingFileErrors { () throws(FileSystemError) in
+                try file.read(
+                    byteCount: 4, at: stateBlob.location.byteOffset + RecordHeader.blobPrefixByteCount)
+            }
+            guard let epoch = UInt32(bigEndianBytes: epochBytes),
+                let name = sealer.name(ofAddress: stateBlob.address, epoch: epoch)
+            else { throw damaged }
+            state.heads = [name]
+            state.tailCommits.append(name)
+        }
+        for blob in transaction.blobs { locations[blob.address] = blob.location }
+        endOffset = transaction.endOffset
+        lastSequence = transaction.trailer.sequence
+        if hint == nil, transaction.startOffset == SegmentKind.journal.recordsOffset {
+            // The first transaction's state is full and needs no run: as good a start as any.
+            firstHint = makeHint(scanOffset: endOffset, stateRecordOffset: stateBlob.location.byteOffset)
+        }
+    }
+
+    /// Makes sure that what was read is durable and that nothing follows it.
+    ///
+    /// After a sync that failed, or none at all, the system may hold pages that never reached the disk
+    /// and never will on their own; they are written again here. Bytes of an unfinished append go,
+    /// since a later, shorter one would leave some of them standing behind it.
+    private func makeFitForAppending(stop: SegmentScanner.Stop) throws(StorageError) {
+        if stop == .empty, let hint, hint.endOffset == endOffset, hint.endSequence == lastSequence { return }
+        let scanner = try makeScanner(offset: endOffset, nextSequence: lastSequence + 1)
+        let isClean = stop == .empty ? try scanner.isRestEmpty() : false
+        if !isClean, stop != .index {
+            context.environment.notify(
+                StorageNotice(.unfinishedAppend, place: "\(place) offset \(endOffset)"))
+        }
+        let durableOffset = hint.map(\.endOffset) ?? SegmentKind.journal.recordsOffset
+        try translatingFileErrors { () throws(FileSystemError) in
+            if durableOffset < endOffset {
+                try file.write(
+                    try file.read(byteCount: endOffset - durableOffset, at: durableOffset), at: durableOffset)
+            }
+            if !isClean { try file.truncate(to: endOffset) }
+            try file.synchronizeData()
+        }
+        if !isClean { refill() }
+        if hint == nil { hint = firstHint }
+        writeHint()
+    }
+
+    /// Sets the room behind the end aside again. Without it appends still work, only slower, so a full
+    /// disk is no reason to refuse the store.
+    private func refill() {
+        let target = max(capacityByteCount, context.environment.tuning.segmentByteCountMin)
+        do throws(FileSystemError) {
+            try file.writeZeros(from: endOffset, to: target)
+            try file.synchronizeData()
+            capacityByteCount = target
+        } catch {
+            try? file.truncate(to: endOffset)
+            capacityByteCount = endOffset
+        }
+    }
+}
+
+extension BlobSealer {
+    /// The name of a stored blob that lies at `address`, whose first bytes say the epoch.
+    func name(ofAddress address: BlobAddress, sealed: UnsafeRawBufferPointer) -> BlobName? {
+        guard sealed.count >= 4 else { return nil }
+        return name(ofAddress: address, epoch: unsafe sealed.loadBigEndian(UInt32.self, at: 0))
+    }
+}

@@ -1,0 +1,81 @@
+// Where to start reading a segment. The one thing to keep true: it is derived; without it, or with one
+// that does not verify, opening reads the segment from its start and finds the same.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// A run: a sorted index over some of the segment's records, itself a record of the segment.
+struct IndexRun: Equatable, Sendable {
+    /// Of the run's first page.
+    let byteOffset: Int
+    let entryCount: Int
+}
+
+/// Written into a segment's first page without a sync, after what it speaks of is durable.
+///
+/// `endOffset` and `endSequence` say what is known to be durable: if fewer transactions are found,
+/// acknowledged ones have been lost.
+///
+/// Layout: magic (4) ‖ scan offset (8) ‖ last sequence before it (8) ‖ offset of the state's record (8)
+/// ‖ end offset (8) ‖ end sequence (8) ‖ number of runs (1) ‖ per run offset (8), entries (4) ‖ code
+/// (16): at most 512 bytes, one sector.
+struct PositionHint: Equatable, Sendable {
+    static let fileOffset = 512
+    static let byteCount = 512
+    static let runCountMax = 32
+    private static let magic: [UInt8] = Array("hint".utf8)
+
+    /// Every blob before this offset is in `runs`; the state holds as of here.
+    var scanOffset: Int
+    var scanSequence: UInt64
+    /// The record of the blob with the full state as of `scanOffset`.
+    var stateRecordOffset: Int
+    var endOffset: Int
+    var endSequence: UInt64
+    var runs: [IndexRun]
+
+    func encode(salt: [UInt8], _ authenticator: JournalAuthenticator) -> [UInt8] {
+        precondition(runs.count <= Self.runCountMax, "runs are merged before they are too many")
+        var bytes = Self.magic
+        bytes.appendBigEndian(UInt64(scanOffset))
+        bytes.appendBigEndian(scanSequence)
+        bytes.appendBigEndian(UInt64(stateRecordOffset))
+        bytes.appendBigEndian(UInt64(endOffset))
+        bytes.appendBigEndian(endSequence)
+        bytes.append(UInt8(runs.count))
+        for run in runs {
+            bytes.appendBigEndian(UInt64(run.byteOffset))
+            bytes.appendBigEndian(UInt32(run.entryCount))
+        }
+        bytes.append(contentsOf: authenticator.code(ofArray: bytes, salt: salt, purpose: .positionHint))
+        return bytes + [UInt8](repeating: 0, count: Self.byteCount - bytes.count)
+    }
+
+    /// Reads a hint; nil if there is none or it does not verify.
+    static func parse(_ bytes: [UInt8], salt: [UInt8], authenticator: JournalAuthenticator) -> PositionHint? {
+        guard bytes.count == byteCount, Array(bytes[0..<4]) == magic, bytes[44] <= runCountMax else { return nil }
+        let codeOffset = 45 + 12 * Int(bytes[44])
+        guard
+            authenticator.isValid(
+                code: bytes[codeOffset..<codeOffset + 16], ofArray: bytes[..<codeOffset], salt: salt,
+                purpose: .positionHint)
+        else { return nil }
+        var runs: [IndexRun] = []
+        for index in 0..<Int(bytes[44]) {
+            let start = 45 + 12 * index
+            runs.append(
+                IndexRun(
+                    byteOffset: integer(bytes, start),
+                    entryCount: Int(UInt32(bigEndianBytes: bytes[start + 8..<start + 12]) ?? 0)))
+        }
+        return PositionHint(
+            scanOffset: integer(bytes, 4), scanSequence: UInt64(integer(bytes, 12)),
+            stateRecordOffset: integer(bytes, 20), endOffset: integer(bytes, 28),
+            endSequence: UInt64(integer(bytes, 36)), runs: runs)
+    }
+
+    /// A non-negative integer of eight bytes; authenticated before use.
+    private static func integer(_ bytes: [UInt8], _ offset: Int) -> Int {
+        Int(truncatingIfNeeded: UInt64(bigEndianBytes: bytes[offset..<offset + 8]) ?? 0)
+    }
+}
