@@ -27,8 +27,6 @@ package final class EpochKeys: Sendable {
     package let nonceKey: NonceKey
     package let blobAddressKey: AddressKey
     package let chunkAddressKey: AddressKey
-    /// Shows which vault key the others come from, without showing anything else of it.
-    package let commitment: [UInt8]
 
     /// Derives KDF(vault key, label, vault id ‖ epoch) for each use.
     package init(epoch: UInt32, vaultKey: VaultKey, vaultID: VaultID) {
@@ -38,13 +36,15 @@ package final class EpochKeys: Sendable {
         nonceKey = KDF.derive(from: vaultKey, .nonce, context)
         blobAddressKey = KDF.derive(from: vaultKey, .blobAddress, context)
         chunkAddressKey = KDF.derive(from: vaultKey, .chunkAddress, context)
-        commitment = Self.deriveCommitment(to: vaultKey, vaultID: vaultID, epoch: epoch)
     }
 
-    /// KDF(vault key, "vault-key/commit", vault id ‖ epoch): public, one-way.
-    package static func deriveCommitment(to vaultKey: VaultKey, vaultID: VaultID, epoch: UInt32) -> [UInt8] {
+    /// KDF(vault key, "vault-key/commit", scope ‖ epoch), 32 bytes: shows which vault key is meant, and
+    /// nothing else of it.
+    ///
+    /// - Parameter scope: the vault id; in the founding link, which makes the id, its random bytes.
+    package static func deriveCommitment(to vaultKey: VaultKey, scope: [UInt8], epoch: UInt32) -> [UInt8] {
         let commitment: AuthenticationKey = KDF.derive(
-            from: vaultKey, .vaultKeyCommitment, vaultID.bytes + epoch.bigEndianBytes)
+            from: vaultKey, .vaultKeyCommitment, scope + epoch.bigEndianBytes)
         // EXPOSE: not a secret, in spite of its type: it is written into the epoch's link.
         return unsafe commitment.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
     }

@@ -1,0 +1,58 @@
+// The part of a link that only its people may read: names, models, times. The one thing to keep true:
+// the server sees a padded ciphertext, and the link's hash covers it.
+
+package import CoffretBase
+package import CoffretCrypto
+
+/// What a link tells the people concerned and nobody else.
+///
+/// Layout, deterministic CBOR: {0: name, 1: model, 2: milliseconds since 1970}; sealed as
+/// ENV(details key, "link-details", ad = chain kind (1) ‖ subject id, details).
+package struct LinkDetails: Equatable, Sendable {
+    package let name: String
+    package let model: String
+    package let time: Milliseconds
+
+    package init(name: String, model: String = "", time: Milliseconds) {
+        self.name = name
+        self.model = model
+        self.time = time
+    }
+
+    /// - Parameter subject: what the link is about, such as a device id: it is known before the chain's id.
+    package func seal(
+        kind: ChainKind, subject: [UInt8], key: LinkDetailsKey, random: any RandomSource
+    ) -> [UInt8] {
+        let plain = CBOREncoder.encode { encoder in
+            encoder.encodeMapHeader(count: 3)
+            encoder.encode(unsigned: 0)
+            encoder.encode(text: name)
+            encoder.encode(unsigned: 1)
+            encoder.encode(text: model)
+            encoder.encode(unsigned: 2)
+            encoder.encode(signed: time)
+        }
+        return Envelope.seal(
+            plain, key: key, context: .linkDetails, associatedData: [kind.rawValue] + subject, random: random)
+    }
+
+    /// Throws `.detailsSealed` if the part does not open or is not what `seal` writes.
+    package static func open(
+        _ sealed: [UInt8], kind: ChainKind, subject: [UInt8], key: LinkDetailsKey
+    ) throws(TrustError) -> LinkDetails {
+        let plain = try? unsafe Envelope.open(
+            sealed, key: key, context: .linkDetails, associatedData: [kind.rawValue] + subject
+        ) { unsafe [UInt8]($0) }
+        guard let plain else { throw TrustError(.detailsSealed) }
+        return try withCBORDecoder(plain, convert: { _ in TrustError(.detailsSealed) }) {
+            (decoder) throws(CBORError) in
+            var map = try decoder.readMapHeader()
+            try decoder.expectKey(0, in: &map)
+            let name = try decoder.readText(byteCountMax: 1_024)
+            try decoder.expectKey(1, in: &map)
+            let model = try decoder.readText(byteCountMax: 1_024)
+            try decoder.expectKey(2, in: &map)
+            return LinkDetails(name: name, model: model, time: try decoder.readSigned())
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// Links of chains, as they are stored and sent. The one thing to keep true: everything a link says is
+// under its hash, and the hash is under its signature.
+
+package import CoffretBase
+package import CoffretCrypto
+
+/// What a chain is about; part of every link's hash and signature.
+package enum ChainKind: UInt8, Sendable {
+    case device = 1
+    case member = 3
+}
+
+/// The id of a chain: the hash of its first link. Of a device chain it is the account id, of a member
+/// chain the vault id.
+package struct ChainID: Hashable, Sendable {
+    package static let byteCount = 32
+
+    package let bytes: [UInt8]
+
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = bytes
+    }
+
+    package var hex: String { Hex.encode(bytes) }
+}
+
+/// A link that nobody has checked yet.
+///
+/// Layout, deterministic CBOR: [version 1, chain kind, sequence number, public part, sealed part,
+/// previous link hash, signer's public key, signature]; the parts are byte strings, the public part
+/// being CBOR of its own. The previous hash of link 0 is empty.
+///
+/// linkHash = BLAKE2b-256("coffret/link/1" ‖ CBOR [chain kind, chain id, sequence number, public part,
+/// sealed part, previous link hash, signer's public key]); the chain id in link 0 is empty.
+/// Signature: context "link/signature", scope = chain kind (1) ‖ chain id, message = linkHash.
+/// Spec: Spec/trust.md.
+package struct UnverifiedLink: Equatable, Sendable {
+    package static let version: UInt64 = 1
+    /// Bytes of the public and of the sealed part, each.
+    package static let partByteCountMax = 64 << 10
+
+    package let kind: ChainKind
+    package let sequenceNumber: UInt64
+    package let publicPart: [UInt8]
+    package let sealedPart: [UInt8]
+    package let previousLinkHash: [UInt8]
+    package let signerKey: [UInt8]
+    package let signature: [UInt8]
+
+    /// Makes and signs the next link of a chain.
+    ///
+    /// - Parameter chainID: nil for the first link.
+    package static func sign(
+        kind: ChainKind, chainID: ChainID?, sequenceNumber: UInt64, publicPart: [UInt8], sealedPart: [UInt8],
+        previousLinkHash: [UInt8], with key: SigningKey
+    ) -> UnverifiedLink {
+        precondition((chainID == nil) == (sequenceNumber == 0), "only the first link has no chain id")
+        let unsigned = UnverifiedLink(
+            kind: kind, sequenceNumber: sequenceNumber, publicPart: publicPart, sealedPart: sealedPart,
+            previousLinkHash: previousLinkHash, signerKey: key.verifyingKey.bytes, signature: [])
+        let hash = unsigned.hash(inChain: chainID)
+        let signature = key.sign(
+            .link, scope: Self.scope(kind: kind, chainID: chainID?.bytes ?? hash), message: hash)
+        return UnverifiedLink(
+            kind: kind, sequenceNumber: sequenceNumber, publicPart: publicPart, sealedPart: sealedPart,
+            previousLinkHash: previousLinkHash, signerKey: key.verifyingKey.bytes, signature: signature)
+    }
+
+    private init(
+        kind: ChainKind, sequenceNumber: UInt64, publicPart: [UInt8], sealedPart: [UInt8],
+        previousLinkHash: [UInt8], signerKey: [UInt8], signature: [UInt8]
+    ) {
+        self.kind = kind
+        self.sequenceNumber = sequenceNumber
+        self.publicPart = publicPart
+        self.sealedPart = sealedPart
+        self.previousLinkHash = previousLinkHash
+        self.signerKey = signerKey
+        self.signature = signature
+    }
+
+    /// What signatures about a chain are bound to.
+    static func scope(kind: ChainKind, chainID: [UInt8]) -> [UInt8] { [kind.rawValue] + chainID }
+
+    /// The link's hash in a chain; nil for the first link, whose hash becomes the chain's id.
+    package func hash(inChain chainID: ChainID?) -> [UInt8] {
+        BLAKE2b.hash(
+            Array("coffret/link/1".utf8),
+            CBOREncoder.encode { encoder in
+                encoder.encodeArrayHeader(count: 7)
+                encoder.encode(unsigned: UInt64(kind.rawValue))
+                encoder.encode(bytes: sequenceNumber == 0 ? [] : chainID?.bytes ?? [])
+                encoder.encode(unsigned: sequenceNumber)
+                encoder.encode(bytes: publicPart)
+                encoder.encode(bytes: sealedPart)
+                encoder.encode(bytes: previousLinkHash)
+                encoder.encode(bytes: signerKey)
+            })
+    }
+
+    package func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: 8)
+        encoder.encode(unsigned: Self.version)
+        encoder.encode(unsigned: UInt64(kind.rawValue))
+        encoder.encode(unsigned: sequenceNumber)
+        encoder.encode(bytes: publicPart)
+        encoder.encode(bytes: sealedPart)
+        encoder.encode(bytes: previousLinkHash)
+        encoder.encode(bytes: signerKey)
+        encoder.encode(bytes: signature)
+    }
+
+    /// Reads a link; its content is checked by the verifiers.
+    package init(from decoder: inout CBORDecoder) throws(CBORError) {
+        try decoder.readArrayHeader(count: 8)
+        let start = decoder.byteOffset
+        guard try decoder.readUnsigned() == Self.version,
+            let kind = ChainKind(rawValue: try decoder.readUnsigned(as: UInt8.self))
+        else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        self.kind = kind
+        sequenceNumber = try decoder.readUnsigned()
+        publicPart = try decoder.readBytes(countMax: Self.partByteCountMax)
+        sealedPart = try decoder.readBytes(countMax: Self.partByteCountMax)
+        previousLinkHash = try decoder.readBytes(countMax: 32)
+        signerKey = try decoder.readBytes(count: VerifyingKey.byteCount)
+        signature = try decoder.readBytes(count: signatureByteCount)
+    }
+
+    /// Reads one link that is all of `bytes`.
+    package init(decoding bytes: [UInt8]) throws(TrustError) {
+        self = try withCBORDecoder(bytes, convert: { _ in TrustError(.linkMalformed) }) {
+            (decoder) throws(CBORError) in
+            try UnverifiedLink(from: &decoder)
+        }
+    }
+
+    package var encoded: [UInt8] { CBOREncoder.encode { encode(to: &$0) } }
+}

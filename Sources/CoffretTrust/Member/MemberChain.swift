@@ -1,0 +1,131 @@
+// A vault's people. The one thing to keep true: a vault's id is the hash of the link that founded it,
+// so nobody can pass one vault's history off as another's.
+
+internal import CoffretBase
+package import CoffretCrypto
+
+/// What link 0 of a member chain says.
+///
+/// Layout of the public part, deterministic CBOR: {0: 1, 1: 32 random bytes, 2: founder's account id,
+/// 3: hash of the founder's newest device-chain link, 4: commitment to the vault key of epoch 1}.
+/// The commitment is KDF(vault key, "vault-key/commit", the random bytes ‖ epoch (4)).
+package struct VaultFoundation: Equatable, Sendable {
+    package static let randomByteCount = 32
+
+    package let random: [UInt8]
+    package let accountID: ChainID
+    package let deviceChainHead: [UInt8]
+    package let keyCommitment: [UInt8]
+
+    package init(random: [UInt8], accountID: ChainID, deviceChainHead: [UInt8], keyCommitment: [UInt8]) {
+        self.random = random
+        self.accountID = accountID
+        self.deviceChainHead = deviceChainHead
+        self.keyCommitment = keyCommitment
+    }
+
+    package var encoded: [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeMapHeader(count: 5)
+            encoder.encode(unsigned: 0)
+            encoder.encode(unsigned: 1)
+            for (key, bytes) in [
+                (1, random), (2, accountID.bytes), (3, deviceChainHead), (4, keyCommitment),
+            ] as [(UInt64, [UInt8])] {
+                encoder.encode(unsigned: key)
+                encoder.encode(bytes: bytes)
+            }
+        }
+    }
+
+    init(decoding link: UnverifiedLink) throws(TrustError) {
+        let number = link.sequenceNumber
+        let (code, parts) = try withCBORDecoder(
+            link.publicPart, convert: { _ in TrustError(.linkMalformed, at: number) }
+        ) { (decoder) throws(CBORError) in
+            var map = try decoder.readMapHeader()
+            try decoder.expectKey(0, in: &map)
+            let code = try decoder.readUnsigned()
+            var parts: [[UInt8]] = []
+            while try decoder.readUnsignedKey(in: &map) == UInt64(parts.count + 1) {
+                parts.append(try decoder.readBytes(count: 32))
+            }
+            return (code, parts)
+        }
+        guard code == 1 else { throw TrustError(.linkUnsupported, at: number) }
+        guard parts.count == 4, let accountID = ChainID(parts[1]) else {
+            throw TrustError(.linkMalformed, at: number)
+        }
+        self.init(random: parts[0], accountID: accountID, deviceChainHead: parts[2], keyCommitment: parts[3])
+    }
+}
+
+/// A member chain whose every link was checked against the founder's device chain.
+package struct VerifiedMemberChain: Equatable, Sendable {
+    package let vaultID: VaultID
+    package let links: [VerifiedLink]
+    package let foundation: VaultFoundation
+
+    package var head: RememberedHead {
+        RememberedHead(sequenceNumber: UInt64(links.count - 1), linkHash: links[links.count - 1].hash)
+    }
+
+    fileprivate init(vaultID: VaultID, links: [VerifiedLink], foundation: VaultFoundation) {
+        self.vaultID = vaultID
+        self.links = links
+        self.foundation = foundation
+    }
+
+    /// Checks all links; see `TrustError` for what may be wrong.
+    ///
+    /// A chain of this format version has one link; operations that follow it are `.linkUnsupported`.
+    package static func verify(
+        _ links: [UnverifiedLink], founder: VerifiedDeviceChain, vaultID: VaultID? = nil,
+        remembered: RememberedHead? = nil
+    ) throws(TrustError) -> VerifiedMemberChain {
+        var rules = Rules(founder: founder)
+        let (id, verified) = try ChainVerifier.verify(
+            links, kind: .member, expectedID: vaultID.flatMap { ChainID($0.bytes) }, remembered: remembered,
+            rules: &rules)
+        guard let foundation = rules.foundation, let vaultID = VaultID(id.bytes) else {
+            throw TrustError(.chainEmpty)
+        }
+        return VerifiedMemberChain(vaultID: vaultID, links: verified, foundation: foundation)
+    }
+
+    /// Founds a vault: link 0, signed by a device of the founder.
+    package static func found(
+        _ foundation: VaultFoundation, details: [UInt8], with key: SigningKey
+    ) -> UnverifiedLink {
+        UnverifiedLink.sign(
+            kind: .member, chainID: nil, sequenceNumber: 0, publicPart: foundation.encoded, sealedPart: details,
+            previousLinkHash: [], with: key)
+    }
+
+    private struct Rules: ChainRules {
+        let founder: VerifiedDeviceChain
+        var foundation: VaultFoundation?
+
+        func checkSigner(_ key: VerifyingKey, of link: UnverifiedLink) throws(TrustError) {
+            guard let device = founder.devices.first(where: { $0.keys.signing == key }) else {
+                throw TrustError(.signerUnknown, at: link.sequenceNumber)
+            }
+            let stated = try VaultFoundation(decoding: link)
+            // The founder's chain as it stood then: a device revoked later founded rightly.
+            guard let head = founder.links.firstIndex(where: { $0.hash == stated.deviceChainHead }) else {
+                throw TrustError(.founderDiffers, at: link.sequenceNumber)
+            }
+            guard device.addedAt <= UInt64(head) else { throw TrustError(.signerUnknown, at: link.sequenceNumber) }
+            if let revokedAt = device.revokedAt, revokedAt <= UInt64(head) {
+                throw TrustError(.signerRevoked, at: link.sequenceNumber)
+            }
+        }
+
+        mutating func apply(_ link: UnverifiedLink, chainID: ChainID) throws(TrustError) {
+            guard link.sequenceNumber == 0 else { throw TrustError(.linkUnsupported, at: link.sequenceNumber) }
+            let foundation = try VaultFoundation(decoding: link)
+            guard foundation.accountID == founder.accountID else { throw TrustError(.founderDiffers, at: 0) }
+            self.foundation = foundation
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// What can be wrong with a chain. The one thing to keep true: a chain with any fault is refused whole;
+// no error is ever repaired or skipped.
+
+/// Why a trust chain, or a link that should join it, was refused.
+package struct TrustError: Error, Equatable, Sendable {
+    package enum Code: String, Sendable, CaseIterable {
+        /// A link is not canonical CBOR of the specified shape.
+        case linkMalformed = "trust.link.malformed"
+        /// A link of a format version, or with an operation, that this program does not know.
+        case linkUnsupported = "trust.link.unsupported"
+        /// A link's signature does not verify.
+        case signatureInvalid = "trust.link.signature-invalid"
+        /// A link is signed by a key that the chain does not know at that point.
+        case signerUnknown = "trust.link.signer-unknown"
+        /// A link is signed by a device that was revoked before.
+        case signerRevoked = "trust.link.signer-revoked"
+        /// A chain without links.
+        case chainEmpty = "trust.chain.empty"
+        /// A link of another kind of chain.
+        case chainKindDiffers = "trust.chain.kind-differs"
+        /// The chain is not the one that was asked for: its first link has another hash.
+        case chainIDDiffers = "trust.chain.id-differs"
+        /// Sequence numbers do not count up from 0.
+        case chainGap = "trust.chain.gap"
+        /// A link does not name the hash of the one before.
+        case chainBroken = "trust.chain.broken"
+        /// The chain ends before the last link that was seen.
+        case chainRolledBack = "trust.chain.rolled-back"
+        /// The chain differs from what was seen at the same sequence number.
+        case chainForked = "trust.chain.forked"
+        /// More links than `Limits.chainLinkCountMax`.
+        case chainTooLong = "trust.chain.too-long"
+        /// A device, or one of its keys, is in the chain already.
+        case deviceExists = "trust.device.exists"
+        /// An operation names a device that the chain does not hold, or holds no longer.
+        case deviceUnknown = "trust.device.unknown"
+        /// A device that was added did not prove that it holds its key.
+        case countersignatureInvalid = "trust.device.countersignature-invalid"
+        /// The vault's founder is not the account of the device chain at hand, or not at the stated head.
+        case founderDiffers = "trust.member.founder-differs"
+        /// The private part of a link does not open.
+        case detailsSealed = "trust.link.details-sealed"
+    }
+
+    package let code: Code
+    /// The sequence number of the refused link, if there is one.
+    package let sequenceNumber: UInt64?
+
+    package init(_ code: Code, at sequenceNumber: UInt64? = nil) {
+        self.code = code
+        self.sequenceNumber = sequenceNumber
+    }
+}
