@@ -1,0 +1,80 @@
+// What an import did, in numbers and with the names of everything that did not come in as it was. The
+// one thing to keep true: an entry of the source is in exactly one of the counts.
+
+/// The outcome of an import.
+package struct ImportReport: Equatable, Sendable {
+    /// Items made.
+    package var imported = 0
+    /// Items whose source changed and that were brought up to date.
+    package var updated = 0
+    /// Items whose source is as it was at the last import.
+    package var unchanged = 0
+    /// Items that were changed in the source and in the vault: the vault's stays, the source's came in beside it.
+    package var conflicts = 0
+    /// Files attached to items, new or changed.
+    package var attachments = 0
+    /// Files attached at an earlier import and unchanged.
+    package var attachmentsUnchanged = 0
+    /// Different tags on the items that were made or updated.
+    package var tags = 0
+    /// Values without a place of their own, kept as fields.
+    package var keptAsRaw = 0
+    /// Things of the source that are not in the vault. Hidden files are counted apart.
+    package var dropped = 0
+    /// Hidden and version control files left out by rule.
+    package var hidden = 0
+    /// Items of an earlier import that the source does not have any more; they stay in the vault.
+    package var missing = 0
+    /// Links that point to no file of the source.
+    package var danglingLinks = 0
+    /// Bytes read.
+    package var byteCount: UInt64 = 0
+    /// One line each for what a person should look at; at most `warningCountMax` are kept.
+    package private(set) var warnings: [String] = []
+    /// All warnings, kept or not.
+    package private(set) var warningCount = 0
+    /// The raw fields as `path: label`, for `--report`; at most `warningCountMax`.
+    package private(set) var rawFieldNames: [String] = []
+
+    /// How many lines are kept.
+    package static let warningCountMax = 1_000
+
+    package init() {}
+
+    /// Whether the vault is as it was.
+    package var isNothingNew: Bool { imported == 0 && updated == 0 && conflicts == 0 && attachments == 0 }
+
+    /// Adds a line for people.
+    package mutating func warn(_ text: String) {
+        warningCount += 1
+        if warnings.count < Self.warningCountMax { warnings.append(text) }
+    }
+
+    /// Counts a value that has no place of its own.
+    package mutating func keepRaw(_ text: String) {
+        keptAsRaw += 1
+        if rawFieldNames.count < Self.warningCountMax { rawFieldNames.append(text) }
+    }
+}
+
+/// How far a long piece of work is.
+package struct WorkProgress: Equatable, Sendable {
+    /// What is being done.
+    package enum Stage: String, Sendable {
+        case listing, reading, attaching, saving, writing, verifying
+    }
+
+    package let stage: Stage
+    /// Entries done and in all; the total is known before the first is read.
+    package let doneCount: Int
+    package let totalCount: Int
+    /// Bytes done so far.
+    package let byteCount: UInt64
+
+    package init(stage: Stage, doneCount: Int, totalCount: Int, byteCount: UInt64) {
+        self.stage = stage
+        self.doneCount = doneCount
+        self.totalCount = totalCount
+        self.byteCount = byteCount
+    }
+}

@@ -1,0 +1,108 @@
+// Where the links of a note point to inside an import. Links stay in the text as they were written; the
+// one thing to keep true here is that what counts as a link to a file is what the vault later follows.
+
+internal import CoffretCore
+
+/// A link of a note that may point to another file of the import.
+package struct NoteLink: Equatable, Sendable {
+    /// What the link means.
+    package enum Target: Equatable, Sendable {
+        /// A relative path, percent-decoded, without fragment and query.
+        case path([UInt8])
+        /// The inside of `[[…]]`: a title, a file name or a path.
+        case wiki([UInt8])
+    }
+
+    package let target: Target
+    /// Whether the target is shown in place: an image or `![[…]]`.
+    package let isEmbed: Bool
+
+    /// The links of a text that do not lead out of the folder by an address of their own.
+    static func links(of scan: MarkdownScan, in text: [UInt8]) -> [NoteLink] {
+        scan.links.compactMap { link in
+            let written = Array(link.destination.utf8)
+            if link.form == .wiki {
+                var open = link.destinationRange.lowerBound
+                while open > 0, text[open - 1] == 0x20 || text[open - 1] == 0x09 { open -= 1 }
+                let isEmbed = open >= 3 && text[open - 3] == UInt8(ascii: "!")
+                return NoteLink(target: .wiki(written), isEmbed: isEmbed)
+            }
+            guard let path = relativePath(of: written) else { return nil }
+            return NoteLink(target: .path(path), isEmbed: link.form == .image)
+        }
+    }
+
+    /// The path of a destination; nil for addresses with a scheme or a host, absolute paths and fragments.
+    static func relativePath(of destination: [UInt8]) -> [UInt8]? {
+        guard let first = destination.first, first != UInt8(ascii: "/"), first != UInt8(ascii: "#"),
+            first != UInt8(ascii: "?")
+        else { return nil }
+        let end = destination.firstIndex { $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "?") } ?? destination.endIndex
+        let path = destination[..<end]
+        if let colon = path.firstIndex(of: UInt8(ascii: ":")), !path[..<colon].contains(UInt8(ascii: "/")) {
+            return nil
+        }
+        guard !path.isEmpty else { return nil }
+        return percentDecoded(path) ?? Array(path)
+    }
+}
+
+/// Finds the entries of a listing that links point to.
+package struct LinkIndex: Sendable {
+    private let indexOfPath: [SourcePath: Int]
+    /// Entries by file name and, for notes, by name without extension, in lower case.
+    private let indexesOfName: [[UInt8]: [Int]]
+    private let entries: [SourceEntry]
+
+    package init(_ entries: [SourceEntry]) {
+        self.entries = entries
+        var byPath: [SourcePath: Int] = Dictionary(minimumCapacity: entries.count)
+        var byName: [[UInt8]: [Int]] = Dictionary(minimumCapacity: entries.count)
+        for (index, entry) in entries.enumerated() {
+            byPath[entry.path] = index
+            byName[Self.folded(entry.path.name), default: []].append(index)
+            if entry.path.isMarkdown { byName[Self.folded(entry.path.stem), default: []].append(index) }
+        }
+        indexOfPath = byPath
+        indexesOfName = byName
+    }
+
+    /// The entry with a path.
+    package func index(of path: SourcePath) -> Int? { indexOfPath[path] }
+
+    /// The entry that a link in the note at `path` points to; nil if there is none.
+    package func resolve(_ link: NoteLink, from path: SourcePath) -> Int? {
+        switch link.target {
+        case .path(let reference):
+            guard let target = SourcePath.resolve(reference[...], in: path.folder) else { return nil }
+            return indexOfPath[target]
+        case .wiki(let name):
+            return resolveWiki(name, from: path)
+        }
+    }
+
+    /// A path from the note or from the top, with or without `.md`, or a name anywhere; the nearest wins, which
+    /// is the one that shares most folders with the note, then the first.
+    private func resolveWiki(_ name: [UInt8], from path: SourcePath) -> Int? {
+        for suffix in [[], Array(".md".utf8)] {
+            for folder in [path.folder, []] {
+                if let target = SourcePath.resolve((name + suffix)[...], in: folder), let index = indexOfPath[target] {
+                    return index
+                }
+            }
+        }
+        guard !name.contains(UInt8(ascii: "/")) else { return nil }
+        let candidates = indexesOfName[Self.folded(name[...])] ?? []
+        return candidates.max {
+            sharedDepth($0, path) < sharedDepth($1, path) || (sharedDepth($0, path) == sharedDepth($1, path) && $0 > $1)
+        }
+    }
+
+    private func sharedDepth(_ index: Int, _ path: SourcePath) -> Int {
+        zip(entries[index].path.components.dropLast(), path.components.dropLast()).prefix { $0 == $1 }.count
+    }
+
+    private static func folded(_ name: ArraySlice<UInt8>) -> [UInt8] {
+        name.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }
+    }
+}
