@@ -21,6 +21,8 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CTPM2", pkgConfig: "tss2-esys", providers: [.apt(["libtss2-dev"])]),
+    .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
     // What the C libraries do when they are called from C: the measure for `coffret-bench`.
     .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
@@ -55,6 +57,10 @@ let libraries: [Target] = [
     library(
         "CoffretCore",
         ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSearch", "CoffretKeys"]),
+    // 5. Key stores on real hardware and services: TPM 2.0, the desktop's keyring.
+    library(
+        "CoffretKeyStores",
+        ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CTPM2", "CSecret"]),
     // 6. Foreign files to and from items.
     library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretCore", "CPlatform"]),
     // 7. Commands for people and scripts.
@@ -97,6 +103,9 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretCore",
             "CoffretTestSupport",
         ]),
+    tests(
+        "CoffretKeyStoresTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CoffretKeyStores", "CoffretTestSupport"]),
     tests(
         "CoffretImportExportTests",
         ["CoffretBase", "CoffretCrypto", "CoffretCore", "CoffretKeys", "CoffretImportExport", "CoffretTestSupport"]),

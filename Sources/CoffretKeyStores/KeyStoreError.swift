@@ -1,0 +1,36 @@
+// What can go wrong with a key store, in the words that callers branch on.
+
+/// An error of a key store: a TPM, the desktop's keyring, or user presence.
+package struct KeyStoreError: Error, Equatable, Sendable {
+    package enum Code: String, Sendable {
+        /// The device or service cannot be reached.
+        case unavailable = "keystore.unavailable"
+        /// The PIN was wrong; the attempt has been counted.
+        case wrongPIN = "keystore.pin.wrong"
+        /// Too many wrong PINs; `waitSeconds` says how long the store refuses.
+        case lockedOut = "keystore.pin.locked-out"
+        /// The key was made by another TPM, or the TPM was cleared since.
+        case keyUnusable = "keystore.key.unusable"
+        /// The keyring is locked, and nobody unlocked it.
+        case locked = "keystore.locked"
+        /// Two entries answer to one application tag.
+        case duplicate = "keystore.key.duplicate"
+        /// The call was given up by the person, or its time ran out.
+        case cancelled = "keystore.cancelled"
+        /// The bytes are no key of this store.
+        case malformed = "keystore.key.malformed"
+        /// The store answered with an error that has no name of its own; `place` holds its number.
+        case failed = "keystore.failed"
+    }
+
+    package let code: Code
+    package let place: String?
+    /// Seconds until the next attempt is accepted, where the store says so.
+    package let waitSeconds: UInt32?
+
+    package init(_ code: Code, place: String? = nil, waitSeconds: UInt32? = nil) {
+        self.code = code
+        self.place = place
+        self.waitSeconds = waitSeconds
+    }
+}

@@ -1,0 +1,66 @@
+// A software TPM for tests: Debian's swtpm as a process of its own, on a Unix socket in a temporary folder.
+
+internal import Foundation
+
+/// A running swtpm with its own state, which survives `restart`.
+package final class SoftwareTPM: @unchecked Sendable {
+    // SAFETY: used by one test at a time.
+    private let directory: TemporaryDirectory
+    private var process: Process?
+
+    /// Whether swtpm is installed; tests are visibly skipped without it.
+    package static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/bin/swtpm")
+
+    package init() throws {
+        directory = try TemporaryDirectory("tpm")
+        try start()
+    }
+
+    deinit { stop() }
+
+    /// Where tpm2-tss finds it.
+    package var transport: String { "swtpm:path=\(directory.file("sock"))" }
+
+    /// The file that holds the TPM's permanent memory.
+    package var stateFile: String { directory.file("tpm2-00.permall") }
+
+    package func start() throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/swtpm")
+        process.arguments = [
+            "socket", "--tpm2", "--tpmstate", "dir=\(directory.path)",
+            "--server", "type=unixio,path=\(directory.file("sock"))",
+            "--ctrl", "type=unixio,path=\(directory.file("sock.ctrl"))",
+            "--flags", "not-need-init,startup-clear",
+        ]
+        process.standardError = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        self.process = process
+        for _ in 0..<500 where !FileManager.default.fileExists(atPath: directory.file("sock.ctrl")) {
+            usleep(10_000)
+        }
+    }
+
+    /// Ends the process; the state stays.
+    package func stop() {
+        guard let process else { return }
+        // Children of the test runner inherit a signal mask under which SIGTERM does nothing.
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        self.process = nil
+        for name in ["sock", "sock.ctrl"] { try? FileManager.default.removeItem(atPath: directory.file(name)) }
+    }
+
+    package func restart() throws {
+        stop()
+        try start()
+    }
+
+    /// A TPM that was cleared: all its seeds are new.
+    package func clear() throws {
+        stop()
+        try FileManager.default.removeItem(atPath: stateFile)
+        try start()
+    }
+}
