@@ -7,6 +7,9 @@ struct TreeWriter {
 
     var nodeCount: Int { written.count }
 
+    /// The facts in the leaves that were written.
+    var facts: some Sequence<Fact> { written.lazy.flatMap(\.facts) }
+
     /// Writes the nodes below `root` and `root` itself, children first.
     mutating func write(_ root: TreeNode, to writer: any BlobWriter) throws(StorageError) {
         if root.isStored { return }

@@ -1,0 +1,189 @@
+// Looking back. The one thing to keep true: an old state is computed from what is stored of it and
+// compared with the root that its commit states, or refused.
+
+package import CoffretBase
+
+extension VaultRepository {
+    /// Commits from `head` back, newest first; a commit comes before its parents.
+    ///
+    /// - Parameter head: nil for the present head; a vault without commits has an empty log.
+    package func log(from head: BlobName? = nil) throws(StorageError) -> CommitCursor {
+        CommitCursor(heads: head.map { [$0] } ?? headNames, history: history, compactions: compactions)
+    }
+
+    /// One commit.
+    ///
+    /// - Throws: `.historyCompacted` or `.historyBroken` if it is not there.
+    package func commit(named name: BlobName) throws(StorageError) -> CommitSummary {
+        guard try backend.containsBlob(name) else { throw try missing(name) }
+        return try history.commit(name)
+    }
+
+    /// What a commit changed against its first parent, of keys that begin with `prefix`.
+    ///
+    /// - Complexity: for commits with very many changes, reads only what lies below `prefix`.
+    package func changes(
+        of summary: CommitSummary, withPrefix prefix: [UInt8] = []
+    ) throws(StorageError) -> CommitChanges {
+        let changes = try history.changes(of: summary, prefix: prefix)
+        return CommitChanges(
+            facts: changes.facts, values: ValueReader(reader: backend, unstored: changes.unstored))
+    }
+
+    /// All facts as of a commit.
+    ///
+    /// - Throws: `.historyCompacted` if what it takes was removed on purpose; `.historyBroken` naming
+    ///   a commit that is missing; `.treeRootMismatch` if the commits do not make the root that is stated.
+    /// - Complexity: reads the commits since the nearest stored tree and applies them in one batch.
+    package func snapshot(at name: BlobName) throws(StorageError) -> Snapshot {
+        let head = try commit(named: name)
+        var overlay = Overlay()
+        var commit = head
+        var base = TreeRoot(node: try emptyRoot())
+        while true {
+            if try backend.containsBlob(commit.commit.root) {
+                base = TreeRoot(name: commit.commit.root)
+                break
+            }
+            let changes = try history.changes(of: commit)
+            overlay.addEarlier(changes.facts, unstored: changes.unstored)
+            guard let parent = commit.firstParent else { break }
+            commit = try self.commit(named: parent)
+        }
+        let snapshot = snapshot(of: head, base: base, overlay: overlay)
+        _ = try snapshot.root()
+        return snapshot
+    }
+
+    /// The newest commit at or before `time` by the clocks of its author, following first parents.
+    ///
+    /// Clocks may have jumped: the first commit found going back is taken.
+    package func commit(atOrBefore time: Milliseconds) throws(StorageError) -> CommitSummary? {
+        guard var commit = try tail().head else { return nil }
+        while commit.timeMilliseconds > time {
+            guard let parent = commit.firstParent else { return nil }
+            commit = try self.commit(named: parent)
+        }
+        return commit
+    }
+
+    /// Walks the keys that differ between two states.
+    package func difference(from old: Snapshot, to new: Snapshot) throws(StorageError) -> SnapshotDifference {
+        try SnapshotDifference(old: old, new: new)
+    }
+
+    /// Calls `body` with each key that differs between two states, ascending.
+    package func diff(
+        from old: Snapshot, to new: Snapshot, _ body: (FactDifference) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var difference = try difference(from: old, to: new)
+        while let entry = try difference.next() { try body(entry) }
+    }
+
+    /// The error for a commit that is not there.
+    func missing(_ name: BlobName) throws(StorageError) -> StorageError {
+        if let commit = try compactions().first(where: { $0.value.removedParents.contains(name) })?.key {
+            return StorageError(.historyCompacted, place: "commit \(commit)")
+        }
+        return StorageError(.historyBroken, place: "commit \(name)")
+    }
+
+    /// What compactions removed, by the commit that says so, of those that can still be reached.
+    func compactions() throws(StorageError) -> [BlobName: CompactionRecord] {
+        var records: [BlobName: CompactionRecord] = [:]
+        var seen = Set(headNames)
+        var pending = headNames
+        while let name = pending.popLast() {
+            guard try backend.containsBlob(name) else { continue }
+            let commit = try history.commit(name)
+            if let record = commit.commit.compaction { records[name] = record }
+            for parent in commit.parents where seen.insert(parent).inserted { pending.append(parent) }
+        }
+        return records
+    }
+}
+
+/// Walks a history from its heads to its beginning.
+///
+/// While there is one line of commits it follows that; where lines meet it takes the whole rest of the
+/// history into account, so that no commit comes after one of its ancestors.
+package struct CommitCursor {
+    private let history: HistoryReader
+    private let compactions: () throws(StorageError) -> [BlobName: CompactionRecord]
+    /// Commits of which all children have been given.
+    private var ready: [BlobName]
+    /// Once lines meet: for each commit, how many children have not been given yet.
+    private var childCounts: [BlobName: Int]?
+    private var summaries: [BlobName: CommitSummary] = [:]
+
+    init(
+        heads: [BlobName], history: HistoryReader,
+        compactions: @escaping () throws(StorageError) -> [BlobName: CompactionRecord]
+    ) {
+        self.history = history
+        self.compactions = compactions
+        ready = heads
+    }
+
+    /// The next commit; nil at the beginning of the history, or where a compaction removed the rest.
+    ///
+    /// - Throws: `.historyBroken` naming a parent that is missing; what reading commits throws.
+    package mutating func next() throws(StorageError) -> CommitSummary? {
+        if ready.count > 1 && childCounts == nil { try countChildren() }
+        guard let name = try takeReady() else { return nil }
+        guard let summary = try read(name) else { return try next() }
+        if childCounts == nil, summary.parents.count > 1 {
+            ready = [name]
+            try countChildren()
+            ready = []
+        }
+        for parent in summary.parents {
+            guard let count = childCounts?[parent] else {
+                ready.append(parent)
+                continue
+            }
+            childCounts?[parent] = count - 1
+            if count == 1 { ready.append(parent) }
+        }
+        return summary
+    }
+
+    /// Of several, the latest by the clock, then the greater name: for show only.
+    private mutating func takeReady() throws(StorageError) -> BlobName? {
+        guard ready.count > 1 else { return ready.popLast() }
+        var best = 0
+        for index in ready.indices {
+            guard let candidate = try read(ready[index]) else { continue }
+            guard let other = try read(ready[best]) else { best = index; continue }
+            if (candidate.timeMilliseconds, candidate.name) > (other.timeMilliseconds, other.name) { best = index }
+        }
+        return ready.remove(at: best)
+    }
+
+    private mutating func countChildren() throws(StorageError) {
+        var counts: [BlobName: Int] = [:]
+        var pending = ready
+        while let name = pending.popLast() {
+            guard let summary = try read(name) else { continue }
+            for parent in summary.parents {
+                if counts[parent] == nil { pending.append(parent) }
+                counts[parent, default: 0] += 1
+            }
+        }
+        ready.removeAll { counts[$0] != nil }
+        childCounts = counts
+    }
+
+    /// Nil if a compaction removed the commit.
+    private mutating func read(_ name: BlobName) throws(StorageError) -> CommitSummary? {
+        if let summary = summaries[name] { return summary }
+        guard try history.reader.containsBlob(name) else {
+            if try compactions().values.contains(where: { $0.removedParents.contains(name) }) { return nil }
+            throw StorageError(.historyBroken, place: "commit \(name)")
+        }
+        let summary = try history.commit(name)
+        // Kept only where lines meet; a single line may be long.
+        if childCounts != nil || ready.count > 1 { summaries[name] = summary }
+        return summary
+    }
+}

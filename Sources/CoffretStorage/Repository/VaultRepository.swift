@@ -1,0 +1,152 @@
+// A vault's facts with their history. The one thing to keep true: what `commit` returned is on disk,
+// signed, and states the root of exactly the facts that readers see.
+
+package import CoffretBase
+package import CoffretCrypto
+
+/// The facts of one vault: read, written in commits, looked at as of any commit.
+///
+/// Not Sendable: one isolation domain owns it. One process writes at a time; readers in other
+/// processes see complete commits, and newer ones after `refresh()`.
+package final class VaultRepository {
+    let backend: any BlobRepositoryBackend
+    let keys: VaultKeys
+    let author: CommitAuthor?
+    let random: any RandomSource
+    let history: HistoryReader
+    let nodes: NodeStore
+    let splitHash: SplitHash
+    let editor: TreeEditor
+    /// When commits store the tree; may be changed at any time.
+    package var checkpointPolicy: CheckpointPolicy
+
+    private var loadedTail: RepositoryTail?
+    /// The head's tree; the writer keeps it, with the nodes that are not stored, to go on from.
+    private var headNode: TreeNode?
+    private var cutter: ValueCutter?
+
+    static let treeGeneration: UInt32 = 1
+
+    /// - Parameter author: nil to read only.
+    package init(
+        backend: any BlobRepositoryBackend, keys: VaultKeys, author: CommitAuthor?, random: any RandomSource,
+        checkpointPolicy: CheckpointPolicy = .shortLived
+    ) {
+        self.backend = backend
+        self.keys = keys
+        self.author = author
+        self.random = random
+        self.checkpointPolicy = checkpointPolicy
+        history = HistoryReader(reader: backend, vaultID: keys.vaultID.bytes)
+        nodes = NodeStore(reader: backend)
+        splitHash = SplitHash(keys: keys, treeGeneration: Self.treeGeneration)
+        editor = TreeEditor(store: nodes, splitHash: splitHash)
+    }
+
+    /// The commits that have no child here, ascending; empty before the first commit.
+    package var headNames: [BlobName] { backend.state.heads }
+    package var isWritable: Bool { backend.isWritable && author != nil }
+    /// Tree nodes read as blobs since the repository was opened.
+    package var nodeReadCount: Int { nodes.nodeReadCount }
+
+    /// The state of the head.
+    ///
+    /// - Complexity: reads the commits since the last checkpoint once, a few microseconds each.
+    package var present: Snapshot {
+        get throws(StorageError) {
+            let tail = try tail()
+            if let headNode {
+                var values = Overlay()
+                values.add([], unstored: tail.overlay.unstored)
+                return snapshot(of: tail.head, base: TreeRoot(node: headNode), overlay: values)
+            }
+            return snapshot(of: tail.head, base: try baseRoot(tail), overlay: tail.overlay)
+        }
+    }
+
+    /// Picks up what other processes committed; snapshots taken before stay as they are.
+    ///
+    /// - Returns: whether anything is new.
+    @discardableResult
+    package func refresh() throws(StorageError) -> Bool {
+        guard try backend.refresh() else { return false }
+        forget()
+        return true
+    }
+
+    /// The newest keyring generation recorded in this vault, 0 if none was.
+    package var recordedKeyringGeneration: UInt64 { backend.state.keyringGeneration }
+
+    /// Records a keyring generation, so that an older keyring put back is noticed.
+    package func recordKeyringGeneration(_ generation: UInt64) throws(StorageError) {
+        var state = backend.state
+        state.keyringGeneration = generation
+        try transact { (transaction) throws(StorageError) in
+            try transaction.commit(state: state, isCheckpoint: false)
+        }
+    }
+
+    // MARK: For the other files of this type.
+
+    func tail() throws(StorageError) -> RepositoryTail {
+        if let loadedTail { return loadedTail }
+        let tail = try RepositoryTail(state: backend.state, history: history)
+        loadedTail = tail
+        return tail
+    }
+
+    /// The root of the stored tree below the tail.
+    func baseRoot(_ tail: RepositoryTail) throws(StorageError) -> TreeRoot {
+        if let name = tail.baseRoot { return TreeRoot(name: name) }
+        return TreeRoot(node: try emptyRoot())
+    }
+
+    func emptyRoot() throws(StorageError) -> TreeNode {
+        try NodeSink(writer: nil).makeInner(level: 1, [], nodes: [])
+    }
+
+    /// The head's tree; computed from the tail once, and compared with what the head states.
+    func headRoot() throws(StorageError) -> TreeNode {
+        if let headNode { return headNode }
+        let root = try present.root()
+        headNode = root
+        return root
+    }
+
+    /// Remembers what a transaction that is durable now made of the head.
+    func adopt(tail: RepositoryTail, headRoot: TreeNode) {
+        loadedTail = tail
+        headNode = headRoot
+    }
+
+    func forget() {
+        loadedTail = nil
+        headNode = nil
+    }
+
+    func valueCutter() -> ValueCutter {
+        if let cutter { return cutter }
+        let made = ValueCutter(key: keys.shortHashKey(.valuePiece, treeGeneration: Self.treeGeneration))
+        cutter = made
+        return made
+    }
+
+    func snapshot(of head: CommitSummary?, base: TreeRoot, overlay: Overlay) -> Snapshot {
+        Snapshot(
+            commitName: head?.name, base: base, overlay: overlay, statedRoot: head?.commit.root, nodes: nodes,
+            editor: editor, reader: backend)
+    }
+
+    /// Runs `body` in a transaction, which it commits; cancels it if `body` throws.
+    func transact<Result>(
+        _ body: (any BlobTransactionWriter) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        let transaction = try backend.beginTransaction()
+        do throws(StorageError) {
+            return try body(transaction)
+        } catch {
+            transaction.cancel()
+            throw error
+        }
+    }
+}
