@@ -1,0 +1,120 @@
+// One OpenSSL cipher operation. The context belongs to one value, and freeing it overwrites the key
+// schedule; plaintext is kept from the caller until the tag has been checked.
+
+internal import COpenSSL
+
+/// Which way a cipher runs.
+package enum CipherDirection: Sendable {
+    case seal
+    case open
+}
+
+/// An OpenSSL cipher context with a key in it.
+@safe struct CipherContext: ~Copyable, @unchecked Sendable {
+    // SAFETY: owned by this value alone; a context is used by one thread at a time because every use
+    // is `mutating`. `EVP_CIPHER_CTX_free` overwrites the key schedule.
+    private let pointer: OpaquePointer
+    private let direction: CipherDirection
+
+    private init(_ direction: CipherDirection) throws(CryptoError) {
+        guard let pointer = unsafe EVP_CIPHER_CTX_new() else { throw CryptoError(.unavailable, at: "cipher context") }
+        unsafe self.pointer = unsafe pointer
+        self.direction = direction
+    }
+
+    /// Makes a context. `nonceByteCount` is told to ciphers whose nonce may vary; nil keeps their own size.
+    static func make(
+        _ cipher: FetchedCipher, _ direction: CipherDirection, key: RawSpan, nonceByteCount: Int?
+    ) throws(CryptoError) -> CipherContext {
+        guard Int(unsafe EVP_CIPHER_get_key_length(cipher.pointer)) == key.byteCount else {
+            throw CryptoError(.invalidKey, at: "cipher key size")
+        }
+        let context = try CipherContext(direction)
+        let isEncrypting: Int32 = direction == .seal ? 1 : 0
+        if let nonceByteCount, nonceByteCount != Int(unsafe EVP_CIPHER_get_iv_length(cipher.pointer)) {
+            guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, isEncrypting, nil) == 1,
+                unsafe EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_IVLEN, Int32(nonceByteCount), nil) == 1
+            else { throw CryptoError(.invalidParameter, at: "nonce size") }
+        }
+        let status = unsafe key.withUnsafeBytes { keyBytes in
+            unsafe EVP_CipherInit_ex2(
+                context.pointer, cipher.pointer, keyBytes.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
+                isEncrypting, nil)
+        }
+        guard status == 1 else { throw CryptoError(.unavailable, at: "cipher key") }
+        return context
+    }
+
+    deinit {
+        unsafe EVP_CIPHER_CTX_free(pointer)
+    }
+
+    /// Starts a message under `nonce`, with the key as it stands.
+    mutating func start(nonce: RawSpan) throws(CryptoError) {
+        let status = unsafe nonce.withUnsafeBytes { bytes in
+            unsafe EVP_CipherInit_ex2(
+                pointer, nil, nil, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), direction == .seal ? 1 : 0,
+                nil)
+        }
+        guard status == 1 else { throw CryptoError(.unavailable, at: "nonce") }
+    }
+
+    /// Feeds data that is authenticated and not encrypted.
+    mutating func authenticate(_ additionalData: RawSpan) throws(CryptoError) {
+        let status = unsafe additionalData.withUnsafeBytes { bytes in unsafe process(bytes, into: nil) }
+        guard status else { throw CryptoError(.unavailable, at: "additional data") }
+    }
+
+    /// Encrypts or decrypts all of `input` to `output`, which may be the same memory.
+    mutating func transform(
+        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+    ) throws(CryptoError) {
+        precondition(input.count == output.count, "a stream cipher keeps sizes")
+        // Without this guard an empty output would be taken for additional data.
+        guard let base = output.baseAddress, output.count > 0 else { return }
+        guard unsafe process(input, into: base) else { throw CryptoError(.unavailable, at: "cipher") }
+    }
+
+    private mutating func process(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?) -> Bool {
+        var byteOffset = 0
+        while byteOffset < input.count {
+            let pieceByteCount = min(openSSLPieceByteCountMax, input.count - byteOffset)
+            var writtenByteCount: Int32 = 0
+            let status = unsafe EVP_CipherUpdate(
+                pointer, output.map { unsafe $0.advanced(by: byteOffset).assumingMemoryBound(to: UInt8.self) },
+                &writtenByteCount,
+                input.baseAddress?.advanced(by: byteOffset).assumingMemoryBound(to: UInt8.self), Int32(pieceByteCount))
+            guard status == 1, Int(writtenByteCount) == pieceByteCount else { return false }
+            byteOffset += pieceByteCount
+        }
+        return true
+    }
+
+    /// Ends a sealed message and writes its 16-byte tag.
+    mutating func finishSealing(tag: UnsafeMutableRawBufferPointer) throws(CryptoError) {
+        precondition(direction == .seal && tag.count == 16, "a tag has 16 bytes")
+        guard finish(),
+            unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_GET_TAG, 16, tag.baseAddress) == 1
+        else { throw CryptoError(.unavailable, at: "tag") }
+    }
+
+    /// Ends an opened message: checks its tag and, if it is wrong, overwrites `plaintext`.
+    mutating func finishOpening(
+        tag: UnsafeRawBufferPointer, plaintext: UnsafeMutableRawBufferPointer
+    ) throws(CryptoError) {
+        precondition(direction == .open && tag.count == 16, "a tag has 16 bytes")
+        // OpenSSL only reads the tag; the parameter lacks `const` for historical reasons.
+        let isTagSet = unsafe EVP_CIPHER_CTX_ctrl(
+            pointer, EVP_CTRL_AEAD_SET_TAG, 16, UnsafeMutableRawPointer(mutating: tag.baseAddress))
+        guard isTagSet == 1, finish() else {
+            unsafe cleanse(plaintext)
+            throw CryptoError(.authenticationFailed)
+        }
+    }
+
+    private mutating func finish() -> Bool {
+        var unusedByteCount: Int32 = 0
+        var unused: UInt8 = 0
+        return unsafe EVP_CipherFinal_ex(pointer, &unused, &unusedByteCount) == 1
+    }
+}
