@@ -2,6 +2,7 @@
 // schedule; plaintext is kept from the caller until the tag has been checked.
 
 internal import COpenSSL
+internal import CoffretBase
 
 /// Which way a cipher runs.
 package enum CipherDirection: Sendable {
@@ -31,15 +32,18 @@ package enum CipherDirection: Sendable {
         }
         let context = try CipherContext(direction)
         let isEncrypting: Int32 = direction == .seal ? 1 : 0
-        if let nonceByteCount, nonceByteCount != Int(unsafe EVP_CIPHER_get_iv_length(cipher.pointer)) {
-            guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, isEncrypting, nil) == 1,
-                unsafe EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_IVLEN, Int32(nonceByteCount), nil) == 1
-            else { throw CryptoError(.invalidParameter, at: "nonce size") }
+        // The cipher comes first and by itself, as naming it again would reset the nonce's size.
+        guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, isEncrypting, nil) == 1 else {
+            throw CryptoError(.unavailable, at: "cipher")
+        }
+        if let nonceByteCount, nonceByteCount != Int(unsafe EVP_CIPHER_get_iv_length(cipher.pointer)),
+            unsafe EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_IVLEN, Int32(nonceByteCount), nil) != 1
+        {
+            throw CryptoError(.invalidParameter, at: "nonce size")
         }
         let status = unsafe key.withUnsafeBytes { keyBytes in
             unsafe EVP_CipherInit_ex2(
-                context.pointer, cipher.pointer, keyBytes.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
-                isEncrypting, nil)
+                context.pointer, nil, keyBytes.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, isEncrypting, nil)
         }
         guard status == 1 else { throw CryptoError(.unavailable, at: "cipher key") }
         return context
@@ -107,7 +111,7 @@ package enum CipherDirection: Sendable {
         let isTagSet = unsafe EVP_CIPHER_CTX_ctrl(
             pointer, EVP_CTRL_AEAD_SET_TAG, 16, UnsafeMutableRawPointer(mutating: tag.baseAddress))
         guard isTagSet == 1, finish() else {
-            unsafe cleanse(plaintext)
+            unsafe zero(plaintext)
             throw CryptoError(.authenticationFailed)
         }
     }
