@@ -186,7 +186,7 @@ package final class BlobStore: BlobRepositoryBackend {
     }
 
     /// Lends the stored blob at `address` from every place that has it, until `body` accepts one.
-    private func withSealedBlob<Result>(
+    func withSealedBlob<Result>(
         _ address: BlobAddress, isDamaged: inout Bool,
         _ body: (UnsafeRawBufferPointer) throws(StorageError) -> Result?
     ) throws(StorageError) -> Result? {
@@ -216,18 +216,23 @@ package final class BlobStore: BlobRepositoryBackend {
     }
 
     /// Whether a record with this address is there.
-    func contains(_ address: BlobAddress) throws(StorageError) -> Bool {
+    func contains(_ address: BlobAddress) throws(StorageError) -> Bool { try location(of: address) != nil }
+
+    /// Where the record with this address lies, in whatever file; nil if there is none.
+    func location(of address: BlobAddress) throws(StorageError) -> RecordLocation? {
         for attempt in 0..<2 {
             do throws(StorageError) {
-                if try active.contains(address) { return true }
-                for entry in segmentEntries where try openFile(entry).location(of: address) != nil { return true }
-                guard let pack = packByFirstByte[address.firstByte] else { return false }
-                return try openFile(pack).location(of: address) != nil
+                if let location = try active.location(of: address) { return location }
+                for entry in segmentEntries {
+                    if let location = try openFile(entry).location(of: address) { return location }
+                }
+                guard let pack = packByFirstByte[address.firstByte] else { return nil }
+                return try openFile(pack).location(of: address)
             } catch {
                 guard attempt == 0, error.isFileGone, try reloadAfterFileGone() else { throw error }
             }
         }
-        return false
+        return nil
     }
 
     func openFile(_ entry: Manifest.SealedEntry) throws(StorageError) -> SealedFile {
@@ -295,25 +300,29 @@ package final class BlobStore: BlobRepositoryBackend {
         return manifest.nextNumber
     }
 
-    /// Removes files that a crash left and no manifest lists.
-    private func removeOrphans() throws(StorageError) {
+    /// Files that a crash left and no manifest lists, as paths from the vault's directory.
+    func orphanPaths() throws(StorageError) -> [String] {
         var listed = Set(manifest.sealed.map(\.id.relativePath))
         listed.insert(active.place)
-        let context = context
-        let removedCount = try translatingFileErrors { () throws(FileSystemError) in
-            var removedCount = 0
+        return try translatingFileErrors { () throws(FileSystemError) in
+            var paths: [String] = []
             for folder in ["journal", "blobs"] {
-                for entry in try context.fileSystem.list(context.path(folder))
-                where !listed.contains("\(folder)/\(entry.name)") && entry.kind == .file {
-                    try context.fileSystem.remove(context.path("\(folder)/\(entry.name)"))
-                    removedCount += 1
+                for entry in try context.fileSystem.list(context.path(folder)) where entry.kind == .file {
+                    let path = "\(folder)/\(entry.name)"
+                    if !listed.contains(path) { paths.append(path) }
                 }
             }
-            return removedCount
+            return paths
         }
-        if removedCount > 0 {
-            context.environment.notify(StorageNotice(.orphansRemoved, place: "\(removedCount) files"))
+    }
+
+    private func removeOrphans() throws(StorageError) {
+        let paths = try orphanPaths()
+        guard !paths.isEmpty else { return }
+        try translatingFileErrors { () throws(FileSystemError) in
+            for path in paths { try context.fileSystem.remove(context.path(path)) }
         }
+        context.environment.notify(StorageNotice(.orphansRemoved, place: "\(paths.count) files"))
     }
 }
 

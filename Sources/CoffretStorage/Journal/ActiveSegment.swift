@@ -67,7 +67,8 @@ final class ActiveSegment {
         let segment = ActiveSegment(
             number: number, file: file, header: header, context: context, sealer: sealer, state: state)
         var transaction: [UInt8] = []
-        try sealer.appendRecord(type: .repositoryState, content: state.encode().span, to: &transaction)
+        let record = try sealer.appendRecord(
+            type: .repositoryState, content: state.encode().span, to: &transaction)
         segment.appendTrailer(to: &transaction, state: .full, stateRecordOffset: 0)
         let start = segment.endOffset
         segment.endOffset += transaction.count
@@ -84,6 +85,7 @@ final class ActiveSegment {
             try file.synchronizeData()
         }
         segment.hint = hint
+        segment.locations[record.address] = record.location.moved(by: start)
         segment.capacityByteCount = max(byteCount, bytes.count)
         return segment
     }
@@ -130,12 +132,13 @@ final class ActiveSegment {
         return nil
     }
 
-    func contains(_ address: BlobAddress) throws(StorageError) -> Bool {
-        if locations[address] != nil { return true }
+    /// Where the record of `address` lies; nil if this segment does not hold it.
+    func location(of address: BlobAddress) throws(StorageError) -> RecordLocation? {
+        if let location = locations[address] { return location }
         for location in try candidates(address) {
-            if try file.isBlobRecord(at: location, of: address) { return true }
+            if try file.isBlobRecord(at: location, of: address) { return location }
         }
-        return false
+        return nil
     }
 
     private func candidates(_ address: BlobAddress) throws(StorageError) -> [RecordLocation] {

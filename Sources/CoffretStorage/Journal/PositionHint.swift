@@ -58,7 +58,8 @@ struct PositionHint: Equatable, Sendable {
         guard
             authenticator.isValid(
                 code: bytes[codeOffset..<codeOffset + 16], ofArray: bytes[..<codeOffset], salt: salt,
-                purpose: .positionHint)
+                purpose: .positionHint),
+            bytes[(codeOffset + 16)...].allSatisfy({ $0 == 0 })
         else { return nil }
         var runs: [IndexRun] = []
         for index in 0..<Int(bytes[44]) {

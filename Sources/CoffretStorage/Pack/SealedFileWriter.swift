@@ -52,6 +52,18 @@ final class SealedFileWriter {
         return location
     }
 
+    /// Appends the record of a stored blob.
+    func append(sealed: UnsafeRawBufferPointer, address: BlobAddress) throws(StorageError) {
+        entries.append(
+            IndexEntry(
+                prefix: address.value.word0,
+                location: RecordLocation(byteOffset: recordsEndOffset, sealedByteCount: sealed.count)))
+        RecordHeader.append(.blob, payloadByteCount: 32 + sealed.count, to: &buffer)
+        unsafe withBytes(of: address.value) { unsafe buffer.append(contentsOf: $0) }
+        unsafe buffer.append(contentsOf: sealed)
+        if buffer.count >= Self.bufferByteCount { try flush() }
+    }
+
     /// Where a record was put that is still in this file.
     func withSealedBlob<Result>(
         _ address: BlobAddress, at location: RecordLocation, scratch: ScratchBuffer,
@@ -63,13 +75,15 @@ final class SealedFileWriter {
 
     /// Writes the index and the footer and makes the file's bytes durable; its name becomes durable
     /// with its directory.
-    func finish() throws(StorageError) -> Manifest.SealedEntry {
+    ///
+    /// - Parameter synchronizes: false if the caller syncs the whole file system afterwards.
+    func finish(synchronizes: Bool = true) throws(StorageError) -> Manifest.SealedEntry {
         let recordsEnd = recordsEndOffset
         buffer += SealedFileFooter.encodeSeal(
             recordsEndOffset: recordsEnd, sorted: entries.sorted(), lastSequence: 0, salt: salt,
             authenticator: context.authenticator)
         try flush()
-        try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() }
+        if synchronizes { try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() } }
         return Manifest.SealedEntry(id: id, byteCount: bufferOffset)
     }
 

@@ -1,3 +1,5 @@
+// The store's promises as a user of the seam sees them, on real and simulated disks.
+
 import CoffretBase
 import CoffretCrypto
 import CoffretStorage

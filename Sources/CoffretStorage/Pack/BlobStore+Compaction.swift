@@ -1,0 +1,146 @@
+// Rewriting what is alive. The one thing to keep true: until the manifest is replaced the old files are
+// the store, from then on the new ones are; at no moment does a blob that is alive depend on both.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// What a compaction did.
+package struct BlobCompaction: Equatable, Sendable {
+    package let blobCount: Int
+    package let packCount: Int
+    /// Bytes of all files of records before and after.
+    package let byteCountBefore: Int
+    package let byteCountAfter: Int
+}
+
+extension BlobStore {
+    /// Rewrites the blobs that `walk` names into packs, sorted by address, and drops everything else.
+    ///
+    /// Crash-safe at each step. Blobs are copied as they are sealed, after each was verified, so that
+    /// damage is not carried on unseen; one that does not verify stops the compaction, and nothing has
+    /// changed then.
+    /// - Parameters:
+    ///   - state: the state from then on.
+    ///   - walk: calls its argument for each blob that lives; that returns whether the blob was new, so
+    ///     that shared parts need be walked only once.
+    /// - Throws: `.blobMissing`, `.blobAuthenticationFailed`, `.diskFull`, `.fileFailed`, `.readOnly`.
+    /// - Complexity: about 60 bytes of memory per blob; reads and writes each once.
+    @discardableResult
+    package func compact(
+        state newState: RepositoryState,
+        keeping walk: (_ keep: (BlobName) -> Bool) throws(StorageError) -> Void
+    ) throws(StorageError) -> BlobCompaction {
+        guard isWritable else { throw StorageError(isBroken ? .unusable : .readOnly, place: directory) }
+        precondition(!isInTransaction, "a transaction must end before compaction")
+        var names: Set<BlobName> = []
+        try walk { names.insert($0).inserted }
+        var live: [LiveBlob] = []
+        live.reserveCapacity(names.count)
+        for name in names { live.append(try locate(name)) }
+        names = []
+        live.sort { $0.address < $1.address }
+
+        let byteCountBefore = fileByteCount
+        let generation = takeNumber()
+        var written: [StorageFileID] = []
+        do throws(StorageError) {
+            let packs = try writePacks(live, generation: generation, written: &written)
+            let fresh = try ActiveSegment.create(
+                number: takeNumber(), firstSequence: active.lastSequence + 1, state: newState,
+                byteCount: context.environment.tuning.segmentByteCountMin, context: context, sealer: sealer)
+            written.append(fresh.id)
+            try translatingFileErrors { () throws(FileSystemError) in
+                try context.fileSystem.synchronizeDirectory(context.path("blobs"))
+                try context.fileSystem.synchronizeDirectory(context.path("journal"))
+            }
+            let old = manifest.sealed.map(\.id) + [active.id]
+            try replaceManifest {
+                $0.sealed = packs
+                $0.activeSegment = fresh.number
+            }
+            active = fresh
+            // What cannot be removed now is an orphan that the next writer removes.
+            for id in old { try? context.fileSystem.remove(context.path(id.relativePath)) }
+            return BlobCompaction(
+                blobCount: live.count, packCount: packs.count, byteCountBefore: byteCountBefore,
+                byteCountAfter: fileByteCount)
+        } catch {
+            if !isBroken { for id in written { try? context.fileSystem.remove(context.path(id.relativePath)) } }
+            throw error
+        }
+    }
+
+    /// Bytes of all files of records that the manifest lists, empty room included.
+    package var fileByteCount: Int {
+        manifest.sealed.reduce(active.capacityByteCount) { $0 + $1.byteCount }
+    }
+
+    /// Bytes that compaction would read: everything outside packs.
+    package var journalByteCount: Int {
+        manifest.sealed.filter { $0.id.kind != .pack }.reduce(active.endOffset) { $0 + $1.byteCount }
+    }
+
+    private struct LiveBlob {
+        let name: BlobName
+        let address: BlobAddress
+        let recordByteCount: Int
+    }
+
+    /// The newest epoch's record of a name.
+    private func locate(_ name: BlobName) throws(StorageError) -> LiveBlob {
+        for epoch in sealer.epochsNewestFirst {
+            let address = sealer.address(of: name, epoch: epoch)
+            if let location = try location(of: address) {
+                return LiveBlob(name: name, address: address, recordByteCount: location.recordByteCount)
+            }
+        }
+        throw StorageError(.blobMissing, place: name.description)
+    }
+
+    /// Writes a pack for each range of addresses, all of them durable when it returns.
+    private func writePacks(
+        _ live: [LiveBlob], generation: UInt64, written: inout [StorageFileID]
+    ) throws(StorageError) -> [Manifest.SealedEntry] {
+        let byteCount = live.reduce(0) { $0 + $1.recordByteCount }
+        let wanted = byteCount / max(context.environment.tuning.packByteCountMin, 1)
+        let prefixBitCount = wanted >= 256 ? 8 : wanted >= 16 ? 4 : 0
+        var packs: [Manifest.SealedEntry] = []
+        var start = 0
+        while start < live.count {
+            let id = StorageFileID(
+                kind: .pack, number: generation,
+                prefix: UInt8(live[start].address.firstByte & ~((1 << (8 - prefixBitCount)) - 1)),
+                prefixBitCount: prefixBitCount)
+            written.append(id)
+            let writer = try SealedFileWriter(id, context: context)
+            var end = start
+            while end < live.count, id.firstBytes.contains(live[end].address.firstByte) {
+                try copy(live[end], to: writer)
+                end += 1
+            }
+            packs.append(try writer.finish(synchronizes: false))
+            start = end
+        }
+        if !packs.isEmpty {
+            try translatingFileErrors { () throws(FileSystemError) in
+                try context.fileSystem.synchronizeFileSystem(holding: context.directory)
+            }
+        }
+        return packs
+    }
+
+    private func copy(_ blob: LiveBlob, to writer: SealedFileWriter) throws(StorageError) {
+        var isDamaged = false
+        let isCopied = try unsafe withSealedBlob(blob.address, isDamaged: &isDamaged) {
+            (sealed) throws(StorageError) -> Bool? in
+            guard try unsafe sealer.open(sealed, name: blob.name, type: nil, { (_, _) in true }) != nil else {
+                return nil
+            }
+            try unsafe writer.append(sealed: sealed, address: blob.address)
+            return true
+        }
+        if isCopied == nil {
+            throw StorageError(isDamaged ? .blobAuthenticationFailed : .blobMissing, place: blob.name.description)
+        }
+    }
+}
