@@ -1,0 +1,283 @@
+"""Whole processes of Coffret beside those of its peers, in turn, so that the machine's drift meets both.
+
+Run through Scripts/bench. Every figure is a median; every comparison is a ratio of runs that alternated.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COFFRET = str(ROOT / ".build/release/coffret")
+BENCH = str(ROOT / ".build/release/coffret-bench")
+SHARED_NOTES = ROOT.parent / "shared/data/notes"
+PASSPHRASE = "correct horse battery staple bench"
+
+
+def run(arguments, **options):
+    """Runs a program to its end; its failure is ours."""
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    result = subprocess.run(arguments, **options)
+    if result.returncode != 0:
+        sys.exit(f"bench: {' '.join(map(str, arguments))} failed: {result.stderr.decode(errors='replace')}")
+    return result
+
+
+def seconds(arguments, **options):
+    start = time.monotonic()
+    result = run(arguments, **options)
+    return time.monotonic() - start, result
+
+
+def row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def table(title, *heads):
+    print(f"\n### {title}\n")
+    row(*heads)
+    row(*["---"] * len(heads))
+
+
+def milliseconds(value):
+    return f"{value * 1000:.1f} ms"
+
+
+class Store:
+    """A Coffret store of its own, with the passphrase in a file."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.path = self.folder / "store"
+        secret = self.folder / "passphrase"
+        secret.write_text(PASSPHRASE + "\n")
+        secret.chmod(0o600)
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8",
+            "XDG_STATE_HOME": str(self.folder / "state"), "XDG_RUNTIME_DIR": str(self.folder),
+            "COFFRET_STORE": str(self.path), "COFFRET_PASSPHRASE_FILE": str(secret),
+        }
+
+    def command(self, *arguments, **options):
+        return seconds([COFFRET, *arguments], env=self.environment, **options)
+
+    def timed(self, *arguments, **options):
+        """Wall seconds, and the seconds of key derivation that the program itself reports."""
+        wall, result = self.command("--timings", *arguments, **options)
+        found = re.search(r"key-derivation ([0-9.]+) ms", result.stderr.decode())
+        return wall, float(found.group(1)) / 1000 if found else 0.0, result
+
+    def size(self):
+        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+
+
+def section_start(folder):
+    """How long a process takes to say its version."""
+    table("Start: `--version`, whole process", "program", "median", "ratio to `age`")
+    programs = {"age": ["age", "--version"], "coffret": [COFFRET, "--version"], "restic": ["restic", "version"],
+                "keepassxc-cli": ["keepassxc-cli", "--version"]}
+    times = {name: [] for name in programs}
+    for _ in range(60):
+        for name, arguments in programs.items():
+            times[name].append(seconds(arguments)[0])
+    base = statistics.median(times["age"])
+    for name, values in times.items():
+        row(name, f"{statistics.median(values) * 1000:.2f} ms", f"{statistics.median(values) / base:.2f}")
+
+
+def unpack_notes(folder):
+    archive = SHARED_NOTES / "tldr-pages-en.tar.gz"
+    if archive.exists():
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+        return "tldr pages, 7,425 files"
+    notes = pathlib.Path(folder) / "notes"
+    notes.mkdir()
+    for index in range(7425):
+        (notes / f"note-{index}.md").write_text(f"# Note {index}\n\n" + f"Line about topic {index % 97}.\n" * 12)
+    return "7,425 generated notes (the tldr pages are not beside this checkout)"
+
+
+def section_import(folder):
+    """A first import, durable, beside a first backup of the same files."""
+    source = pathlib.Path(folder) / "source"
+    source.mkdir()
+    what = unpack_notes(source)
+    table(f"First import of {what}", "program", "median of 5", "stored", "ratio to `restic backup`")
+    ours, theirs, sizes = [], [], {}
+    for index in range(5):
+        place = pathlib.Path(folder) / f"import-{index}"
+        place.mkdir()
+        store = Store(place)
+        run([COFFRET, "init"], env=store.environment)
+        ours.append(store.command("import", str(source))[0])
+        sizes["coffret"] = store.size()
+        repository = place / "restic"
+        environment = {"PATH": os.environ["PATH"], "HOME": str(place), "RESTIC_PASSWORD": PASSPHRASE}
+        run(["restic", "-q", "init", "-r", str(repository)], env=environment)
+        theirs.append(seconds(["restic", "-q", "backup", "-r", str(repository), str(source)], env=environment)[0])
+        sizes["restic"] = sum(file.stat().st_size for file in repository.rglob("*") if file.is_file())
+        shutil.rmtree(place)
+    ratio = statistics.median(a / b for a, b in zip(ours, theirs))
+    row("coffret import", f"{statistics.median(ours):.2f} s", f"{sizes['coffret'] / 1e6:.1f} MB", f"{ratio:.2f}")
+    row("restic backup", f"{statistics.median(theirs):.2f} s", f"{sizes['restic'] / 1e6:.1f} MB", "1.00")
+
+
+def section_read(folder):
+    """One entry out of 10,000, in a fresh process."""
+    count = 10_000
+    source = pathlib.Path(folder) / "logins"
+    source.mkdir()
+    for index in range(count):
+        (source / f"entry-{index:05}.md").write_text(f"# Entry {index:05}\n\nuser{index}@example.org\n")
+    place = pathlib.Path(folder) / "read"
+    place.mkdir()
+    store = Store(place)
+    run([COFFRET, "init"], env=store.environment)
+    store.command("import", str(source))
+    xml = place / "entries.xml"
+    entries = "".join(
+        f"<Entry><UUID>{'%032x' % index}</UUID><String><Key>Title</Key><Value>Entry {index:05}</Value></String>"
+        f"<String><Key>Password</Key><Value>secret{index}</Value></String></Entry>" for index in range(count))
+    import base64
+    entries = re.sub(r"<UUID>([0-9a-f]{32})</UUID>",
+                     lambda m: f"<UUID>{base64.b64encode(bytes.fromhex(m.group(1))).decode()}</UUID>", entries)
+    xml.write_text("<?xml version='1.0' encoding='utf-8'?><KeePassFile><Meta><Generator>bench</Generator></Meta><Root>"
+                   f"<Group><UUID>{base64.b64encode(b'0' * 16).decode()}</UUID><Name>Root</Name>{entries}</Group>"
+                   "</Root></KeePassFile>")
+    database = place / "entries.kdbx"
+    secret = (PASSPHRASE + "\n").encode()
+    run(["keepassxc-cli", "import", "-p", str(xml), str(database)], input=secret + secret)
+    ours, derivation, theirs = [], [], []
+    for index in range(11):
+        wall, kdf, _ = store.timed("show", f"Entry {(index * 797) % count:05}")
+        ours.append(wall - kdf)
+        derivation.append(kdf)
+        theirs.append(seconds(["keepassxc-cli", "show", str(database), f"Entry {(index * 797) % count:05}"],
+                              input=secret)[0])
+    table("One entry out of 10,000, fresh process", "program", "median of 11", "ratio to `keepassxc-cli show`")
+    row("coffret show, key derivation excluded", milliseconds(statistics.median(ours)),
+        f"{statistics.median(a / b for a, b in zip(ours, theirs)):.3f}")
+    row("coffret show, key derivation alone", milliseconds(statistics.median(derivation)), "")
+    row("keepassxc-cli show (its own derivation included)", milliseconds(statistics.median(theirs)), "1.000")
+
+
+def section_attachment(folder):
+    """A file of 1 GiB in and out, both synced to one disk."""
+    big = pathlib.Path(folder) / "big.bin"
+    block = os.urandom(1 << 20)
+    with open(big, "wb") as file:
+        for index in range(1024):
+            file.write(index.to_bytes(8, "big") + block[8:])
+        file.flush()
+        os.fsync(file.fileno())
+    place = pathlib.Path(folder) / "attachment"
+    place.mkdir()
+    store = Store(place)
+    run([COFFRET, "init"], env=store.environment)
+    store.command("new", "--title", "Big file", input=b"holds a big file\n")
+    identity = place / "identity"
+    run(["age-keygen", "-o", str(identity)])
+    recipient = re.search(r"public key: (\S+)", identity.read_text()).group(1)
+    age_in = f"age -r {recipient} -o {place}/big.age {big} && sync {place}/big.age"
+    age_out = f"age -d -i {identity} -o {place}/big.out {place}/big.age && sync {place}/big.out"
+    table("A file of 1 GiB, synced to disk", "direction", "coffret (key derivation excluded)", "age",
+          "ratio, median of 3", "peak memory of coffret")
+    results = {"in": [], "out": []}
+    memory = {"in": 0, "out": 0}
+    for index in range(3):
+        name = f"big-{index}.bin"
+        link = place / name
+        os.link(big, link)
+        for direction, ours, theirs in (
+            ("in", ["attach", "add", "Big file", str(link)], age_in),
+            ("out", ["attach", "extract", "Big file", name, "--output", f"{place}/{name}.out"], age_out),
+        ):
+            peer = seconds(["sh", "-c", theirs])[0]
+            with tempfile.NamedTemporaryFile() as report:
+                wall, kdf, _ = store_timed_with_memory(store, ours, report.name)
+                memory[direction] = max(memory[direction], int(pathlib.Path(report.name).read_text().split()[-1]) * 1024)
+            results[direction].append((wall - kdf, peer))
+        for leftover in (place / f"{name}.out", place / "big.age", place / "big.out", link):
+            leftover.unlink(missing_ok=True)
+    for direction, pairs in results.items():
+        row(direction, f"{statistics.median(a for a, _ in pairs):.2f} s", f"{statistics.median(b for _, b in pairs):.2f} s",
+            f"{statistics.median(a / b for a, b in pairs):.2f}", f"{memory[direction] / (1 << 20):.0f} MiB")
+
+
+def store_timed_with_memory(store, arguments, report):
+    wall, result = seconds(["/usr/bin/time", "-f", "%M", "-o", report, COFFRET, "--timings", *arguments],
+                           env=store.environment)
+    found = re.search(r"key-derivation ([0-9.]+) ms", result.stderr.decode())
+    return wall, float(found.group(1)) / 1000 if found else 0.0, result
+
+
+def section_commit(folder):
+    """One durable write of a 1 KiB value: ours with signature, tree and searchability, theirs a row."""
+    import sqlcipher3
+    database = pathlib.Path(folder) / "peer.db"
+    connection = sqlcipher3.connect(str(database), isolation_level=None)
+    connection.execute("pragma key = 'bench'")
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = full")
+    connection.execute("create table t (k blob primary key, v blob)")
+    value = os.urandom(1024)
+
+    def peer(count):
+        samples = []
+        for _ in range(count):
+            key = os.urandom(16)
+            start = time.perf_counter()
+            connection.execute("insert into t values (?, ?)", (key, value))
+            samples.append(time.perf_counter() - start)
+        return samples
+
+    table("One durable commit of 1 KiB, in one process each, rounds in turn", "program", "p50", "p99",
+          "ratio of medians, median of rounds")
+    ours, theirs, ratios = [], [], []
+    for _ in range(5):
+        theirs_round = peer(1000)
+        output = run([BENCH, "commit", folder, "1000"]).stdout.decode()
+        ours_round = [float(word) / 1e6 for word in output.split()]
+        ours += ours_round
+        theirs += theirs_round
+        ratios.append(statistics.median(ours_round) / statistics.median(theirs_round))
+    for name, samples, ratio in (("coffret (signed, in the tree, findable)", ours, statistics.median(ratios)),
+                                 ("SQLCipher 4, WAL, synchronous=FULL", theirs, 1.0)):
+        samples.sort()
+        row(name, f"{samples[len(samples) // 2] * 1e6:.0f} us", f"{samples[len(samples) * 99 // 100] * 1e6:.0f} us",
+            f"{ratio:.2f}")
+
+
+def section_inside(folder):
+    """What coffret-bench measures inside one process."""
+    for mode in ("crypto", "storage", "search"):
+        print(f"\n### coffret-bench {mode}\n", flush=True)
+        subprocess.run([BENCH, mode], check=True)
+
+
+SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "commit": section_commit,
+            "attachment": section_attachment, "inside": section_inside}
+
+
+def main():
+    names = sys.argv[1:] or list(SECTIONS)
+    for name in names:
+        if name not in SECTIONS:
+            sys.exit(f"bench: no section called {name}; there are {', '.join(SECTIONS)}")
+        folder = tempfile.mkdtemp(prefix="coffret-bench-")
+        try:
+            SECTIONS[name](folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+main()
