@@ -41,7 +41,7 @@ let libraries: [Target] = [
     library("CoffretBase", ["CSodium", "CPlatform"]),
     // 2. The cipher suites; the only importer of libsodium's and OpenSSL's ciphers.
     library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL"]),
-    // 3. SQLite: connections, prepared statements, and files that are sealed page by page.
+    // 2. SQLite: connections, prepared statements, and files that are sealed page by page.
     library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
     // 3. Formats and protocols that others specified: Themis, Apple's ECIES, Noise.
     library("CoffretInterop", ["CoffretBase", "CoffretCrypto"]),
@@ -49,7 +49,7 @@ let libraries: [Target] = [
     library("CoffretTrust", ["CoffretBase", "CoffretCrypto"]),
     // 3. Encrypted, content-addressed facts with history; ignorant of items.
     library("CoffretStorage", ["CoffretBase", "CoffretCrypto"]),
-    // 4. Words, prefixes, phrases and fields over documents; ignorant of vaults.
+    // 3. Words, prefixes, phrases and fields over documents; ignorant of vaults.
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
     library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust"]),

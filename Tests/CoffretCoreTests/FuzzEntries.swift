@@ -2,6 +2,11 @@
 
 import CoffretCore
 
+/// `otpauth` addresses and base32.
+func fuzzOneTimeCodeAddress(_ bytes: [UInt8]) -> Bool {
+    (try? OneTimeCode.parse(String(decoding: bytes, as: UTF8.self))) != nil
+}
+
 /// Markdown; the positions found must lie inside the text and hold what they say.
 func fuzzMarkdownScan(_ bytes: [UInt8]) -> Bool {
     let scan = MarkdownScan(bytes: bytes)

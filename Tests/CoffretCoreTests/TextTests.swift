@@ -196,6 +196,8 @@ struct MarkdownTests {
         #expect(
             scan.links.map(\.form)
                 == [.wiki, .wiki, .wiki, .inline, .image, .inline, .definition, .html, .html])
+        let nested = MarkdownScan("[![badge](b.svg)](c.md)").links
+        #expect(nested.map(\.form) == [.image, .inline] && nested.map(\.destination) == ["b.svg", "c.md"])
         for link in scan.links {
             #expect(Array(text.utf8)[link.destinationRange].elementsEqual(link.destination.utf8))
         }

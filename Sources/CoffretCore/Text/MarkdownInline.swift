@@ -11,6 +11,8 @@ struct MarkdownInline {
     private var index: Int
     /// Marks that do not occur again before the end of the line.
     private var hasNoClosing: Set<[UInt8]> = []
+    /// Where labels begin that have not ended yet; an image may stand inside the label of a link.
+    private var openBrackets: [Int] = []
     private(set) var tags: [MarkdownScan.TagMention] = []
     private(set) var links: [MarkdownScan.Link] = []
 
@@ -105,6 +107,7 @@ struct MarkdownInline {
     private mutating func takeWikiLink() {
         let start = index
         index += 1
+        openBrackets.append(start)
         guard start + 1 < range.upperBound, bytes[start + 1] == UInt8(ascii: "[") else { return }
         let mark = Array("]]".utf8)
         guard !hasNoClosing.contains(mark) else { return }
@@ -119,16 +122,16 @@ struct MarkdownInline {
         // "[[Title|what is shown]]" and "[[Title#Heading]]" point to the title.
         let end = bytes[first..<close].firstIndex { $0 == UInt8(ascii: "|") || $0 == UInt8(ascii: "#") } ?? close
         add(.wiki, trimmed(first..<end))
+        openBrackets.removeLast()
         index = close + 2
     }
 
     /// At the end of a label: `](destination)`.
     private mutating func takeInlineLink() {
-        let close = index
         index += 1
-        guard index < range.upperBound, bytes[index] == UInt8(ascii: "("),
-            let open = bytes[range.lowerBound..<close].lastIndex(of: UInt8(ascii: "["), within: 1_024)
-        else { return }
+        guard let open = openBrackets.popLast(), index < range.upperBound, bytes[index] == UInt8(ascii: "(") else {
+            return
+        }
         let isImage = open > range.lowerBound && bytes[open - 1] == UInt8(ascii: "!")
         guard let destination = destination(at: index + 1) else { return }
         add(isImage ? .image : .inline, destination.range)
@@ -220,12 +223,5 @@ struct MarkdownInline {
         while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
         while end > start, [0x20, 0x09, 0x0D].contains(bytes[end - 1]) { end -= 1 }
         return start..<end
-    }
-}
-
-extension ArraySlice<UInt8> {
-    /// The last position of a byte among the last `count` ones.
-    fileprivate func lastIndex(of byte: UInt8, within count: Int) -> Int? {
-        suffix(count).lastIndex(of: byte)
     }
 }

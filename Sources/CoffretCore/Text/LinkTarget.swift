@@ -1,0 +1,119 @@
+// What a link in a note points to. The one thing to keep true: the same place always gives the same key, from
+// the side of the link as from the side of the note, so that links and backlinks are the same relation.
+
+internal import CoffretBase
+internal import CoffretStorage
+
+/// The keys by which notes are linked to.
+///
+/// A note answers to its title (`t:`, whatever the case), to the path that it was imported from (`p:`) and to
+/// its id (`i:`). A link names one or more of them.
+package enum LinkTarget {
+    /// The scheme of links that name an id: `[Tomatoes](coffret:4f7a…)`, with all 32 digits.
+    package static let scheme = "coffret:"
+
+    /// The keys that an item answers to.
+    package static func keys(of item: Item) -> [String] { keys(id: item.id, title: item.title, path: item.path) }
+
+    static func keys(id: EntityID, title: String, path: String?) -> [String] {
+        var keys = ["i:" + id.uuid.hex]
+        if !title.isEmpty { keys.append("t:" + title.lowercased()) }
+        if let path { keys.append("p:" + path) }
+        return keys
+    }
+
+    /// The keys that a link may mean, the likeliest first; empty for addresses of other kinds, for images and
+    /// for fragments of the same note.
+    ///
+    /// - Parameter path: where the linking note was imported from; relative links start in its folder.
+    package static func keys(of link: MarkdownScan.Link, in path: String?) -> [String] {
+        switch link.form {
+        case .image: []
+        case .wiki:
+            ["t:" + link.destination.lowercased()]
+                + (link.destination.contains("/") ? ["p:" + link.destination, "p:" + link.destination + ".md"] : [])
+        case .inline, .definition, .html: keys(ofAddress: link.destination, in: path)
+        }
+    }
+
+    private static func keys(ofAddress address: String, in path: String?) -> [String] {
+        if address.lowercased().hasPrefix(scheme) {
+            let digits = address.dropFirst(scheme.count).lowercased()
+            return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? ["i:" + digits] : []
+        }
+        guard let target = relativePath(address, from: path) else { return [] }
+        return ["p:" + target]
+    }
+
+    /// The path that a relative address means, in the folder tree of the import.
+    ///
+    /// - Returns: nil if the address has a scheme, is absolute, is only a fragment, or climbs out of the tree.
+    package static func relativePath(_ address: String, from path: String?) -> String? {
+        let end = address.utf8.firstIndex { $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "?") }
+        let bytes = Array(address.utf8[..<(end ?? address.utf8.endIndex)])
+        guard !bytes.isEmpty, bytes[0] != UInt8(ascii: "/") else { return nil }
+        // A scheme is letters, digits, "+", "-" and "." before the first colon, and a path has no colon there.
+        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")), !bytes[..<colon].contains(UInt8(ascii: "/")) {
+            return nil
+        }
+        guard let decoded = PercentCoding.decode(bytes[...]) else { return nil }
+        var parts = (path ?? "").split(separator: "/").dropLast().map(String.init)
+        for part in decoded.split(separator: "/") {
+            switch part {
+            case ".": continue
+            case "..":
+                guard parts.popLast() != nil else { return nil }
+            default: parts.append(String(part))
+            }
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "/")
+    }
+}
+
+/// Percent escapes of addresses.
+package enum PercentCoding {
+    /// The text behind the escapes; nil for a broken escape or for bytes that are not UTF-8.
+    static func decode(_ bytes: ArraySlice<UInt8>) -> String? {
+        var output: [UInt8] = []
+        output.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            if bytes[index] == UInt8(ascii: "%") {
+                guard index + 2 < bytes.endIndex, let high = hexValue(bytes[index + 1]),
+                    let low = hexValue(bytes[index + 2])
+                else { return nil }
+                output.append(high << 4 | low)
+                index += 3
+            } else {
+                output.append(bytes[index])
+                index += 1
+            }
+        }
+        return String(validating: output, as: UTF8.self)
+    }
+
+    /// The text with everything escaped but what addresses may hold anywhere (RFC 3986 section 2.3).
+    ///
+    /// - Parameter keeping: characters beyond those that stay, such as the slashes of a path.
+    package static func encode(_ text: String, keeping: [UInt8] = []) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var output: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: output.append(byte)
+            case _ where keeping.contains(byte): output.append(byte)
+            default: output += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}

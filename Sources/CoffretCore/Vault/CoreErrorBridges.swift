@@ -1,0 +1,20 @@
+// Errors of the layers below as errors of this one. The one thing to keep true: the cause travels along, so
+// that nothing of what the layers below know is lost on the way to the person.
+
+internal import CoffretStorage
+
+extension CoreError {
+    /// Wraps a failure of storage.
+    init(_ error: StorageError) {
+        self.init(.storage, at: error.place ?? error.code.rawValue, cause: error)
+    }
+}
+
+/// Runs `body` and turns storage's errors into this module's.
+func inStorage<Result>(_ body: () throws(StorageError) -> Result) throws(CoreError) -> Result {
+    do throws(StorageError) {
+        return try body()
+    } catch {
+        throw CoreError(error)
+    }
+}

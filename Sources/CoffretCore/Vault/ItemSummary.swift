@@ -1,0 +1,100 @@
+// What lists show of an item, and how lists are filtered.
+
+package import CoffretBase
+package import CoffretStorage
+
+/// An item in a list.
+package struct ItemSummary: Equatable, Sendable {
+    package let id: EntityID
+    package let kind: ItemKind
+    package let title: String
+    package let tags: [String]
+    package let created: Milliseconds
+    package let modified: Milliseconds
+    package let isPinned: Bool
+    package let isArchived: Bool
+    package let isTrashed: Bool
+    package let hasAttachments: Bool
+
+    package init(
+        id: EntityID, kind: ItemKind, title: String, tags: [String], created: Milliseconds, modified: Milliseconds,
+        isPinned: Bool, isArchived: Bool, isTrashed: Bool, hasAttachments: Bool
+    ) {
+        self.id = id
+        self.kind = kind
+        self.title = title
+        self.tags = tags
+        self.created = created
+        self.modified = modified
+        self.isPinned = isPinned
+        self.isArchived = isArchived
+        self.isTrashed = isTrashed
+        self.hasAttachments = hasAttachments
+    }
+
+    /// The summary of an item that was read whole.
+    package init(_ item: Item) {
+        let scan = MarkdownScan(item.text)
+        let given = item.givenTitle ?? ""
+        self.init(
+            id: item.id, kind: item.kind, title: given.isEmpty ? scan.title : given,
+            tags: item.allTags(scan: scan).map(\.path), created: item.created, modified: item.modified,
+            isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
+            hasAttachments: !item.attachments.isEmpty)
+    }
+}
+
+/// Which items a list has.
+package struct ItemFilter: Equatable, Sendable {
+    /// Nil for all kinds.
+    package var kinds: Set<ItemKind>?
+    /// The item must have each of these tags, or one below it.
+    package var tags: [TagPath] = []
+    package var isPinned: Bool?
+    /// By default neither archived nor trashed items are shown; nil for either.
+    package var isArchived: Bool? = false
+    package var isTrashed: Bool? = false
+
+    package init() {}
+
+    /// All items, wherever they are.
+    package static var everything: ItemFilter {
+        var filter = ItemFilter()
+        filter.isArchived = nil
+        filter.isTrashed = nil
+        return filter
+    }
+
+    /// Whether the item belongs into the list.
+    package func admits(_ item: ItemSummary) -> Bool {
+        if let kinds, !kinds.contains(item.kind) { return false }
+        if let isPinned, isPinned != item.isPinned { return false }
+        if let isArchived, isArchived != item.isArchived { return false }
+        if let isTrashed, isTrashed != item.isTrashed { return false }
+        let own = item.tags.compactMap { try? TagPath($0) }
+        return tags.allSatisfy { wanted in own.contains { $0.isInside(wanted) } }
+    }
+}
+
+/// The order of a list.
+package enum ItemOrder: String, Sendable, CaseIterable {
+    /// Last changed first, pinned ones before all others.
+    case modified
+    /// Last made first.
+    case created
+    /// By title, without regard to the case of letters.
+    case title
+
+    /// Whether `left` comes before `right`.
+    package func isBefore(_ left: ItemSummary, _ right: ItemSummary) -> Bool {
+        switch self {
+        case .modified:
+            if left.isPinned != right.isPinned { return left.isPinned }
+            return left.modified != right.modified ? left.modified > right.modified : left.id < right.id
+        case .created: return left.created != right.created ? left.created > right.created : left.id < right.id
+        case .title:
+            let (first, second) = (left.title.lowercased(), right.title.lowercased())
+            return first != second ? first < second : left.id < right.id
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// Items out of one state of the vault, present or past. Nothing is read before it is asked for.
+
+internal import CoffretBase
+internal import CoffretStorage
+
+/// Reads items, attachments and import records from a snapshot.
+struct SnapshotReader {
+    let snapshot: Snapshot
+
+    private var reader: ItemReader {
+        ItemReader { (fact) throws(CoreError) in try value(of: fact) }
+    }
+
+    func facts(of entity: EntityID) throws(CoreError) -> [Fact] {
+        try inStorage { () throws(StorageError) in try snapshot.facts(of: entity) }
+    }
+
+    /// The item with an id; nil if there is none.
+    func item(_ id: EntityID) throws(CoreError) -> Item? {
+        let facts = try facts(of: id)
+        guard !facts.isEmpty else { return nil }
+        return try reader.item(id, facts: facts, attachments: attachments(of: id))
+    }
+
+    /// The files of an item: entities whose ids begin with the first half of its UUID and that name it.
+    func attachments(of item: EntityID) throws(CoreError) -> [Attachment] {
+        var attachments: [Attachment] = []
+        try forEachEntity(withPrefix: AttachmentID.prefix(for: item)) { (id, facts) throws(CoreError) in
+            if let attachment = try reader.attachment(id, facts: facts), attachment.item == item {
+                attachments.append(attachment)
+            }
+        }
+        return attachments
+    }
+
+    /// Goes through all items of a kind in the order of their ids.
+    func forEachItem(of kind: ItemKind, _ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
+        try forEachEntity(withPrefix: [kind.rawValue]) { (id, facts) throws(CoreError) in
+            if let item = try reader.item(id, facts: facts, attachments: attachments(of: id)) { try body(item) }
+        }
+    }
+
+    /// Goes through all items.
+    func forEachItem(_ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
+        for kind in ItemKind.allCases { try forEachItem(of: kind, body) }
+    }
+
+    /// The ids of items, of any kind, whose UUIDs begin with these hex digits; at most `countMax`.
+    func itemIDs(beginningWith digits: [UInt8], countMax: Int) throws(CoreError) -> [EntityID] {
+        // An odd digit is half a byte: ask for the whole bytes and look at the rest.
+        let whole = digits.count / 2
+        var prefix: [UInt8] = []
+        for index in 0..<whole { prefix.append(digits[2 * index] << 4 | digits[2 * index + 1]) }
+        let half = digits.count % 2 == 1 ? digits.last : nil
+        var ids: [EntityID] = []
+        for kind in ItemKind.allCases {
+            try forEachEntityID(withPrefix: [kind.rawValue] + prefix) { id in
+                let matches = half.map { id.uuid.bytes[whole] >> 4 == $0 } ?? true
+                if matches && ids.count < countMax { ids.append(id) }
+                return ids.count < countMax
+            }
+        }
+        return ids
+    }
+
+    /// Collects the facts of each entity whose key begins with `prefix`.
+    func forEachEntity(
+        withPrefix prefix: [UInt8], _ body: (EntityID, [Fact]) throws(CoreError) -> Void
+    ) throws(CoreError) {
+        var cursor = try inStorage { () throws(StorageError) in try snapshot.cursor(withPrefix: prefix) }
+        var entity: EntityID?
+        var facts: [Fact] = []
+        while let fact = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+            let next = fact.key.entity
+            if let current = entity, current != next {
+                try body(current, facts)
+                facts.removeAll(keepingCapacity: true)
+            }
+            entity = next
+            facts.append(fact)
+        }
+        if let entity { try body(entity, facts) }
+    }
+
+    /// Goes through the entities whose ids begin with `prefix` until `body` says no.
+    private func forEachEntityID(withPrefix prefix: [UInt8], _ body: (EntityID) -> Bool) throws(CoreError) {
+        var cursor = try inStorage { () throws(StorageError) in try snapshot.cursor(withPrefix: prefix) }
+        var last: EntityID?
+        while let fact = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+            let next = fact.key.entity
+            guard next != last else { continue }
+            last = next
+            guard body(next) else { return }
+        }
+    }
+}
+
+/// Ids of attachments.
+enum AttachmentID {
+    /// How many bytes of its item's UUID an attachment's UUID begins with.
+    static let sharedByteCount = 8
+
+    /// What the keys of an item's attachments begin with: kind `A`, half of the item's UUID.
+    ///
+    /// So all files of an item lie together in the tree and are found in one read, and no list of them has to
+    /// be kept, which two devices could get out of step with the files themselves.
+    static func prefix(for item: EntityID) -> [UInt8] {
+        [EntityKind.attachment] + item.uuid.bytes.prefix(sharedByteCount)
+    }
+
+    /// A fresh id for an attachment of an item.
+    static func generate(for item: EntityID, from random: any RandomSource) -> EntityID {
+        let bytes = prefix(for: item) + random.bytes(count: UniqueID.byteCount - sharedByteCount)
+        guard let id = EntityID(bytes: bytes) else { preconditionFailure("an entity id has 17 bytes") }
+        return id
+    }
+}

@@ -1,0 +1,188 @@
+// Several changes as one commit. The one thing to keep true: either all of a batch is in the vault or none of
+// it, and inside a batch reads see what was written before.
+
+package import CoffretBase
+package import CoffretStorage
+
+/// Collects changes until the vault commits them together.
+package final class VaultBatch {
+    private let vault: Vault
+    private let reader: SnapshotReader
+    /// Items as they will stand; nil for those that will be gone.
+    private var pending: [EntityID: Item?] = [:]
+    private(set) var changes: [FactKey: [UInt8]?] = [:]
+    /// When the batch began: all its changes carry this time.
+    package let time: Milliseconds
+
+    init(vault: Vault, reader: SnapshotReader) {
+        self.vault = vault
+        self.reader = reader
+        time = vault.clock.now
+    }
+
+    /// How many facts will change.
+    package var changeCount: Int { changes.count }
+
+    /// The item as it will stand after the batch; nil if it will not be there.
+    package func item(_ id: EntityID) throws(CoreError) -> Item? {
+        if let known = pending[id] { return known }
+        return try reader.item(id)
+    }
+
+    private func existing(_ id: EntityID) throws(CoreError) -> Item {
+        guard let item = try item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+        return item
+    }
+
+    private func add(_ list: [FactChange]) {
+        for change in list { changes.updateValue(change.value, forKey: change.key) }
+    }
+
+    private func write(from old: Item?, to new: Item) throws(CoreError) {
+        add(try ItemWriter.changes(from: old, to: new))
+        pending.updateValue(new, forKey: new.id)
+    }
+
+    // MARK: Items
+
+    /// Makes an item.
+    ///
+    /// Fields whose key is already used in the draft, or that come without a place, are numbered in order.
+    @discardableResult
+    package func create(_ draft: ItemDraft) throws(CoreError) -> EntityID {
+        let id = EntityID(
+            kind: draft.kind.rawValue, uuid: draft.uuid ?? UniqueID.generate(from: vault.random))
+        var item = Item(id: id, kind: draft.kind, created: draft.created ?? time)
+        item.modified = draft.modified ?? item.created
+        item.givenTitle = draft.title
+        item.text = draft.text
+        item.fields = draft.fields
+        item.givenTags = draft.tags
+        item.path = draft.path
+        item.pinned = draft.isPinned ? time : nil
+        item.archived = draft.isArchived ? time : nil
+        item.trashed = draft.isTrashed ? time : nil
+        try write(from: nil, to: item)
+        return id
+    }
+
+    /// Changes an item: `edit` gets it as it stands and alters what it likes.
+    ///
+    /// The time of modification becomes that of the batch if anything else changed, unless `edit` set it.
+    /// - Returns: whether anything changed.
+    @discardableResult
+    package func update(
+        _ id: EntityID, _ edit: (inout Item) throws(CoreError) -> Void
+    ) throws(CoreError) -> Bool {
+        let old = try existing(id)
+        var new = old
+        try edit(&new)
+        guard new != old else { return false }
+        if new.modified == old.modified { new.modified = max(time, old.modified) }
+        try write(from: old, to: new)
+        return true
+    }
+
+    /// Moves an item to the trash, or back.
+    package func setTrashed(_ id: EntityID, _ isTrashed: Bool) throws(CoreError) {
+        try setFlag(id) { $0.trashed = isTrashed ? $0.trashed ?? self.time : nil }
+    }
+
+    /// Archives an item, or brings it back.
+    package func setArchived(_ id: EntityID, _ isArchived: Bool) throws(CoreError) {
+        try setFlag(id) { $0.archived = isArchived ? $0.archived ?? self.time : nil }
+    }
+
+    /// Pins an item to the top of lists, or unpins it.
+    package func setPinned(_ id: EntityID, _ isPinned: Bool) throws(CoreError) {
+        try setFlag(id) { $0.pinned = isPinned ? $0.pinned ?? self.time : nil }
+    }
+
+    /// Flags are no edits: the time of modification stays, so that pinning does not reorder lists.
+    private func setFlag(_ id: EntityID, _ edit: (inout Item) -> Void) throws(CoreError) {
+        let old = try existing(id)
+        var new = old
+        edit(&new)
+        try write(from: old, to: new)
+    }
+
+    /// Removes an item and its files from the present; the past still has them until history is compacted.
+    package func delete(_ id: EntityID) throws(CoreError) {
+        let item = try existing(id)
+        for key in changes.keys where key.entity == id { changes.removeValue(forKey: key) }
+        for attachment in item.attachments { try retractAll(of: attachment.id) }
+        try retractAll(of: id)
+        pending.updateValue(nil, forKey: id)
+    }
+
+    private func retractAll(of entity: EntityID) throws(CoreError) {
+        for key in changes.keys where key.entity == entity { changes.removeValue(forKey: key) }
+        for fact in try reader.facts(of: entity) { changes.updateValue(nil, forKey: fact.key) }
+    }
+
+    // MARK: Files
+
+    /// Names a stored file as an attachment of an item.
+    @discardableResult
+    package func addAttachment(
+        to id: EntityID, name: String, mediaType: String, byteCount: Int, reference: [UInt8], path: String? = nil,
+        created: Milliseconds? = nil
+    ) throws(CoreError) -> Attachment {
+        var item = try existing(id)
+        let isNameValid = !name.isEmpty && name.utf8.count <= 1_024 && !name.utf8.contains { $0 < 0x20 || $0 == 0x2F }
+        guard isNameValid, name != ".", name != ".." else { throw CoreError(.fieldInvalid, at: "file name") }
+        let attachment = Attachment(
+            id: AttachmentID.generate(for: id, from: vault.random), item: id, name: name, mediaType: mediaType,
+            byteCount: byteCount, path: path, created: created ?? time, encodedReference: reference)
+        add(ItemWriter.changes(adding: attachment))
+        item.attachments.append(attachment)
+        item.attachments.sort { ($0.name, $0.id) < ($1.name, $1.id) }
+        pending.updateValue(item, forKey: id)
+        return attachment
+    }
+
+    /// Takes a file away from its item; the past still has it.
+    package func removeAttachment(_ attachment: Attachment) throws(CoreError) {
+        var item = try existing(attachment.item)
+        guard item.attachments.contains(where: { $0.id == attachment.id }) else {
+            throw CoreError(.attachmentNotFound, at: attachment.id.uuid.hex)
+        }
+        try retractAll(of: attachment.id)
+        item.attachments.removeAll { $0.id == attachment.id }
+        pending.updateValue(item, forKey: attachment.item)
+    }
+
+    // MARK: Imports and raw facts
+
+    /// Remembers where something was imported from.
+    package func record(_ record: ImportRecord) {
+        add(record.changes)
+    }
+
+    /// Writes facts as they are; for import and restore, which must keep what this version cannot read.
+    package func write(_ list: [FactChange]) {
+        add(list)
+        for change in list { pending.removeValue(forKey: change.key.entity) }
+    }
+
+    /// The changes in the order of their keys.
+    var sortedChanges: [FactChange] {
+        changes.map { FactChange(key: $0.key, value: $0.value) }.sorted { $0.key < $1.key }
+    }
+}
+
+extension Vault {
+    /// Runs `body` and commits all that it asked for as one commit; nothing is written if it throws.
+    ///
+    /// - Returns: what `body` returned.
+    @discardableResult
+    package func batch<Result>(
+        _ body: (VaultBatch) throws(CoreError) -> Result
+    ) throws(CoreError) -> Result {
+        guard isWritable else { throw CoreError(.vaultReadOnly) }
+        let batch = VaultBatch(vault: self, reader: try present.reader)
+        let result = try body(batch)
+        try commit(batch.sortedChanges)
+        return result
+    }
+}

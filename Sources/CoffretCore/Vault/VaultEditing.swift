@@ -1,0 +1,47 @@
+// Single changes: each a commit of its own.
+
+package import CoffretStorage
+
+extension Vault {
+    /// Makes an item.
+    package func create(_ draft: ItemDraft) throws(CoreError) -> EntityID {
+        try batch { (batch) throws(CoreError) in try batch.create(draft) }
+    }
+
+    /// Changes an item; see `VaultBatch.update`.
+    ///
+    /// - Returns: whether anything changed.
+    @discardableResult
+    package func update(
+        _ id: EntityID, _ edit: (inout Item) throws(CoreError) -> Void
+    ) throws(CoreError) -> Bool {
+        try batch { (batch) throws(CoreError) in try batch.update(id, edit) }
+    }
+
+    /// Moves an item to the trash.
+    package func trash(_ id: EntityID) throws(CoreError) {
+        try batch { (batch) throws(CoreError) in try batch.setTrashed(id, true) }
+    }
+
+    /// Takes an item out of the trash.
+    package func restoreFromTrash(_ id: EntityID) throws(CoreError) {
+        try batch { (batch) throws(CoreError) in try batch.setTrashed(id, false) }
+    }
+
+    /// Pins or unpins an item.
+    package func setPinned(_ id: EntityID, _ isPinned: Bool) throws(CoreError) {
+        try batch { (batch) throws(CoreError) in try batch.setPinned(id, isPinned) }
+    }
+
+    /// Archives an item or brings it back.
+    package func setArchived(_ id: EntityID, _ isArchived: Bool) throws(CoreError) {
+        try batch { (batch) throws(CoreError) in try batch.setArchived(id, isArchived) }
+    }
+
+    /// Removes items from the present; the past still has them until history is compacted.
+    package func deletePermanently(_ ids: [EntityID]) throws(CoreError) {
+        try batch { (batch) throws(CoreError) in
+            for id in ids { try batch.delete(id) }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+// The life of one item. The one thing to keep true: every state that was ever committed can be read and brought
+// back, and bringing one back is a commit like any other, so that it can be undone too.
+
+package import CoffretBase
+package import CoffretStorage
+
+/// One state in the life of an item.
+package struct ItemVersion: Sendable {
+    /// The commit that made it.
+    package let commit: BlobName
+    /// When, by the clock of the device that made it.
+    package let time: Milliseconds
+    /// The copy of the store that made it.
+    package let instance: UniqueID
+    /// The item as it then stood; nil if the commit deleted it.
+    package let item: Item?
+    /// What is different from the version before.
+    package let change: ItemChange
+}
+
+extension Vault {
+    /// The versions of an item, the newest first; also of one that was deleted.
+    ///
+    /// Commits that touched the item without changing what people see are left out. Where history was compacted
+    /// away, the oldest version says that it created the item.
+    /// - Throws: `CoreError.itemNotFound` if no commit ever touched such an item.
+    /// - Complexity: reads all commits back to the one that made the item, and one state per version.
+    package func history(of id: EntityID, limit: Int = .max) throws(CoreError) -> [ItemVersion] {
+        let prefixes = [id.bytes, AttachmentID.prefix(for: id)]
+        let createdKey = FactKey(entity: id, attribute: ItemAttribute.created)
+        var commits: [CommitSummary] = []
+        var oldest: CommitSummary?
+        try walkHistory { (commit) throws(CoreError) in
+            oldest = commit
+            var isTouched = false
+            var isCreation = false
+            for prefix in prefixes {
+                let facts = try inStorage { () throws(StorageError) in
+                    try repository.changes(of: commit, withPrefix: prefix).facts
+                }
+                isTouched = isTouched || !facts.isEmpty
+                isCreation = isCreation || facts.contains { $0.key == createdKey && !$0.isRetraction }
+            }
+            if isTouched { commits.append(commit) }
+            // An item's first commit says when it was created; one before it could only be about an earlier life
+            // of the same id, which a deletion ended.
+            guard isCreation else { return true }
+            return try item(id, at: commit) == nil
+        }
+        if let oldest, commits.last?.name != oldest.name, try item(id, at: oldest) != nil { commits.append(oldest) }
+        guard !commits.isEmpty else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+        var versions: [ItemVersion] = []
+        var before: Item?
+        for commit in commits.reversed() {
+            let item = try item(id, at: commit)
+            let change = ItemChange(from: before, to: item)
+            before = item
+            guard !change.isEmpty else { continue }
+            versions.append(
+                ItemVersion(
+                    commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance, item: item,
+                    change: change))
+        }
+        return Array(versions.reversed().prefix(limit))
+    }
+
+    private func item(_ id: EntityID, at commit: CommitSummary) throws(CoreError) -> Item? {
+        try view(at: commit.name).item(id)
+    }
+
+    /// What is different between two states of an item, and how their texts differ.
+    ///
+    /// - Parameters:
+    ///   - old: the commit of the earlier state.
+    ///   - new: that of the later one; nil for the present.
+    package func difference(
+        of id: EntityID, from old: BlobName, to new: BlobName? = nil
+    ) throws(CoreError) -> (change: ItemChange, text: UnifiedDifference) {
+        let before = try view(at: old).item(id)
+        let after: Item?
+        if let new { after = try view(at: new).item(id) } else { after = try present.item(id) }
+        guard before != nil || after != nil else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+        return (
+            ItemChange(from: before, to: after),
+            UnifiedDifference(LineDifference(from: before?.text ?? "", to: after?.text ?? ""))
+        )
+    }
+
+    /// Brings an item back to what it was in a commit, files included, whatever has become of it since.
+    ///
+    /// Works on facts, so that what this version cannot read comes back too.
+    /// - Throws: `CoreError.itemNotFound` if the item was not there then.
+    /// - Returns: whether anything had to change.
+    @discardableResult
+    package func restore(_ id: EntityID, to commit: BlobName) throws(CoreError) -> Bool {
+        let past = try view(at: commit)
+        guard let item = try past.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+        return try batch { (batch) throws(CoreError) in
+            let now = try present
+            var changes = try self.changes(turning: now, into: past, for: id)
+            for attachment in item.attachments {
+                changes += try self.changes(turning: now, into: past, for: attachment.id)
+            }
+            for attachment in try now.reader.attachments(of: id)
+            where !item.attachments.contains(where: { $0.id == attachment.id }) {
+                for fact in try now.reader.facts(of: attachment.id) {
+                    changes.append(FactChange(key: fact.key, value: nil))
+                }
+            }
+            let modifiedKey = FactKey(entity: id, attribute: ItemAttribute.modified)
+            changes.removeAll { $0.key == modifiedKey }
+            guard !changes.isEmpty else { return false }
+            changes.append(FactChange(key: modifiedKey, value: FactValue.encode(batch.time)))
+            batch.write(changes)
+            return true
+        }
+    }
+
+    /// The changes of facts after which an entity stands in one view as it does in the other.
+    private func changes(
+        turning now: VaultView, into past: VaultView, for entity: EntityID
+    ) throws(CoreError) -> [FactChange] {
+        let old = try past.reader.winners(of: entity)
+        let new = try now.reader.winners(of: entity)
+        var changes: [FactChange] = []
+        for (key, value) in old where new[key] != value { changes.append(FactChange(key: key, value: value)) }
+        for key in new.keys where old[key] == nil { changes.append(FactChange(key: key, value: nil)) }
+        return changes
+    }
+}
+
+extension SnapshotReader {
+    /// The values that an entity's facts show, by key.
+    func winners(of entity: EntityID) throws(CoreError) -> [FactKey: [UInt8]] {
+        var values: [FactKey: [UInt8]] = [:]
+        for (key, facts) in Dictionary(grouping: try facts(of: entity), by: \.key) {
+            guard let winner = facts.winner else { continue }
+            values[key] = try value(of: winner)
+        }
+        return values
+    }
+
+    func value(of fact: Fact) throws(CoreError) -> [UInt8] {
+        if let bytes = fact.inlineValue { return bytes }
+        return try inStorage { () throws(StorageError) in try snapshot.value(of: fact) }
+    }
+}

@@ -1,0 +1,108 @@
+// Commits as points in time. The one thing to keep true: the order of commits decides what was before what;
+// times only help people to point.
+
+package import CoffretBase
+package import CoffretStorage
+
+/// One commit, for the vault's log.
+package struct LogEntry: Sendable {
+    /// The commit's name.
+    package let commit: BlobName
+    /// When it was made, by the clock of the device that made it.
+    package let time: Milliseconds
+    /// The copy of the store that made it.
+    package let instance: UniqueID
+    /// How many items it touched, with their files.
+    package let itemCount: Int
+    /// Up to `itemCountMax` of them.
+    package let items: [EntityID]
+
+    /// How many items an entry names.
+    package static let itemCountMax = 20
+}
+
+extension Vault {
+    /// The shortest beginning of a commit's name that is looked for, in hex digits.
+    private static var digitCountMin: Int { 4 }
+
+    /// Walks from the newest commit to the oldest along first parents; a commit says what changed against its
+    /// first parent, so this line alone tells the whole story of the facts.
+    ///
+    /// - Parameter body: returns whether to go on.
+    func walkHistory(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
+        var cursor = try inStorage { () throws(StorageError) in try repository.log() }
+        var expected = repository.headNames.first
+        while let commit = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+            guard commit.name == expected else { continue }
+            guard try body(commit) else { return }
+            expected = commit.parents.first
+        }
+    }
+
+    /// The commit that a moment points to.
+    ///
+    /// - Throws: `CoreError` `.momentBeforeHistory` if all commits are newer, `.commitNotFound`,
+    ///   `.commitAmbiguous`, `.momentInvalid` for a name shorter than four digits.
+    /// - Complexity: reads the commits from the newest back to that one; for a name, all of them.
+    package func commit(at moment: Moment) throws(CoreError) -> CommitSummary {
+        switch moment {
+        case .time(let time):
+            var found: CommitSummary?
+            try walkHistory { commit in
+                if commit.timeMilliseconds <= time { found = commit }
+                return found == nil
+            }
+            guard let found else { throw CoreError(.momentBeforeHistory) }
+            return found
+        case .commit(let text):
+            let digits = text.lowercased()
+            guard (Self.digitCountMin...64).contains(digits.utf8.count), digits.allSatisfy(\.isHexDigit) else {
+                throw CoreError(.momentInvalid, at: text)
+            }
+            var found: [CommitSummary] = []
+            try walkHistory { commit in
+                if commit.name.description.hasPrefix(digits) { found.append(commit) }
+                return digits.utf8.count < 64 || found.isEmpty
+            }
+            guard let first = found.first else { throw CoreError(.commitNotFound, at: text) }
+            guard found.count == 1 else {
+                throw CoreError(
+                    .commitAmbiguous, at: text,
+                    candidates: found.prefix(ReferenceResolver.candidateCountMax).map {
+                        CoreError.Candidate(id: $0.name.description, title: CivilTime.format($0.timeMilliseconds))
+                    })
+            }
+            return first
+        }
+    }
+
+    /// The whole vault as it stood then.
+    package func view(at moment: Moment) throws(CoreError) -> VaultView {
+        try view(at: commit(at: moment).name)
+    }
+
+    /// The whole vault as of a commit.
+    package func view(at commit: BlobName) throws(CoreError) -> VaultView {
+        VaultView(
+            reader: SnapshotReader(
+                snapshot: try inStorage { () throws(StorageError) in try repository.snapshot(at: commit) }))
+    }
+
+    /// The newest commits of the vault.
+    ///
+    /// - Complexity: reads each commit, and its changes.
+    package func log(limit: Int = .max) throws(CoreError) -> [LogEntry] {
+        var entries: [LogEntry] = []
+        guard limit > 0 else { return entries }
+        try walkHistory { (commit) throws(CoreError) in
+            let changes = try inStorage { () throws(StorageError) in try repository.changes(of: commit) }
+            let items = Set(changes.facts.map(\.key.entity).filter { ItemKind($0) != nil })
+            entries.append(
+                LogEntry(
+                    commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance,
+                    itemCount: items.count, items: Array(items.sorted().prefix(LogEntry.itemCountMax))))
+            return entries.count < limit
+        }
+        return entries
+    }
+}

@@ -1,0 +1,52 @@
+// The whole vault at one moment, read-only. Serves the past, where no index reaches, and direct reads of the
+// present; everything here works by reading facts.
+
+package import CoffretStorage
+
+/// One state of a vault.
+package struct VaultView {
+    let reader: SnapshotReader
+
+    /// The state of facts behind the view.
+    package var snapshot: Snapshot { reader.snapshot }
+
+    /// The item with an id; nil if it did not exist then.
+    package func item(_ id: EntityID) throws(CoreError) -> Item? {
+        try reader.item(id)
+    }
+
+    /// Goes through all items, kind by kind, in the order of their ids.
+    ///
+    /// - Complexity: reads every fact of every item.
+    package func forEachItem(_ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
+        try reader.forEachItem(body)
+    }
+
+    /// The items that a filter admits, in an order.
+    ///
+    /// - Complexity: reads every fact of every item.
+    package func list(
+        _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified
+    ) throws(CoreError) -> [ItemSummary] {
+        var summaries: [ItemSummary] = []
+        try reader.forEachItem { item in
+            let summary = ItemSummary(item)
+            if filter.admits(summary) { summaries.append(summary) }
+        }
+        return summaries.sorted { order.isBefore($0, $1) }
+    }
+
+    /// The item that a reference names, as `ReferenceResolver` describes.
+    ///
+    /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates (R34).
+    package func resolve(_ reference: String) throws(CoreError) -> EntityID {
+        let resolver = ReferenceResolver(reference)
+        if let id = try resolver.resolveByID(in: reader) { return id }
+        return try resolver.resolveByTitle(among: list(.everything))
+    }
+
+    /// The import record for a place, if the import ever met it.
+    package func importRecord(source: String, path: String) throws(CoreError) -> ImportRecord? {
+        try ImportRecord.read(source: source, path: path, from: reader)
+    }
+}
