@@ -9,7 +9,7 @@ struct RegistryTests {
     static func codesInSources() -> Set<String> {
         var codes: Set<String> = []
         for file in SourceTree.sources {
-            for line in file.lines {
+            for line in file.lines where line.contains(" = \"") && line.contains("case ") {
                 if let match = line.firstMatch(of: /case \w+ = "([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+)"/) {
                     codes.insert(String(match.1))
                 }

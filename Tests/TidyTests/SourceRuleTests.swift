@@ -1,5 +1,6 @@
 // Rules about how sources look: size, banned calls, nothing left open, nothing of one machine.
 
+import Foundation
 import Testing
 
 @Suite("Source rules")
@@ -22,27 +23,30 @@ struct SourceRuleTests {
 
     @Test("nothing is left open in the sources")
     func nothingLeftOpen() {
-        for file in SourceTree.sources {
-            for (number, line) in file.lines.enumerated() {
-                for word in ["TODO", "FIXME", "XXX", "unimplemented", "not implemented"] {
-                    #expect(!line.contains(word), "\(file.path):\(number + 1): \(word)")
-                }
-            }
+        let words = ["TODO", "FIXME", "XXX", "unimplemented", "not implemented"]
+        let left = SourceTree.sources.flatMap { file in
+            words.filter { file.text.contains($0) }.map { "\(file.path): \($0)" }
         }
+        #expect(left == [])
     }
 
     @Test("the library layers neither print nor read the environment")
     func librariesAreQuiet() {
-        let talking = ["CoffretCLI", "coffret"]
-        for file in SourceTree.sources
-        where file.target.hasPrefix("Coffret") && !talking.contains(file.target) && !file.path.contains("bench") {
+        let talking = ["CoffretCLI", "coffret", "coffret-bench"]
+        let calls = ["print(", "getenv(", "debugPrint(", "dump("]
+        var loud: [String] = []
+        for file in SourceTree.sources where !talking.contains(file.target) && calls.contains(where: file.text.contains)
+        {
             for (number, line) in file.lines.enumerated() where !line.trimmed.hasPrefix("//") {
-                for call in ["print(", "getenv(", "debugPrint(", "dump("] where line.contains(call) {
-                    let isOwn = line.contains(".\(call)") || line.contains("func \(call)")
-                    #expect(isOwn, "\(file.path):\(number + 1) calls \(call))")
+                for call in calls
+                where line.contains(call) && !line.contains(".\(call)") && !line.contains("func \(call)") {
+                    // A longer name that ends like the call is another function.
+                    let before = line.range(of: call).flatMap { line[..<$0.lowerBound].last }
+                    if before?.isLetter != true { loud.append("\(file.path):\(number + 1) calls \(call))") }
                 }
             }
         }
+        #expect(loud == [])
     }
 
     @Test("no path of one machine stands in the project")
