@@ -8,11 +8,11 @@ package import CoffretBase
 /// Long values are handed to the transaction at once, so that memory holds about 200 bytes per
 /// change. End it with `commit` or `cancel`; the repository takes no other commit in between.
 package final class BulkCommit {
-    private let repository: VaultRepository
+    let repository: VaultRepository
     private let author: CommitAuthor
     private var tail: RepositoryTail
     private let root: TreeNode
-    private let transaction: any BlobTransactionWriter
+    let transaction: any BlobTransactionWriter
     private let dot: Dot
     private var changes: [FactKey: CommittedContent] = [:]
     private var listedByteCount = 0

@@ -7,12 +7,12 @@ extension BlobName {
     /// BLAKE2b-256 of the plaintext that sealing would lay out: type (1) ‖ version (1) ‖ length (4) ‖
     /// content ‖ zeros up to the padded size (Spec/blob.md).
     package static func derive(type: BlobType, content: Span<UInt8>) -> BlobName {
-        let headerByteCount = 6
+        let headerByteCount = BlobFormat.headerByteCount
         let byteCount = headerByteCount + content.count
         let paddedByteCount = Padding.paddedByteCount(byteCount)
         return unsafe withUnsafeTemporaryAllocation(byteCount: paddedByteCount + 32, alignment: 8) { buffer in
             unsafe buffer[0] = type.rawValue
-            unsafe buffer[1] = 1
+            unsafe buffer[1] = BlobFormat.version
             unsafe buffer.storeBytes(of: UInt32(content.count).bigEndian, toByteOffset: 2, as: UInt32.self)
             unsafe content.withUnsafeBytes { bytes in
                 unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[headerByteCount...]).copyMemory(from: bytes)

@@ -114,3 +114,25 @@ extension Snapshot {
         try fact(RepositoryFixture.key(number, attribute)).map { String(decoding: try value(of: $0), as: UTF8.self) }
     }
 }
+
+extension MemoryBackend: BlobMaintenance {
+    func compact(
+        state newState: RepositoryState,
+        keeping walk: (_ keep: (BlobName) -> Bool) throws(StorageError) -> Void
+    ) throws(StorageError) -> BlobCompaction {
+        var names: Set<BlobName> = []
+        try walk { names.insert($0).inserted }
+        let before = blobs.blobs.count
+        for name in names where !containsBlob(name) { throw StorageError(.blobMissing, place: name.description) }
+        blobs.blobs = blobs.blobs.filter { names.contains($0.key) }
+        state = newState
+        return BlobCompaction(
+            blobCount: names.count, packCount: 1, byteCountBefore: before, byteCountAfter: names.count)
+    }
+
+    func check(progress: (_ done: Int, _ total: Int) -> Void) -> BlobCheckReport {
+        var report = BlobCheckReport()
+        report.blobCount = blobs.blobs.count
+        return report
+    }
+}

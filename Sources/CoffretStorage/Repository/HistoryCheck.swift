@@ -1,0 +1,147 @@
+// Checking commits in the order in which they were made. The one thing to keep true: a commit is compared
+// with what its parents lead to, never with what it says of itself.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// The part of `fsck` that is about commits: signatures, sequences, version vectors, roots.
+struct HistoryCheck {
+    private let repository: VaultRepository
+    private let verifier: CommitVerifier?
+    /// Oldest first.
+    private(set) var commits: [CommitSummary] = []
+    private(set) var problems: [StorageError] = []
+    private(set) var removals: [FsckReport.Removal] = []
+    private(set) var signatureCount = 0
+    private(set) var rootCount = 0
+    private var vectors: [BlobName: VersionVector] = [:]
+    /// The trees of commits that still have children to come.
+    private var roots: [BlobName: TreeNode] = [:]
+    private var childCounts: [BlobName: Int] = [:]
+    private var byDot: [Dot: BlobName] = [:]
+
+    var commitCount: Int { commits.count }
+
+    init(repository: VaultRepository, signers: (any CommitSignerDirectory)?) {
+        self.repository = repository
+        verifier = signers.map { CommitVerifier(vaultID: repository.keys.vaultID.bytes, signers: $0) }
+    }
+
+    mutating func run(progress: (FsckProgress) -> Void) {
+        readHistory()
+        for (index, commit) in commits.enumerated() {
+            if index % 64 == 0 {
+                progress(FsckProgress(phase: .commits, doneCount: index, totalCount: commits.count))
+            }
+            collect(commit) { (check) throws(StorageError) in try check.checkSignature(commit) }
+            collect(commit) { (check) throws(StorageError) in try check.checkSequence(commit) }
+            collect(commit) { (check) throws(StorageError) in try check.checkRoot(commit) }
+            release(commit)
+        }
+    }
+
+    private mutating func collect(
+        _ commit: CommitSummary, _ body: (inout HistoryCheck) throws(StorageError) -> Void
+    ) {
+        do throws(StorageError) { try body(&self) } catch { problems.append(error) }
+    }
+
+    private mutating func readHistory() {
+        do throws(StorageError) {
+            var cursor = try repository.log()
+            while let commit = try cursor.next() { commits.append(commit) }
+        } catch {
+            problems.append(error)
+        }
+        commits.reverse()
+        for commit in commits {
+            if let record = commit.commit.compaction {
+                removals.append(
+                    FsckReport.Removal(commit: commit.name, removedCommitCount: record.removedCommitCount))
+            }
+            for parent in commit.parents { childCounts[parent, default: 0] += 1 }
+        }
+    }
+
+    private mutating func checkSignature(_ commit: CommitSummary) throws(StorageError) {
+        guard let verifier else { return }
+        let unverified = try repository.history.unverified(commit.name).commit
+        _ = try verifier.verify(unverified, context: commit.context)
+        signatureCount += 1
+    }
+
+    /// One commit per instance and number, each after the one before; and the stated version vector.
+    private mutating func checkSequence(_ commit: CommitSummary) throws(StorageError) {
+        var vector = VersionVector()
+        for (index, parent) in commit.parents.enumerated() where index == 0 || commit.parents.count > 1 {
+            // Below a compaction the vectors of removed parents are unknown.
+            guard let known = vectors[parent] else {
+                vectors[commit.name] = stated(commit, above: removedVersions(commit))
+                byDot[commit.dot] = commit.name
+                return
+            }
+            vector.merge(known)
+        }
+        let place = "commit \(commit.name)"
+        guard byDot.updateValue(commit.name, forKey: commit.dot) == nil,
+            commit.sequence == vector[commit.instance] + 1
+        else { throw StorageError(.historyForked, place: place) }
+        if commit.sequence > 1 {
+            let previous = byDot[Dot(instance: commit.instance, sequence: commit.sequence - 1)]
+            let isStated =
+                commit.commit.previousOfInstance.map { $0 == previous }
+                ?? (previous.map { commit.parents.contains($0) } ?? true)
+            guard isStated else { throw StorageError(.historyForked, place: place) }
+        }
+        vector.advance(commit.dot)
+        if let statedVector = commit.commit.versionVector, statedVector != vector {
+            throw StorageError(.commitMalformed, place: place)
+        }
+        vectors[commit.name] = vector
+    }
+
+    private func stated(_ commit: CommitSummary, above base: VersionVector) -> VersionVector {
+        commit.commit.versionVector ?? base.advanced(by: commit.dot)
+    }
+
+    /// What the compaction that removed a parent of `commit` says about removed versions.
+    private func removedVersions(_ commit: CommitSummary) -> VersionVector {
+        let record = commits.lazy.compactMap(\.commit.compaction).first { record in
+            commit.parents.contains { record.removedParents.contains($0) }
+        }
+        return record?.removedVersions ?? VersionVector()
+    }
+
+    /// Applies what the commit changed to the tree of its first parent.
+    private mutating func checkRoot(_ commit: CommitSummary) throws(StorageError) {
+        let base: TreeNode
+        if let parent = commit.firstParent {
+            guard let root = roots[parent] else {
+                // The parent was removed: its child's tree is stored, and read.
+                roots[commit.name] = try repository.nodes.node(of: TreeRoot(name: commit.commit.root))
+                return
+            }
+            base = root
+        } else {
+            base = try repository.emptyRoot()
+        }
+        let changes = try repository.history.changes(of: commit)
+        var overlay = Overlay()
+        overlay.add(changes.facts, unstored: [:])
+        let root = try repository.editor.apply(overlay.replacements, to: base)
+        guard root.name == commit.commit.root else {
+            throw StorageError(.treeRootMismatch, place: "commit \(commit.name)")
+        }
+        rootCount += 1
+        roots[commit.name] = root
+    }
+
+    /// Forgets trees that no commit to come builds on.
+    private mutating func release(_ commit: CommitSummary) {
+        for parent in commit.parents {
+            guard let count = childCounts[parent] else { continue }
+            childCounts[parent] = count - 1
+            if count == 1 { roots[parent] = nil }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// What a repository refers to. The one thing to keep true: the walk is closed: if it names a blob it names
+// everything that reading the blob's content can lead to.
+
+/// Walks blobs from commits and trees.
+///
+/// `visit` is called with each name and says whether it was new; the walk goes below only then.
+/// `visitFact` is called with each fact of each change and leaf on the way.
+struct ReachableBlobs {
+    typealias Visit = (BlobName) -> Bool
+    typealias VisitFact = (Fact) throws(StorageError) -> Void
+
+    let history: HistoryReader
+    let nodes: NodeStore
+
+    /// A commit, its context, its changes and their values; not its parents, and not its tree.
+    func walk(_ summary: CommitSummary, visit: Visit, visitFact: VisitFact) throws(StorageError) {
+        guard visit(summary.name) else { return }
+        _ = visit(summary.commit.context)
+        switch summary.commit.changes {
+        case .list(let changes):
+            for change in changes {
+                try visitFact(change.fact(ownDot: summary.dot))
+                // A value inside the commit becomes a blob only at a checkpoint; the tree leads to it.
+                if case .stored(let value) = change.content { try walk(value, visit: visit) }
+            }
+        case .tree(let root):
+            guard visit(root) else { return }
+            let node = try history.changeNodes.node(of: TreeRoot(name: root))
+            try walkBelow(node, store: history.changeNodes, visit: visit, visitFact: visitFact)
+        }
+    }
+
+    /// A stored tree and its values.
+    func walkTree(_ root: BlobName, visit: Visit, visitFact: VisitFact) throws(StorageError) {
+        guard visit(root) else { return }
+        try walkBelow(nodes.node(of: TreeRoot(name: root)), store: nodes, visit: visit, visitFact: visitFact)
+    }
+
+    private func walkBelow(
+        _ node: TreeNode, store: NodeStore, visit: Visit, visitFact: VisitFact
+    ) throws(StorageError) {
+        switch node.entries {
+        case .leaf(let facts):
+            for fact in facts {
+                try visitFact(fact)
+                if case .stored(let value) = fact.content { try walk(value, visit: visit) }
+            }
+        case .inner(let children):
+            for (index, child) in children.enumerated() where visit(child.name) {
+                try walkBelow(store.child(of: node, at: index), store: store, visit: visit, visitFact: visitFact)
+            }
+        }
+    }
+
+    private func walk(_ value: StoredValue, visit: Visit) throws(StorageError) {
+        guard visit(value.name), value.isList else { return }
+        let list = try ValueReader(reader: history.reader, unstored: [:]).list(value)
+        for piece in list.pieces { _ = visit(piece.name) }
+    }
+}

@@ -1,0 +1,141 @@
+// Giving room back. The one thing to keep true: the present and every kept commit read as before, and what
+// was removed is told in a signed commit.
+
+package import CoffretBase
+
+/// What a compaction did.
+package struct CompactionReport: Equatable, Sendable {
+    package let keptCommitCount: Int
+    package let removedCommitCount: Int
+    /// The commit that says what was removed; nil if no history was.
+    package let compactionCommit: BlobName?
+    /// Trees that stay stored: the newest, the one before, where the history now begins, and one a month.
+    package let keptTreeCount: Int
+    package let blobs: BlobCompaction
+}
+
+extension VaultRepository {
+    /// A twelfth of a year: of the trees stored in one such time the newest stays.
+    private static let sparseTreeMilliseconds: Milliseconds = 2_629_800_000
+
+    /// Removes what nothing refers to, and history from before a time if asked for.
+    ///
+    /// - Parameter time: commits older than this go, by their authors' clocks; a commit goes with all
+    ///   its ancestors, the head never. Nil keeps all history.
+    /// - Parameter timeMilliseconds: of the commit that records the removal.
+    /// - Parameter visitFact: called with every fact that is kept, so that the caller can tell which
+    ///   attachments live.
+    /// - Throws: `.readOnly`; `.unusable` if the backend cannot be compacted; what reading and writing
+    ///   throw. Then everything is as before, but for the commit that may have been written.
+    package func compact(
+        dropHistoryOlderThan time: Milliseconds?, timeMilliseconds: Milliseconds,
+        visitFact: (Fact) throws(StorageError) -> Void = { (_) throws(StorageError) in }
+    ) throws(StorageError) -> CompactionReport {
+        guard isWritable else { throw StorageError(.readOnly) }
+        guard let backend = backend as? any BlobMaintenance else { throw StorageError(.unusable) }
+        var plan = try compactionPlan(olderThan: time)
+        var compactionCommit: CommitSummary?
+        if plan.removedCount > 0, let time {
+            compactionCommit = try recordRemoval(plan, olderThan: time, time: timeMilliseconds)
+        } else {
+            try checkpoint()
+        }
+        if let compactionCommit { plan.kept.insert(compactionCommit, at: 0) }
+        var state = self.backend.state
+        let keptNames = Set(plan.kept.map(\.name))
+        if let previous = state.previousCheckpoint, !keptNames.contains(previous.commit) {
+            state.previousCheckpoint = nil
+        }
+        let trees = try keptTrees(plan, state: state)
+        let kept = plan.kept
+        let walk = ReachableBlobs(history: history, nodes: nodes)
+        let blobs = try backend.compact(state: state) { (keep) throws(StorageError) in
+            for commit in kept { try walk.walk(commit, visit: keep, visitFact: visitFact) }
+            for root in trees { try walk.walkTree(root, visit: keep, visitFact: visitFact) }
+        }
+        forget()
+        return CompactionReport(
+            keptCommitCount: kept.count, removedCommitCount: plan.removedCount,
+            compactionCommit: compactionCommit?.name, keptTreeCount: trees.count, blobs: blobs)
+    }
+
+    private struct CompactionPlan {
+        /// Newest first.
+        var kept: [CommitSummary] = []
+        /// Kept commits that lose a parent now, or lost one before: the history begins with them.
+        var oldest: [CommitSummary] = []
+        var removedParents: Set<BlobName> = []
+        var removedCount = 0
+        var removedVersions = VersionVector()
+    }
+
+    private func compactionPlan(olderThan time: Milliseconds?) throws(StorageError) -> CompactionPlan {
+        var plan = CompactionPlan()
+        let heads = Set(headNames)
+        // A parent comes after all its children, so that it is known by then whether one of them goes.
+        var removed: Set<BlobName> = []
+        var cursor = try log()
+        while let commit = try cursor.next() {
+            let isOld = time.map { commit.timeMilliseconds < $0 } ?? false
+            if !heads.contains(commit.name), isOld || removed.contains(commit.name) {
+                removed.formUnion(commit.parents)
+                removed.insert(commit.name)
+                plan.removedCount += 1
+                plan.removedVersions.advance(commit.dot)
+            } else {
+                plan.kept.append(commit)
+            }
+        }
+        for commit in plan.kept {
+            var beginsHere = false
+            for parent in commit.parents {
+                if removed.contains(parent) { plan.removedParents.insert(parent) }
+                let isThere = try backend.containsBlob(parent)
+                beginsHere = beginsHere || removed.contains(parent) || !isThere
+            }
+            if beginsHere { plan.oldest.append(commit) }
+        }
+        return plan
+    }
+
+    /// Stores the trees with which the history will begin, and the commit that says what goes.
+    private func recordRemoval(
+        _ plan: CompactionPlan, olderThan: Milliseconds, time: Milliseconds
+    ) throws(StorageError) -> CommitSummary {
+        var oldStates: [Snapshot] = []
+        for commit in plan.oldest { oldStates.append(try snapshot(at: commit.name)) }
+        let record = CompactionRecord(
+            removedParents: plan.removedParents.sorted(), removedCommitCount: UInt64(plan.removedCount),
+            removedVersions: plan.removedVersions, olderThanMilliseconds: olderThan)
+        let bulk = try beginBulk()
+        do throws(StorageError) {
+            for state in oldStates { try bulk.store(state) }
+            return try bulk.commit(time: time, flags: [.checkpoint], compaction: record)
+        } catch {
+            bulk.cancel()
+            throw error
+        }
+    }
+
+    private func keptTrees(_ plan: CompactionPlan, state: RepositoryState) throws(StorageError) -> [BlobName] {
+        var roots = [state.checkpoint?.root, state.previousCheckpoint?.root].compactMap(\.self)
+        roots += plan.oldest.map(\.commit.root)
+        var lastPeriod: Milliseconds?
+        for commit in plan.kept {
+            let period = commit.timeMilliseconds / Self.sparseTreeMilliseconds
+            guard period != lastPeriod, try backend.containsBlob(commit.commit.root) else { continue }
+            lastPeriod = period
+            roots.append(commit.commit.root)
+        }
+        var seen: Set<BlobName> = []
+        return roots.filter { seen.insert($0).inserted }
+    }
+}
+
+extension BulkCommit {
+    /// Stores the tree of an old state with this commit.
+    func store(_ state: Snapshot) throws(StorageError) {
+        var nodes = TreeWriter()
+        try repository.write(state.root(), values: state.overlay.unstored, with: &nodes, to: transaction)
+    }
+}

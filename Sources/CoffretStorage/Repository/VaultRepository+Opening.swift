@@ -1,0 +1,41 @@
+// A repository on disk. The one thing to keep true: opening reads what the journal's end says and nothing
+// that grows with the vault.
+
+package import CoffretCrypto
+
+extension BlobStore: BlobMaintenance {}
+
+extension VaultRepository {
+    /// Makes an empty vault in `directory` and opens it for writing.
+    ///
+    /// - Throws: `.alreadyExists`, `.lockBusy`, `.diskFull`, `.fileFailed`.
+    package static func create(
+        directory: String, keys: VaultKeys, author: CommitAuthor, environment: StorageEnvironment,
+        checkpointPolicy: CheckpointPolicy = .shortLived
+    ) throws(StorageError) -> VaultRepository {
+        VaultRepository(
+            backend: try BlobStore.create(directory: directory, keys: keys, environment: environment), keys: keys,
+            author: author, random: environment.random, checkpointPolicy: checkpointPolicy)
+    }
+
+    /// Opens the vault in `directory`.
+    ///
+    /// - Parameter author: nil to read only, whatever `mode` says.
+    /// - Throws: what `BlobStore.open` throws.
+    package static func open(
+        directory: String, keys: VaultKeys, author: CommitAuthor?, mode: BlobStore.Mode,
+        environment: StorageEnvironment, checkpointPolicy: CheckpointPolicy = .shortLived,
+        damagedTail: DamagedTailPolicy = .refuse
+    ) throws(StorageError) -> VaultRepository {
+        let store = try BlobStore.open(
+            directory: directory, keys: keys, environment: environment, mode: mode, damagedTail: damagedTail)
+        return VaultRepository(
+            backend: store, keys: keys, author: author, random: environment.random,
+            checkpointPolicy: checkpointPolicy)
+    }
+
+    /// Gives the writer's lock back; nothing acknowledged waits for this.
+    package func close() {
+        (backend as? BlobStore)?.close()
+    }
+}
