@@ -61,38 +61,54 @@ package final class BlobStore: BlobRepositoryBackend {
 
     deinit { close() }
 
-    /// Makes a store in `directory`, which is made too if it is missing, and opens it for writing.
+    /// Makes a store and opens it for writing.
     ///
+    /// It is made under another name, `directory` with `.new` behind it, and gets its name when it is
+    /// complete: a crash leaves a whole store or none. An empty directory may be there already.
     /// - Parameter state: what the first transaction says.
-    /// - Throws: `.alreadyExists` if there is one, `.lockBusy`, `.diskFull`, `.fileFailed`.
+    /// - Throws: `.alreadyExists` if something is there, `.diskFull`, `.fileFailed`.
     package static func create(
         directory: String, keys: VaultKeys, environment: StorageEnvironment, state: RepositoryState = RepositoryState()
     ) throws(StorageError) -> BlobStore {
-        let context = StorageContext(
-            directory: directory, environment: environment, authenticator: JournalAuthenticator(keys.journalKey))
-        let sealer = BlobSealer(keys: keys)
+        let fileSystem = environment.fileSystem
+        let building = StorageContext(
+            directory: directory + ".new", environment: environment,
+            authenticator: JournalAuthenticator(keys.journalKey))
+        let parent = PathText.parent(of: directory)
         try translatingFileErrors { () throws(FileSystemError) in
-            for name in ["", "journal", "blobs", "files"] {
-                try context.fileSystem.makeDirectories(name.isEmpty ? directory : context.path(name))
-            }
+            try fileSystem.makeDirectories(parent)
+            try fileSystem.removeTree(building.directory)
+            try fileSystem.makeDirectory(building.directory)
+            for name in ["journal", "blobs", "files"] { try fileSystem.makeDirectory(building.path(name)) }
         }
-        let lock = try StoreLock.take(context, timeoutMilliseconds: 0)
-        let exists = try translatingFileErrors { () throws(FileSystemError) in
-            try context.fileSystem.exists(context.path("manifest"))
-        }
-        guard !exists else { throw StorageError(.alreadyExists, place: directory) }
         let active = try ActiveSegment.create(
             number: 1, firstSequence: 1, state: state, byteCount: environment.tuning.segmentByteCountMin,
-            context: context,
-            sealer: sealer)
-        let manifest = Manifest(generation: 1, nextNumber: 2, activeSegment: 1, sealed: [])
+            isClosed: true, context: building, sealer: BlobSealer(keys: keys))
         try translatingFileErrors { () throws(FileSystemError) in
-            try context.fileSystem.synchronizeDirectory(context.path("journal"))
+            try fileSystem.synchronizeDirectory(building.path("journal"))
         }
-        try manifest.write(context)
-        return BlobStore(
-            context: context, keys: keys, sealer: sealer, lock: lock, damagedTail: .refuse, manifest: manifest,
-            active: active)
+        try Manifest(generation: 1, nextNumber: 2, activeSegment: active.number, sealed: []).write(building)
+        do throws(FileSystemError) {
+            if let status = try fileSystem.status(directory) {
+                let isEmpty = status.kind == .directory ? try fileSystem.list(directory).isEmpty : false
+                guard isEmpty else { throw FileSystemError(.notEmpty, place: directory) }
+            }
+            try fileSystem.rename(building.directory, to: directory)
+        } catch {
+            try? fileSystem.removeTree(building.directory)
+            guard error.code == .notEmpty || error.code == .exists else { throw StorageError(file: error) }
+            throw StorageError(.alreadyExists, place: directory, cause: error)
+        }
+        do throws(FileSystemError) {
+            try fileSystem.synchronizeDirectory(parent)
+        } catch {
+            // The name may never become durable now; better no store than one that can vanish.
+            try? fileSystem.rename(directory, to: building.directory)
+            try? fileSystem.removeTree(building.directory)
+            throw StorageError(file: error)
+        }
+        return try open(
+            directory: directory, keys: keys, environment: environment, mode: .readWrite(lockTimeoutMilliseconds: 0))
     }
 
     /// Opens the store in `directory`. Reads the manifest, the active segment's first page and the
@@ -116,7 +132,7 @@ package final class BlobStore: BlobRepositoryBackend {
         let store = BlobStore(
             context: context, keys: keys, sealer: sealer, lock: lock, damagedTail: damagedTail, manifest: manifest,
             active: active)
-        if lock != nil { try store.removeOrphans() }
+        if lock != nil { try store.makeFitForWriting() }
         return store
     }
 
@@ -146,7 +162,7 @@ package final class BlobStore: BlobRepositoryBackend {
     /// for this: leaving it out costs time only.
     package func close() {
         guard isWritable else { return }
-        active.writeHint()
+        active.writeHint(isClosed: true)
         isBroken = true
         try? lock?.unlock()
     }
@@ -285,6 +301,7 @@ package final class BlobStore: BlobRepositoryBackend {
         var next = manifest
         change(&next)
         next.generation = manifest.generation + 1
+        active.noteChange()
         do throws(StorageError) {
             try next.write(context)
         } catch {
@@ -314,6 +331,13 @@ package final class BlobStore: BlobRepositoryBackend {
             }
             return paths
         }
+    }
+
+    /// After a writer that did not end in good order: its last rename may never have become durable, so
+    /// the manifest is written again; and what it left unlisted is removed.
+    private func makeFitForWriting() throws(StorageError) {
+        if active.wasLeftOpen { try replaceManifest { _ in } }
+        try removeOrphans()
     }
 
     private func removeOrphans() throws(StorageError) {

@@ -47,9 +47,11 @@ extension ActiveSegment {
     /// Takes runs, state and position from a hint that verified; a hint whose state cannot be read is
     /// left aside, and the segment is read from its start.
     private func start(from hint: PositionHint) throws(StorageError) {
-        guard let state = try stateBlob(at: hint.stateRecordOffset) else { return }
+        guard let (state, record) = try stateBlob(at: hint.stateRecordOffset) else { return }
         self.hint = hint
         self.state = state
+        // Only the segment's own first record is in no run and before the scan.
+        if hint.runs.isEmpty { locations[record.address] = record.location }
         endOffset = hint.scanOffset
         lastSequence = hint.scanSequence
         runs = hint.runs.map { run in
@@ -63,7 +65,9 @@ extension ActiveSegment {
     }
 
     /// The state in the record at `offset`; nil if there is no such record or it does not verify.
-    private func stateBlob(at offset: Int) throws(StorageError) -> RepositoryState? {
+    private func stateBlob(
+        at offset: Int
+    ) throws(StorageError) -> (RepositoryState, ScannedTransaction.Blob)? {
         let prefix = try translatingFileErrors { () throws(FileSystemError) in
             try file.readAvailable(byteCount: RecordHeader.blobPrefixByteCount, at: offset)
         }
@@ -72,9 +76,9 @@ extension ActiveSegment {
             payload >= 32, payload <= 32 + BlobFormat.paddedByteCountMax + BlobFormat.overheadByteCount,
             let address = Bytes32(prefix[5...]).map(BlobAddress.init)
         else { return nil }
-        return try state(
-            in: ScannedTransaction.Blob(
-                address: address, location: RecordLocation(byteOffset: offset, sealedByteCount: payload - 32)))
+        let blob = ScannedTransaction.Blob(
+            address: address, location: RecordLocation(byteOffset: offset, sealedByteCount: payload - 32))
+        return try state(in: blob).map { ($0, blob) }
     }
 
     private func state(in blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
@@ -146,31 +150,64 @@ extension ActiveSegment {
         }
     }
 
-    /// Makes sure that what was read is durable and that nothing follows it.
+    /// Makes sure that what was read is durable and that nothing stands behind it.
     ///
     /// After a sync that failed, or none at all, the system may hold pages that never reached the disk
-    /// and never will on their own; they are written again here. Bytes of an unfinished append go,
-    /// since a later, shorter one would leave some of them standing behind it.
+    /// and never will on their own; they are written again here. After a clean end, which the hint
+    /// tells, nothing has to be done: what a torn append may have left further behind is found when
+    /// appends come near it.
     private func makeFitForAppending(stop: SegmentScanner.Stop) throws(StorageError) {
-        if stop == .empty, let hint, hint.endOffset == endOffset, hint.endSequence == lastSequence { return }
-        let scanner = try makeScanner(offset: endOffset, nextSequence: lastSequence + 1)
-        let isClean = stop == .empty ? try scanner.isRestEmpty() : false
-        if !isClean, stop != .index {
-            context.environment.notify(
-                StorageNotice(.unfinishedAppend, place: "\(place) offset \(endOffset)"))
+        emptyThroughOffset = endOffset
+        if stop == .empty, let hint, hint.isClosed, hint.endOffset == endOffset, hint.endSequence == lastSequence {
+            return
         }
+        wasLeftOpen = true
         let durableOffset = hint.map(\.endOffset) ?? SegmentKind.journal.recordsOffset
-        try translatingFileErrors { () throws(FileSystemError) in
-            if durableOffset < endOffset {
+        if durableOffset < endOffset {
+            try translatingFileErrors { () throws(FileSystemError) in
                 try file.write(
                     try file.read(byteCount: endOffset - durableOffset, at: durableOffset), at: durableOffset)
+                try file.synchronizeData()
             }
-            if !isClean { try file.truncate(to: endOffset) }
-            try file.synchronizeData()
         }
-        if !isClean { refill() }
+        if stop != .empty {
+            try clearRoom(isNoticed: stop != .index)
+        } else {
+            try ensureRoomIsEmpty(through: .max)
+        }
         if hint == nil { hint = firstHint }
         writeHint()
+    }
+
+    /// Looks at the room up to `offset`, or to the end of the file, and clears it if anything is there.
+    ///
+    /// Bytes of an unfinished append must go: a shorter one in their place would leave some of them
+    /// standing behind it.
+    func ensureRoomIsEmpty(through offset: Int) throws(StorageError) {
+        while emptyThroughOffset < min(offset, capacityByteCount) {
+            let block = try translatingFileErrors { () throws(FileSystemError) in
+                try file.readAvailable(
+                    byteCount: min(
+                        max(Self.lookaheadByteCount, min(offset, 1 << 20)), capacityByteCount - emptyThroughOffset),
+                    at: emptyThroughOffset)
+            }
+            if block.isEmpty { return }
+            guard block.isAllZero else { return try clearRoom(isNoticed: true) }
+            emptyThroughOffset += block.count
+        }
+    }
+
+    /// Cuts off what stands behind the last transaction and sets empty room aside again.
+    private func clearRoom(isNoticed: Bool) throws(StorageError) {
+        if isNoticed {
+            context.environment.notify(StorageNotice(.unfinishedAppend, place: "\(place) offset \(endOffset)"))
+        }
+        try translatingFileErrors { () throws(FileSystemError) in
+            try file.truncate(to: endOffset)
+            try file.synchronizeData()
+        }
+        refill()
+        emptyThroughOffset = capacityByteCount
     }
 
     /// Sets the room behind the end aside again. Without it appends still work, only slower, so a full

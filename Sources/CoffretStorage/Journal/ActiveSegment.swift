@@ -8,6 +8,8 @@ internal import CoffretCrypto
 final class ActiveSegment {
     /// How many transactions may pass until the hint is written again.
     static let hintInterval = 32
+    /// How far behind its own end a transaction makes sure that there is nothing.
+    static let lookaheadByteCount = 64 << 10
 
     let number: UInt64
     let file: any OpenFile
@@ -21,6 +23,10 @@ final class ActiveSegment {
     var state: RepositoryState
     /// The room that was set aside; the file may be longer if the last transaction needed more.
     var capacityByteCount: Int
+    /// Whether the last writer did not end in good order, as far as this one found on opening.
+    var wasLeftOpen = false
+    /// Up to here the room behind the end is known to hold zeros.
+    var emptyThroughOffset = 0
     /// The blobs that no run holds.
     var locations: [BlobAddress: RecordLocation] = [:]
     var runs: [(run: IndexRun, reader: SortedIndexReader)] = []
@@ -52,9 +58,10 @@ final class ActiveSegment {
     ///
     /// The room is filled with zeros, not merely reserved: overwriting written blocks costs half of
     /// what first writing reserved ones does at each sync.
+    /// - Parameter isClosed: whether nothing else is under way, as when a store is made.
     static func create(
-        number: UInt64, firstSequence: UInt64, state: RepositoryState, byteCount: Int, context: StorageContext,
-        sealer: BlobSealer
+        number: UInt64, firstSequence: UInt64, state: RepositoryState, byteCount: Int, isClosed: Bool = false,
+        context: StorageContext, sealer: BlobSealer
     ) throws(StorageError) -> ActiveSegment {
         let path = context.path(StorageFileID.segment(.journal, number).relativePath)
         let file = try translatingFileErrors { () throws(FileSystemError) in
@@ -73,7 +80,8 @@ final class ActiveSegment {
         let start = segment.endOffset
         segment.endOffset += transaction.count
         segment.lastSequence = firstSequence
-        let hint = segment.makeHint(scanOffset: segment.endOffset, stateRecordOffset: start)
+        var hint = segment.makeHint(scanOffset: segment.endOffset, stateRecordOffset: start)
+        hint.isClosed = isClosed
         var bytes = header.encode(context.authenticator)
         bytes.append(contentsOf: repeatElement(0, count: PositionHint.fileOffset - bytes.count))
         bytes += hint.encode(salt: header.salt, context.authenticator)
@@ -87,6 +95,7 @@ final class ActiveSegment {
         segment.hint = hint
         segment.locations[record.address] = record.location.moved(by: start)
         segment.capacityByteCount = max(byteCount, bytes.count)
+        segment.emptyThroughOffset = segment.capacityByteCount
         return segment
     }
 
@@ -103,6 +112,8 @@ final class ActiveSegment {
     func append(
         _ transaction: [UInt8], blobs: [(BlobAddress, RecordLocation)], newState: RepositoryState
     ) throws(StorageError) {
+        noteChange()
+        try ensureRoomIsEmpty(through: endOffset + transaction.count + Self.lookaheadByteCount)
         try translatingFileErrors { () throws(FileSystemError) in
             try file.write(transaction, at: endOffset)
             try file.synchronizeData()
@@ -192,15 +203,24 @@ final class ActiveSegment {
     func makeHint(scanOffset: Int, stateRecordOffset: Int) -> PositionHint {
         PositionHint(
             scanOffset: scanOffset, scanSequence: lastSequence, stateRecordOffset: stateRecordOffset,
-            endOffset: endOffset, endSequence: lastSequence, runs: runs.map(\.run))
+            endOffset: endOffset, endSequence: lastSequence, isClosed: false, runs: runs.map(\.run))
     }
 
     /// Writes the hint again with today's end. Not synced; failing is no error, since it is derived.
-    func writeHint() {
+    ///
+    /// - Parameter isClosed: whether everything this writer did is durable and it does nothing more.
+    func writeHint(isClosed: Bool = false) {
         guard var hint else { return }
+        hint.isClosed = isClosed
         hint.endOffset = endOffset
         hint.endSequence = lastSequence
         put(hint)
+    }
+
+    /// Before the first change of a session: from here on, until the store is closed, the next writer
+    /// must not take anything on disk as durable.
+    func noteChange() {
+        if hint?.isClosed == true { writeHint() }
     }
 
     func put(_ hint: PositionHint) {

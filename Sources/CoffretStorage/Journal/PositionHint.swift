@@ -17,8 +17,8 @@ struct IndexRun: Equatable, Sendable {
 /// acknowledged ones have been lost.
 ///
 /// Layout: magic (4) ‖ scan offset (8) ‖ last sequence before it (8) ‖ offset of the state's record (8)
-/// ‖ end offset (8) ‖ end sequence (8) ‖ number of runs (1) ‖ per run offset (8), entries (4) ‖ code
-/// (16): at most 512 bytes, one sector.
+/// ‖ end offset (8) ‖ end sequence (8) ‖ closed (1) ‖ number of runs (1) ‖ per run offset (8), entries
+/// (4) ‖ code (16): at most 512 bytes, one sector.
 struct PositionHint: Equatable, Sendable {
     static let fileOffset = 512
     static let byteCount = 512
@@ -32,6 +32,8 @@ struct PositionHint: Equatable, Sendable {
     var stateRecordOffset: Int
     var endOffset: Int
     var endSequence: UInt64
+    /// Whether the writer ended in good order and nothing was begun since.
+    var isClosed: Bool
     var runs: [IndexRun]
 
     func encode(salt: [UInt8], _ authenticator: JournalAuthenticator) -> [UInt8] {
@@ -42,6 +44,7 @@ struct PositionHint: Equatable, Sendable {
         bytes.appendBigEndian(UInt64(stateRecordOffset))
         bytes.appendBigEndian(UInt64(endOffset))
         bytes.appendBigEndian(endSequence)
+        bytes.append(isClosed ? 1 : 0)
         bytes.append(UInt8(runs.count))
         for run in runs {
             bytes.appendBigEndian(UInt64(run.byteOffset))
@@ -53,8 +56,9 @@ struct PositionHint: Equatable, Sendable {
 
     /// Reads a hint; nil if there is none or it does not verify.
     static func parse(_ bytes: [UInt8], salt: [UInt8], authenticator: JournalAuthenticator) -> PositionHint? {
-        guard bytes.count == byteCount, Array(bytes[0..<4]) == magic, bytes[44] <= runCountMax else { return nil }
-        let codeOffset = 45 + 12 * Int(bytes[44])
+        guard bytes.count == byteCount, Array(bytes[0..<4]) == magic, bytes[44] <= 1, bytes[45] <= runCountMax
+        else { return nil }
+        let codeOffset = 46 + 12 * Int(bytes[45])
         guard
             authenticator.isValid(
                 code: bytes[codeOffset..<codeOffset + 16], ofArray: bytes[..<codeOffset], salt: salt,
@@ -62,8 +66,8 @@ struct PositionHint: Equatable, Sendable {
             bytes[(codeOffset + 16)...].allSatisfy({ $0 == 0 })
         else { return nil }
         var runs: [IndexRun] = []
-        for index in 0..<Int(bytes[44]) {
-            let start = 45 + 12 * index
+        for index in 0..<Int(bytes[45]) {
+            let start = 46 + 12 * index
             runs.append(
                 IndexRun(
                     byteOffset: integer(bytes, start),
@@ -72,7 +76,7 @@ struct PositionHint: Equatable, Sendable {
         return PositionHint(
             scanOffset: integer(bytes, 4), scanSequence: UInt64(integer(bytes, 12)),
             stateRecordOffset: integer(bytes, 20), endOffset: integer(bytes, 28),
-            endSequence: UInt64(integer(bytes, 36)), runs: runs)
+            endSequence: UInt64(integer(bytes, 36)), isClosed: bytes[44] == 1, runs: runs)
     }
 
     /// A non-negative integer of eight bytes; authenticated before use.

@@ -23,6 +23,7 @@ extension BlobStore {
     /// Reads every file of records whole: each transaction's code, each blob's seal and name, each page
     /// of each index, and whether they agree.
     ///
+    /// In a store opened for writing, bytes of an unfinished append are cleared away first, with a notice.
     /// - Parameter progress: called after each file with bytes done and bytes in all.
     package func check(progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }) -> BlobCheckReport {
         var report = BlobCheckReport()
@@ -73,6 +74,7 @@ extension BlobStore {
 
     private func checkActive(_ report: inout BlobCheckReport) throws(StorageError) {
         let segment = active
+        if isWritable { try segment.ensureRoomIsEmpty(through: .max) }
         let scanner = try segment.makeScanner(
             offset: SegmentKind.journal.recordsOffset, nextSequence: segment.header.firstSequence)
         while let transaction = try scanner.next() {
