@@ -62,7 +62,7 @@ let libraries: [Target] = [
         "CoffretKeyStores",
         ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CTPM2", "CSecret"]),
     // 6. Foreign files to and from items.
-    library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretCore", "CPlatform"]),
+    library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform"]),
     // 7. Commands for people and scripts.
     library(
         "CoffretCLI",
@@ -108,7 +108,10 @@ let testTargets: [Target] = [
         ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CoffretKeyStores", "CoffretTestSupport"]),
     tests(
         "CoffretImportExportTests",
-        ["CoffretBase", "CoffretCrypto", "CoffretCore", "CoffretKeys", "CoffretImportExport", "CoffretTestSupport"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretCore", "CoffretKeys",
+            "CoffretImportExport", "CoffretTestSupport",
+        ]),
     tests("CoffretCLITests", ["CoffretBase", "CoffretCLI", "CoffretTestSupport"]),
     tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
     // The real executable, driven as a person or a script would.

@@ -32,7 +32,7 @@ package struct NoteFile: Sendable {
     /// Keys that Coffret has no place for: label and value, as text.
     package let rawFields: [(label: String, value: String)]
     /// Links of the text.
-    package let links: [NoteLink]
+    package let links: [SourceLink]
 
     /// The byte order mark of UTF-8.
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -71,7 +71,7 @@ package struct NoteFile: Sendable {
         frontMatter = block
         text = Array(content.dropFirst(block?.byteCount ?? 0))
         let scan = MarkdownScan(bytes: text)
-        links = NoteLink.links(of: scan, in: text)
+        links = SourceLink.links(of: scan, in: text)
         folderTag = Self.folderTag(of: path)
 
         var reading = FrontMatterReading()
@@ -82,13 +82,13 @@ package struct NoteFile: Sendable {
         isPinned = reading.isPinned
         isArchived = reading.isArchived
         rawFields = reading.rawFields
-        if let title = reading.title {
-            givenTitle = title
-        } else if Self.startsWithHeading(text), !scan.title.isEmpty {
-            givenTitle = nil
-        } else {
-            givenTitle = cleanTitle(String(decoding: path.stem, as: UTF8.self)) ?? path.printable
-        }
+        givenTitle = reading.title ?? Self.fallbackTitle(text: text, scan: scan, path: path)
+    }
+
+    /// The title without front matter: nil if the text begins with a heading, else the file's name.
+    static func fallbackTitle(text: [UInt8], scan: MarkdownScan? = nil, path: SourcePath) -> String? {
+        if startsWithHeading(text), !(scan ?? MarkdownScan(bytes: text)).title.isEmpty { return nil }
+        return cleanTitle(String(decoding: path.stem, as: UTF8.self)) ?? path.printable
     }
 
     /// The tag that a folder stands for: its path, as far as it can be one.

@@ -4,7 +4,7 @@
 internal import CoffretCore
 
 /// A link of a note that may point to another file of the import.
-package struct NoteLink: Equatable, Sendable {
+package struct SourceLink: Equatable, Sendable {
     /// What the link means.
     package enum Target: Equatable, Sendable {
         /// A relative path, percent-decoded, without fragment and query.
@@ -18,17 +18,17 @@ package struct NoteLink: Equatable, Sendable {
     package let isEmbed: Bool
 
     /// The links of a text that do not lead out of the folder by an address of their own.
-    static func links(of scan: MarkdownScan, in text: [UInt8]) -> [NoteLink] {
+    static func links(of scan: MarkdownScan, in text: [UInt8]) -> [SourceLink] {
         scan.links.compactMap { link in
             let written = Array(link.destination.utf8)
             if link.form == .wiki {
                 var open = link.destinationRange.lowerBound
                 while open > 0, text[open - 1] == 0x20 || text[open - 1] == 0x09 { open -= 1 }
                 let isEmbed = open >= 3 && text[open - 3] == UInt8(ascii: "!")
-                return NoteLink(target: .wiki(written), isEmbed: isEmbed)
+                return SourceLink(target: .wiki(written), isEmbed: isEmbed)
             }
             guard let path = relativePath(of: written) else { return nil }
-            return NoteLink(target: .path(path), isEmbed: link.form == .image)
+            return SourceLink(target: .path(path), isEmbed: link.form == .image)
         }
     }
 
@@ -71,7 +71,7 @@ package struct LinkIndex: Sendable {
     package func index(of path: SourcePath) -> Int? { indexOfPath[path] }
 
     /// The entry that a link in the note at `path` points to; nil if there is none.
-    package func resolve(_ link: NoteLink, from path: SourcePath) -> Int? {
+    package func resolve(_ link: SourceLink, from path: SourcePath) -> Int? {
         switch link.target {
         case .path(let reference):
             guard let target = SourcePath.resolve(reference[...], in: path.folder) else { return nil }

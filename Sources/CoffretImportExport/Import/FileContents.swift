@@ -1,0 +1,34 @@
+// How imports and exports reach the contents of attachments: whole files go in and come out in pieces, so
+// that memory stays constant. The one thing to keep true: what is handed out was verified.
+
+/// A file whose content lies in the store, sealed, but which no fact names yet.
+package struct StoredFile: Equatable, Sendable {
+    /// Bytes of the content.
+    package let byteCount: Int
+    /// BLAKE2b-256 of the content.
+    package let contentHash: [UInt8]
+    /// Key and place, as storage encodes them: the value of the attachment's fact.
+    package let encodedReference: [UInt8]
+
+    package init(byteCount: Int, contentHash: [UInt8], encodedReference: [UInt8]) {
+        self.byteCount = byteCount
+        self.contentHash = contentHash
+        self.encodedReference = encodedReference
+    }
+}
+
+/// Where the contents of attachments lie.
+package protocol FileContentStore: AnyObject {
+    /// Seals what `produce` hands to its argument, piece by piece.
+    func store(
+        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) -> StoredFile
+
+    /// Hands out a content in verified pieces; throws before the first unverified byte.
+    func load(
+        _ encodedReference: [UInt8], _ body: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
+    ) throws(ImportExportError)
+
+    /// Size and hash of a content, from its reference alone; nil if the reference cannot be read.
+    func description(of encodedReference: [UInt8]) -> (byteCount: Int, contentHash: [UInt8])?
+}

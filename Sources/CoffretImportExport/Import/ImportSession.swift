@@ -1,0 +1,321 @@
+// What importers write through: it knows what earlier imports of the same source did, and decides for each
+// entry whether it is new, unchanged, changed, or changed on both sides. The one thing to keep true: what a
+// person changed in the vault is never overwritten by an import.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretStorage
+
+/// One import in progress.
+package final class ImportSession {
+    /// The vault that is imported into.
+    package let vault: Vault
+    /// Where the name of this import goes in the paths of its items, so that the paths of two imports differ.
+    package var root: String { source.root }
+    /// The outcome so far; importers add warnings.
+    package var report = ImportReport()
+    /// The limits of the source.
+    package let limits: ImportLimits
+
+    let batch: VaultBatch
+    private let isDryRun: Bool
+    private let files: any FileContentStore
+    private let random: any RandomSource
+    private let progress: (WorkProgress) -> Void
+    private var source: SourceRecord
+    private let oldSource: SourceRecord?
+    private let records: [[UInt8]: FileRecord]
+    private var seenKeys = Set<[UInt8]>()
+    private var tags = Set<String>()
+    private var hasChanges = false
+    private let totalCount: Int
+    private var doneCount = 0
+
+    /// How an entry stands to the last import.
+    enum Standing {
+        case new
+        case unchanged(FileRecord)
+        case changed(FileRecord)
+    }
+
+    init(
+        vault: Vault, batch: VaultBatch, files: any FileContentStore, source origin: any ImportSource, format: String,
+        random: any RandomSource, isDryRun: Bool, progress: @escaping (WorkProgress) -> Void
+    ) throws(ImportExportError) {
+        self.vault = vault
+        self.batch = batch
+        self.files = files
+        self.random = random
+        self.isDryRun = isDryRun
+        self.progress = progress
+        limits = origin.limits
+        totalCount = origin.listing.entries.count
+        let reader = SourceRecordReader(snapshot: try wrappingVaultErrors { try vault.present.snapshot })
+        let known = try reader.sources().filter { $0.format == format }
+        if let (match, files) = try Self.earlierImport(of: origin, among: known, reader: reader) {
+            oldSource = match
+            records = files
+            source = match
+            source.location = origin.location
+        } else {
+            oldSource = nil
+            records = [:]
+            let name = String(printableText(origin.name.utf8).prefix(120))
+            let taken = Set(try reader.sources().map(\.root))
+            source = SourceRecord(
+                entity: EntityID(kind: EntityKind.importRecord, uuid: UniqueID.generate(from: random)), format: format,
+                name: name, location: origin.location, root: Self.freeRoot(name, taken: taken))
+        }
+        report.hidden = origin.listing.skippedCounts[.hidden] ?? 0
+        for (reason, count) in origin.listing.skippedCounts where reason != .hidden { report.dropped += count }
+        for sample in origin.listing.skippedSamples { report.warn("left out: \(sample)") }
+        progress(WorkProgress(stage: .listing, doneCount: totalCount, totalCount: totalCount, byteCount: 0))
+    }
+
+    /// The earlier import of the same source: by its place, else by what it holds, so that a folder that moved,
+    /// or comes as an archive this time, is recognised.
+    private static func earlierImport(
+        of origin: any ImportSource, among known: [SourceRecord], reader: SourceRecordReader
+    ) throws(ImportExportError) -> (SourceRecord, [[UInt8]: FileRecord])? {
+        if let match = known.first(where: { $0.location == origin.location }) {
+            return (match, try reader.files(of: match.entity))
+        }
+        let keys = origin.listing.entries.map(\.path.bytes)
+        for candidate in known {
+            let files = try reader.files(of: candidate.entity)
+            let shared = keys.count { files[$0] != nil }
+            let isSame =
+                candidate.name == origin.name
+                ? shared * 2 > keys.count : keys.count >= 3 && shared * 10 >= keys.count * 9
+            if isSame, shared * 2 >= files.count { return (candidate, files) }
+        }
+        return nil
+    }
+
+    private static func freeRoot(_ name: String, taken: Set<String>) -> String {
+        let clean = String(name.map { $0 == "/" ? "-" : $0 })
+        let base = clean.isEmpty || clean == "." || clean == ".." ? "import" : clean
+        guard taken.contains(base) else { return base }
+        var number = 2
+        while taken.contains("\(base) (\(number))") { number += 1 }
+        return "\(base) (\(number))"
+    }
+
+    // MARK: Entries
+
+    /// How an entry with this key and hash stands to the last import.
+    func standing(ofKey key: [UInt8], contentHash: [UInt8]) -> Standing {
+        guard let record = records[key] else { return .new }
+        return record.contentHash == contentHash ? .unchanged(record) : .changed(record)
+    }
+
+    /// The record of a key, whatever its content now.
+    func record(ofKey key: [UInt8]) -> FileRecord? { records[key] }
+
+    /// Says that an entry was read.
+    func didRead(byteCount: Int, stage: WorkProgress.Stage = .reading) {
+        doneCount += 1
+        report.byteCount += UInt64(byteCount)
+        progress(
+            WorkProgress(
+                stage: stage, doneCount: min(doneCount, totalCount), totalCount: totalCount, byteCount: report.byteCount
+            ))
+    }
+
+    /// Writes an item, or finds that it is already there.
+    ///
+    /// - Parameters:
+    ///   - key: what names the item in its source.
+    ///   - contentHash: BLAKE2b-256 of its foreign form.
+    ///   - form: completes the record that is kept of it.
+    /// - Returns: the item that now stands for the entry; nil if it was deleted in the vault and stays so.
+    @discardableResult
+    func put(
+        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String,
+        form: (inout FileRecord) -> Void = { _ in }
+    ) throws(ImportExportError) -> EntityID? {
+        seenKeys.insert(key)
+        switch standing(ofKey: key, contentHash: contentHash) {
+        case .unchanged(let record):
+            report.unchanged += 1
+            return try vaultItem(record.target) == nil ? nil : record.target
+        case .new:
+            return try create(draft, key: key, contentHash: contentHash, form: form)
+        case .changed(let record):
+            guard ItemKind(record.target) != nil, let item = try vaultItem(record.target) else {
+                return try create(draft, key: key, contentHash: contentHash, form: form)
+            }
+            if itemStateHash(item) == record.stateHash {
+                try update(item, to: draft)
+                return try remember(item.id, draft, key: key, contentHash: contentHash, form: form)
+            }
+            return try keepBoth(draft, item: item, record: record, contentHash: contentHash, name: name)
+        }
+    }
+
+    private func vaultItem(_ id: EntityID) throws(ImportExportError) -> Item? {
+        try wrappingVaultErrors { try batch.item(id) }
+    }
+
+    private func create(
+        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], form: (inout FileRecord) -> Void
+    ) throws(ImportExportError) -> EntityID {
+        let id = try wrappingVaultErrors { try batch.create(draft) }
+        report.imported += 1
+        return try remember(id, draft, key: key, contentHash: contentHash, form: form)
+    }
+
+    private func update(_ item: Item, to draft: ItemDraft) throws(ImportExportError) {
+        _ = try wrappingVaultErrors {
+            try batch.update(item.id) { item in
+                item.givenTitle = draft.title
+                item.text = draft.text
+                item.fields = draft.fields
+                item.givenTags = draft.tags
+                item.path = draft.path
+                item.pinned = draft.isPinned ? item.pinned ?? batch.time : nil
+                item.archived = draft.isArchived ? item.archived ?? batch.time : nil
+                // A source that says when it was changed is believed; never less than what the vault knew.
+                if let modified = draft.modified { item.modified = max(item.modified, modified) }
+            }
+        }
+        report.updated += 1
+        if item.isTrashed { report.warn("updated in the trash: \(item.title)") }
+    }
+
+    /// The vault's item stays as the person made it; the source's version becomes an item of its own.
+    private func keepBoth(
+        _ draft: ItemDraft, item: Item, record: FileRecord, contentHash: [UInt8], name: String
+    ) throws(ImportExportError) -> EntityID {
+        var copy = draft
+        copy.path = nil
+        let title = draft.title ?? MarkdownScan(draft.text).title
+        copy.title = cleanTitle("\(title) (imported)") ?? "imported"
+        _ = try wrappingVaultErrors { try batch.create(copy) }
+        var record = record
+        record.contentHash = contentHash
+        write(record)
+        count(tagsOf: copy)
+        report.conflicts += 1
+        report.warn("changed here and in the source, both kept: \(name)")
+        return item.id
+    }
+
+    private func remember(
+        _ id: EntityID, _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], form: (inout FileRecord) -> Void
+    ) throws(ImportExportError) -> EntityID {
+        var record = FileRecord(
+            key: key, target: id, contentHash: contentHash,
+            stateHash: itemStateHash(
+                givenTitle: draft.title, text: draft.text, tags: draft.tags, fields: draft.fields,
+                isPinned: draft.isPinned,
+                isArchived: draft.isArchived))
+        form(&record)
+        write(record)
+        count(tagsOf: draft)
+        return id
+    }
+
+    private func count(tagsOf draft: ItemDraft) {
+        for tag in draft.tags { tags.insert(tag.folded) }
+        for mention in MarkdownScan(draft.text).tags { tags.insert(mention.tag.folded) }
+    }
+
+    private func write(_ record: FileRecord) {
+        hasChanges = true
+        batch.write([record.change(of: source.entity)])
+    }
+
+    // MARK: Files
+
+    /// Says that a file was there and is attached already.
+    func keepFile(_ record: FileRecord) {
+        seenKeys.insert(record.key)
+        report.attachmentsUnchanged += 1
+    }
+
+    /// Seals the content of an entry in the store; a dry run only reads it.
+    func storeFile(_ reader: any SourceEntryReader) throws(ImportExportError) -> StoredFile {
+        if isDryRun {
+            var byteCount = 0
+            try reader.forEachPiece(byteCountMax: limits.fileByteCountMax) { piece in byteCount += piece.count }
+            return StoredFile(byteCount: byteCount, contentHash: [], encodedReference: [])
+        }
+        return try files.store { (write) throws(ImportExportError) in
+            try reader.forEachPiece(byteCountMax: limits.fileByteCountMax, write)
+        }
+    }
+
+    /// Attaches a file to an item, in place of what an earlier import attached from there.
+    func attach(
+        _ stored: StoredFile, to owner: EntityID, key: [UInt8], name: String, path: String, created: Int64?
+    ) throws(ImportExportError) {
+        seenKeys.insert(key)
+        try wrappingVaultErrors {
+            if let old = records[key]?.target, let item = try batch.item(owner),
+                let attachment = item.attachments.first(where: { $0.id == old })
+            {
+                try batch.removeAttachment(attachment)
+            }
+            let attachment = try batch.addAttachment(
+                to: owner, name: attachmentName(name), mediaType: mediaType(ofName: name), byteCount: stored.byteCount,
+                reference: stored.encodedReference, path: path, created: created)
+            write(FileRecord(key: key, target: attachment.id, contentHash: stored.contentHash))
+        }
+        report.attachments += 1
+    }
+
+    /// The item that holds files which nothing mentions; made when the first comes.
+    func collector() throws(ImportExportError) -> EntityID {
+        if let known = source.collector, try vaultItem(known) != nil { return known }
+        let draft = ItemDraft(
+            kind: .note, title: cleanTitle("Files of \(source.name)"),
+            text: "Files that came with the import of \(source.name) and that no note mentions.\n")
+        let id = try wrappingVaultErrors { try batch.create(draft) }
+        source.collector = id
+        return id
+    }
+
+    /// The item to which an earlier import attached the file of a record, if it still has it.
+    func owner(ofAttachment id: EntityID) throws(ImportExportError) -> EntityID? {
+        let candidates =
+            records.values.filter { ItemKind($0.target) != nil }.map(\.target) + [source.collector].compactMap { $0 }
+        // An attachment's id begins with half of its item's, which finds the item without reading all.
+        let half = id.uuid.bytes.prefix(8)
+        for candidate in candidates where candidate.uuid.bytes.prefix(8) == half {
+            if let item = try vaultItem(candidate), item.attachments.contains(where: { $0.id == id }) {
+                return candidate
+            }
+        }
+        return nil
+    }
+
+    /// Closes the import: the place is remembered if anything is, and what is gone from it is counted.
+    func finish() throws(ImportExportError) {
+        report.tags = tags.count
+        report.missing = records.keys.count { !seenKeys.contains($0) }
+        progress(
+            WorkProgress(stage: .saving, doneCount: doneCount, totalCount: totalCount, byteCount: report.byteCount))
+        guard hasChanges else { return }
+        if oldSource != source { batch.write([source.change]) }
+    }
+}
+
+/// A file name as attachments may have it.
+func attachmentName(_ name: String) -> String {
+    let clean = String(name.map { $0.utf8.contains { $0 < 0x20 || $0 == 0x2F } ? "_" : $0 })
+    return clean.isEmpty || clean == "." || clean == ".." ? "_" + clean : clean
+}
+
+/// The media type of common file names.
+func mediaType(ofName name: String) -> String {
+    let types = [
+        "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml",
+        "webp": "image/webp", "avif": "image/avif", "pdf": "application/pdf", "txt": "text/plain", "csv": "text/csv",
+        "json": "application/json", "zip": "application/zip", "mp3": "audio/mpeg", "m4a": "audio/mp4",
+        "mp4": "video/mp4",
+        "webm": "video/webm", "html": "text/html", "md": "text/markdown",
+    ]
+    guard let dot = name.lastIndex(of: ".") else { return "application/octet-stream" }
+    return types[String(name[name.index(after: dot)...]).asciiLowercased()] ?? "application/octet-stream"
+}

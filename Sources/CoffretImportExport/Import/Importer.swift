@@ -1,0 +1,92 @@
+// The seam for formats of other programs: one file per format, listed in `ImporterRegistry`. The one thing
+// to keep true: an importer only reads its source and only writes through the session, so that an import is
+// one commit or nothing.
+
+package import CoffretBase
+package import CoffretCore
+
+/// How sure an importer is that a source is of its format.
+package enum ImportConfidence: Int, Comparable, Sendable {
+    /// It could be read, for want of anything better.
+    case possible
+    /// Names or structure speak for it.
+    case likely
+    /// A marker says so.
+    case certain
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Brings one foreign format into a vault.
+package protocol Importer: Sendable {
+    /// The stable name for `--format` and for records in the vault: lower case, hyphens.
+    var name: String { get }
+    /// What people call the format.
+    var title: String { get }
+    /// Looks at names and first bytes; nil if the source is something else.
+    func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence?
+    /// Reads the source into the session.
+    func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError)
+}
+
+/// The formats that this version reads.
+package enum ImporterRegistry {
+    package static let all: [any Importer] = [ItemListImporter(), MarkdownImporter()]
+
+    /// The importer of a name.
+    package static func named(_ name: String) -> (any Importer)? { all.first { $0.name == name } }
+
+    /// The importer that is surest of the source; the first in the list among equals.
+    ///
+    /// - Throws: `.sourceUnrecognised` if none is sure at all.
+    package static func detect(_ source: any ImportSource) throws(ImportExportError) -> any Importer {
+        var best: (importer: any Importer, confidence: ImportConfidence)?
+        for importer in all {
+            guard let confidence = try importer.detect(source) else { continue }
+            if best.map({ $0.confidence < confidence }) ?? true { best = (importer, confidence) }
+        }
+        guard let best else { throw ImportExportError(.sourceUnrecognised, subject: printableText(source.name.utf8)) }
+        return best.importer
+    }
+}
+
+extension Vault {
+    /// Imports a source as one commit; the vault is unchanged if it throws or if nothing is new.
+    ///
+    /// - Parameters:
+    ///   - chosen: nil to let the registry choose.
+    ///   - files: takes the contents of attachments.
+    ///   - isDryRun: reads and reports, writes nothing.
+    ///   - progress: called often; it decides itself how often to show something.
+    /// - Complexity: memory for the texts of new and changed notes, not for attachments.
+    package func importFrom(
+        _ source: any ImportSource, with chosen: (any Importer)? = nil, files: any FileContentStore,
+        random: any RandomSource = SystemRandomSource(), isDryRun: Bool = false,
+        progress: @escaping (WorkProgress) -> Void = { _ in }
+    ) throws(ImportExportError) -> ImportReport {
+        let importer: any Importer
+        if let chosen { importer = chosen } else { importer = try ImporterRegistry.detect(source) }
+        var report = ImportReport()
+        var failure: ImportExportError?
+        do throws(CoreError) {
+            try batch { (batch) throws(CoreError) in
+                do throws(ImportExportError) {
+                    let session = try ImportSession(
+                        vault: self, batch: batch, files: files, source: source, format: importer.name, random: random,
+                        isDryRun: isDryRun, progress: progress)
+                    try importer.run(source, into: session)
+                    try session.finish()
+                    report = session.report
+                } catch {
+                    failure = error
+                }
+                // Thrown to roll the batch back; the caller gets `failure` or the report of a dry run instead.
+                if failure != nil || isDryRun { throw CoreError(.inputOutput) }
+            }
+        } catch {
+            if let failure { throw failure }
+            if !isDryRun { throw ImportExportError(.vaultFailed, cause: error) }
+        }
+        return report
+    }
+}

@@ -1,0 +1,218 @@
+// Folders of Markdown into notes. The one thing to keep true: the text of a note is the text of its file,
+// byte for byte; links work because the vault keeps each note's path, not because they were rewritten.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretStorage
+
+/// Imports a folder or archive of Markdown files, or a single one.
+///
+/// Notes get their folder as a nested tag beside those of the front matter. Every other file becomes an
+/// attachment of the first note, in the order of paths, that mentions it, or of one note that collects what
+/// no note mentions: nothing of the folder is left behind except what the listing skips by rule.
+package struct MarkdownImporter: Importer {
+    package let name = "markdown"
+    package let title = "Markdown"
+
+    package init() {}
+
+    package func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence? {
+        let entries = source.listing.entries
+        let count = entries.count { $0.path.isMarkdown }
+        guard count > 0 else { return nil }
+        return entries.count == 1 || count * 2 > entries.count ? .likely : .possible
+    }
+
+    package func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError) {
+        var pass = MarkdownImportPass(source: source, session: session)
+        try pass.readNotes()
+        try pass.readFiles()
+    }
+}
+
+/// The two passes over a source: texts first, since they say where files belong.
+private struct MarkdownImportPass {
+    private let source: any ImportSource
+    private let session: ImportSession
+    private let index: LinkIndex
+    private let entries: [SourceEntry]
+    /// For each file that a note mentions, the first such note's entry.
+    private var ownerEntry: [Int: Int] = [:]
+    /// The item of each note's entry.
+    private var itemOfEntry: [Int: EntityID] = [:]
+    /// Markdown files that are no text and become attachments.
+    private var refused = Set<Int>()
+    /// Whether some file is not known from an earlier import, so that mentions matter.
+    private let hasNewFiles: Bool
+
+    init(source: any ImportSource, session: ImportSession) {
+        self.source = source
+        self.session = session
+        entries = source.listing.entries
+        index = LinkIndex(entries)
+        hasNewFiles = entries.contains { !$0.path.isMarkdown && session.record(ofKey: $0.path.bytes) == nil }
+    }
+
+    mutating func readNotes() throws(ImportExportError) {
+        let noteByteCountMax = min(session.limits.noteByteCountMax, Item.textByteCountMax)
+        for entry in entries where entry.path.isMarkdown && entry.byteCount > UInt64(noteByteCountMax) {
+            throw ImportExportError(.noteTooLarge, at: "bytes \(entry.byteCount)", subject: entry.path.printable)
+        }
+        let entries = entries
+        try source.visit({ entries[$0].path.isMarkdown }) { (entry, reader) throws(ImportExportError) in
+            let bytes: [UInt8]
+            do throws(ImportExportError) {
+                bytes = try reader.readAll(byteCountMax: noteByteCountMax)
+            } catch {
+                guard error.code == .fileTooLarge else { throw error }
+                throw ImportExportError(.noteTooLarge, at: error.place, subject: error.subject)
+            }
+            try readNote(entry, bytes)
+            session.didRead(byteCount: bytes.count)
+        }
+    }
+
+    private mutating func readNote(_ entry: Int, _ bytes: [UInt8]) throws(ImportExportError) {
+        let path = entries[entry].path
+        let hash = BLAKE2b.hash(bytes)
+        if case .unchanged(let record) = session.standing(ofKey: path.bytes, contentHash: hash), !hasNewFiles,
+            ItemKind(record.target) != nil
+        {
+            _ = try session.put(ItemDraft(), key: path.bytes, contentHash: hash, name: path.printable)
+            return
+        }
+        switch try NoteFile.parse(bytes, path: path, limits: session.limits) {
+        case .failure(let refusal):
+            refused.insert(entry)
+            let reason = refusal.reason == .notUTF8 ? "not UTF-8" : "holds NUL bytes"
+            session.report.warn("\(reason), kept as a file: \(path.printable)")
+        case .success(let note):
+            if !path.isUTF8 { session.report.warn("name is not UTF-8: \(path.printable)") }
+            if case .unchanged = session.standing(ofKey: path.bytes, contentHash: hash) {
+            } else {
+                reportRaw(note, path)
+            }
+            noteMentions(of: note, entry: entry)
+            itemOfEntry[entry] = try session.put(
+                draft(note, entry: entries[entry]), key: path.bytes, contentHash: hash, name: path.printable
+            ) { record in
+                record.hasByteOrderMark = note.hasByteOrderMark
+                record.frontMatter = note.frontMatter.map { FrontMatterWriter.text(replacing: [], in: $0) } ?? ""
+            }
+        }
+    }
+
+    private func reportRaw(_ note: NoteFile, _ path: SourcePath) {
+        for field in note.rawFields { session.report.keepRaw("\(path.printable): \(field.label)") }
+    }
+
+    private func draft(_ note: NoteFile, entry: SourceEntry) -> ItemDraft {
+        var draft = note.draft
+        let modified = note.modified ?? entry.modifiedMilliseconds
+        draft.modified = modified
+        draft.created = note.created ?? modified
+        draft.path = itemPath(of: entry.path, root: session.root)
+        return draft
+    }
+
+    private mutating func noteMentions(of note: NoteFile, entry: Int) {
+        let path = entries[entry].path
+        for link in note.links {
+            guard let target = index.resolve(link, from: path) else {
+                session.report.danglingLinks += 1
+                if link.isEmbed {
+                    session.report.warn("\(path.printable) shows a file that is not there: \(link.printable)")
+                }
+                continue
+            }
+            guard !entries[target].path.isMarkdown else { continue }
+            // The first in the order of paths, whatever the order of an archive.
+            ownerEntry[target] = min(ownerEntry[target] ?? entry, entry)
+        }
+    }
+
+    mutating func readFiles() throws(ImportExportError) {
+        let isFile = { [entries, refused] (index: Int) in !entries[index].path.isMarkdown || refused.contains(index) }
+        var unchanged = Set<Int>()
+        let hasRecord = { [entries, session] (index: Int) in
+            isFile(index) && session.record(ofKey: entries[index].path.bytes) != nil
+        }
+        // Files that an earlier import attached are hashed first; only what changed is read into the vault.
+        try source.visit(hasRecord) { (index, reader) throws(ImportExportError) in
+            var hasher = BLAKE2bHasher(byteCount: 32)
+            try reader.forEachPiece(byteCountMax: session.limits.fileByteCountMax) { piece in
+                hasher.update(Array(piece))
+            }
+            let path = entries[index].path
+            if case .unchanged(let record) = session.standing(ofKey: path.bytes, contentHash: hasher.finish()) {
+                session.keepFile(record)
+                session.didRead(byteCount: Int(clamping: entries[index].byteCount), stage: .attaching)
+                unchanged.insert(index)
+            }
+        }
+        try source.visit({ isFile($0) && !unchanged.contains($0) }) { (index, reader) throws(ImportExportError) in
+            try attach(index, reader)
+        }
+    }
+
+    private func attach(_ index: Int, _ reader: any SourceEntryReader) throws(ImportExportError) {
+        let entry = entries[index]
+        var owner = ownerEntry[index].flatMap { itemOfEntry[$0] }
+        if let record = session.record(ofKey: entry.path.bytes) {
+            owner = try session.owner(ofAttachment: record.target) ?? owner
+        }
+        let item: EntityID
+        if let owner { item = owner } else { item = try session.collector() }
+        let stored = try session.storeFile(reader)
+        try session.attach(
+            stored, to: item, key: entry.path.bytes, name: String(decoding: entry.path.name, as: UTF8.self),
+            path: itemPath(of: entry.path, root: session.root), created: entry.modifiedMilliseconds)
+        session.didRead(byteCount: stored.byteCount, stage: .attaching)
+    }
+}
+
+/// The path of an item or attachment in the vault: the name of the import, then the path in it.
+func itemPath(of path: SourcePath, root: String) -> String {
+    root + "/" + String(decoding: path.bytes, as: UTF8.self)
+}
+
+extension SourceLink {
+    /// The target for people.
+    var printable: String {
+        switch target {
+        case .path(let bytes), .wiki(let bytes): printableText(bytes)
+        }
+    }
+}
+
+extension NoteFile {
+    /// The item that the file describes, without what only its place knows.
+    var draft: ItemDraft {
+        var tags: [TagPath] = []
+        for tag in [folderTag].compactMap({ $0 }) + frontMatterTags
+        where !tags.contains(where: { $0.folded == tag.folded }) {
+            tags.append(tag)
+        }
+        var draft = ItemDraft(
+            kind: .note, title: givenTitle, text: String(decoding: text, as: UTF8.self), fields: itemFields, tags: tags)
+        draft.created = created
+        draft.modified = modified
+        draft.isPinned = isPinned
+        draft.isArchived = isArchived
+        return draft
+    }
+
+    /// The raw fields with keys made from their labels, so that a second import writes the same fields.
+    private var itemFields: [ItemField] {
+        var seen: [String: Int] = [:]
+        return rawFields.enumerated().compactMap { position, field in
+            seen[field.label, default: 0] += 1
+            let number = seen[field.label, default: 1]
+            let digest = BLAKE2b.hash(Array("\(number) \(field.label)".utf8), byteCount: 16)
+            guard let key = FieldKey("x-" + Hex.encode(digest.prefix(8))) else { return nil }
+            return ItemField(
+                key: key, label: field.label, kind: .text, value: field.value, position: UInt32(position) + 1)
+        }
+    }
+}
