@@ -43,6 +43,8 @@ let libraries: [Target] = [
     library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL"]),
     // 2. SQLite: connections, prepared statements, and files that are sealed page by page.
     library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
+    // 2. Sockets between programs.
+    library("CoffretNet", ["CoffretBase", "CPlatform"]),
     // 3. Formats and protocols that others specified: Themis, Apple's ECIES, Noise.
     library("CoffretInterop", ["CoffretBase", "CoffretCrypto"]),
     // 3. Signed chains in, verified membership out.
@@ -114,6 +116,7 @@ let testTargets: [Target] = [
         ]),
     tests("CoffretCLITests", ["CoffretBase", "CoffretCLI", "CoffretTestSupport"]),
     tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
+    tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
     // The real executable, driven as a person or a script would.
     tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.

@@ -4,6 +4,7 @@
 #define COFFRET_CPLATFORM_H
 
 #include "CoffretProcess.h"
+#include "CoffretSocket.h"
 
 /* No system header is included here, so that Swift sees their types through Glibc alone. */
 
