@@ -41,7 +41,7 @@ let libraries: [Target] = [
     library("CoffretBase", ["CSodium", "CPlatform"]),
     // 2. The cipher suites; the only importer of libsodium's and OpenSSL's ciphers.
     library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL"]),
-    // 2. SQLite: connections, prepared statements, and files that are sealed page by page.
+    // 3. SQLite: connections, prepared statements, and files that are sealed page by page.
     library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
     // 2. Sockets between programs.
     library("CoffretNet", ["CoffretBase", "CPlatform"]),
@@ -51,7 +51,7 @@ let libraries: [Target] = [
     library("CoffretTrust", ["CoffretBase", "CoffretCrypto"]),
     // 3. Encrypted, content-addressed facts with history; ignorant of items.
     library("CoffretStorage", ["CoffretBase", "CoffretCrypto"]),
-    // 3. Words, prefixes, phrases and fields over documents; ignorant of vaults.
+    // 4. Words, prefixes, phrases and fields over documents; ignorant of vaults.
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
     library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust"]),
