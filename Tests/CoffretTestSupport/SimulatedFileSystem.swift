@@ -68,6 +68,15 @@ package final class SimulatedFileSystem: FileSystem, @unchecked Sendable {
         }
     }
 
+    /// A second disk with everything that programs see on this one, all of it synced. This one stays on.
+    package func syncedCopy() -> SimulatedFileSystem {
+        lock.withLock {
+            let next = SimulatedFileSystem()
+            next.root = root.copied()
+            return next
+        }
+    }
+
     /// All paths of files with their bytes, for assertions about what lies on the disk.
     package func allFiles() -> [String: [UInt8]] {
         lock.withLock {

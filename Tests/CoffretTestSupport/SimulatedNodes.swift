@@ -58,6 +58,14 @@ private enum Survival: CaseIterable {
         unsafe [UInt8](UnsafeRawBufferPointer(start: memory.base, count: byteCount))
     }
 
+    /// The file as programs see it, all of it synced.
+    func copied() -> File {
+        let file = File(mode: mode)
+        file.replace(copy())
+        file.persist()
+        return file
+    }
+
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int) -> Int {
         let count = max(0, min(buffer.count, byteCount - byteOffset))
         if count > 0 { unsafe buffer.baseAddress!.copyMemory(from: memory.base + byteOffset, byteCount: count) }
@@ -217,6 +225,16 @@ final class Directory: Node {
                 ?? (node as? Directory)?.surviving(generator, &made)
             made[ObjectIdentifier(node)] = copy
             directory.set(name, copy)
+        }
+        directory.persist()
+        return directory
+    }
+
+    /// The directory as programs see it, all of it synced.
+    func copied() -> Directory {
+        let directory = Directory(mode: mode)
+        for (name, node) in names {
+            directory.set(name, (node as? File)?.copied() ?? (node as? Directory)?.copied())
         }
         directory.persist()
         return directory

@@ -36,6 +36,7 @@ package enum Context: String, CaseIterable, Sendable {
     case slotPrivateKey = "slot-seal/private-key"
     case slotStorageKey = "slot-seal/storage-key"
     case backupHeader = "backup/header"
+    case backupSlot = "backup/slot"
     case linkDetails = "link-details"
     case linkDetailsKey = "link-metadata-key"
 

@@ -1,0 +1,154 @@
+// Keys of backups. The one thing to keep true: a backup opens with what a person knows or holds on
+// paper, and holds no device's private key and nothing of this machine.
+
+package import CoffretBase
+package import CoffretCrypto
+internal import CoffretTrust
+
+extension KeyPurposes {
+    /// Seals one backup.
+    package enum Backup: KeyPurpose { package static var name: String { "backup key" } }
+}
+
+package typealias BackupKey = SymmetricKey<KeyPurposes.Backup>
+
+/// The header of a backup and the key that seals the rest of it.
+package struct BackupKeys: Sendable {
+    /// Goes in front of the backup, in clear; small.
+    package let header: [UInt8]
+    /// Fresh for this backup.
+    package let key: BackupKey
+}
+
+/// What a backup's header gives back.
+package struct RestoredKeys: Sendable {
+    /// The store that was backed up. The restored one gets an id of its own.
+    package let storeID: UniqueID
+    /// Of that store at that moment.
+    package let generation: UInt64
+    package let key: BackupKey
+    let body: KeyringBody
+    /// Slots that stay valid in the restored store: the sheets.
+    let recoverySlots: [KeySlot]
+
+    package var vaults: [VaultRecord] { body.vaults }
+
+    /// As `UnlockedKeyring.checkAccount`.
+    package func checkAccount(_ fingerprint: Fingerprint) throws(KeyError) {
+        let accounts = [body.deviceChain] + body.formerChains
+        guard accounts.contains(where: { Fingerprint(of: $0.accountID.bytes) == fingerprint }) else {
+            throw KeyError(.recoveryAccountDiffers)
+        }
+    }
+
+    /// The keys of a vault, to verify what the backup holds before anything is written.
+    package func vaultKeys(for id: VaultID) throws(KeyError) -> VaultKeys {
+        guard let vault = body.vaults.first(where: { $0.vaultID == id }) else { throw KeyError(.vaultNotFound) }
+        return VaultKeys(
+            vaultID: id, vaultKeys: vault.vaultKeys, splitKey: vault.splitKey, localKey: vault.localKey)
+    }
+}
+
+extension UnlockedKeyring {
+    /// Makes the key of a backup and the header that gives it back.
+    ///
+    /// The header is a keyring file of its own: the backup key in the place of the storage key, sealed to
+    /// the passphrase and recovery slots of this moment, and a body without private keys of the device,
+    /// without instance and marker. Old slots open old backups for ever.
+    /// Layout: Spec/keys.md §6.
+    package func makeBackupKeys() throws(KeyError) -> BackupKeys {
+        var body = try body()
+        body.device = nil
+        body.instanceID = UniqueID(bytes: [UInt8](repeating: 0, count: UniqueID.byteCount))!
+        body.markerKey = .generate(from: environment.random)
+        let kept: [SlotKind] = [.passphrase, .recovery]
+        body.slotDetails.removeAll { !kept.contains($0.kind) }
+        let key = BackupKey.generate(from: environment.random)
+        let sealed = try slots.filter { kept.contains($0.kind) }.map { (slot) throws(KeyError) in
+            slot.replacing(
+                sealedStorageKey: try X25519Slot.seal(
+                    key, toPublicKey: slot.publicKey, context: .backupSlot,
+                    binding: SlotBinding(storeID: storeID, slotID: slot.id, generation: generation),
+                    random: environment.random))
+        }
+        let file = unsafe body.withEncoded { keys in
+            unsafe KeyringFile.seal(
+                storeID: storeID, generation: generation, slots: sealed, keys: keys,
+                storageKey: BackupHeader.headerKey(from: key), random: environment.random)
+        }
+        return BackupKeys(header: file.encoded, key: key)
+    }
+}
+
+package enum BackupHeader {
+    /// Opens a header with a passphrase or a recovery key.
+    ///
+    /// - Throws: `.backupMalformed`, `.passwordPolicy`, `.slotNotFound` before anything is derived;
+    ///   `.unlockFailed`; `.backupAltered`, `.keyringInconsistent` afterwards.
+    package static func open(_ header: [UInt8], with secret: UnlockSecret) throws(KeyError) -> RestoredKeys {
+        let file: KeyringFile
+        do throws(KeyError) {
+            guard header.count <= Limits.keyringByteCountMax else { throw KeyError(.backupMalformed) }
+            file = try KeyringFile(decoding: header)
+        } catch {
+            throw error.code == .keyringMalformed ? KeyError(.backupMalformed) : error
+        }
+        try PassphraseSlot.checkPolicy(of: file.slots)
+        let key = try openKey(of: file, with: secret)
+        let storageKey = headerKey(from: key)
+        do throws(KeyError) {
+            try file.verify(storageKey: storageKey)
+            let body = try file.openBody(storageKey: storageKey)
+            return RestoredKeys(
+                storeID: file.storeID, generation: file.generation, key: key, body: body,
+                recoverySlots: file.slots.filter { $0.kind == .recovery })
+        } catch {
+            throw error.code == .keyringAltered ? KeyError(.backupAltered) : error
+        }
+    }
+
+    /// The key that seals the header's body, apart from the one that seals the rest of the backup.
+    static func headerKey(from key: BackupKey) -> StorageKey { KDF.derive(from: key, .backupHeader) }
+
+    private static func openKey(of file: KeyringFile, with secret: UnlockSecret) throws(KeyError) -> BackupKey {
+        var hasSlot = false
+        for slot in file.slots {
+            let key: AgreementKey?
+            switch (secret, slot.kind) {
+            case (.passphrase(let passphrase), .passphrase):
+                key = try PassphraseSlot.open(slot, passphrase, storeID: file.storeID)
+            case (.recoveryKey(let recoveryKey), .recovery):
+                key = recoveryKey.deriveBoxKey()
+            default:
+                continue
+            }
+            hasSlot = true
+            guard let key, key.publicKey.bytes == slot.publicKey else { continue }
+            let opened: BackupKey? = X25519Slot.open(
+                slot.sealedStorageKey, with: key, context: .backupSlot, binding: file.binding(of: slot))
+            if let opened { return opened }
+        }
+        throw KeyError(hasSlot ? .unlockFailed : .slotNotFound)
+    }
+}
+
+extension Keyring {
+    /// Makes the keyring of a store that is restored from a backup: a new store id, a new account of one
+    /// new device, a new instance; the vaults with their ids, keys and history; the sheets stay valid.
+    ///
+    /// The account that was backed up becomes a former one: its devices' commits are still accepted.
+    package static func create(
+        restoring restored: RestoredKeys, passphrase: Passphrase, parameters: PasswordParameters,
+        deviceName: String, environment: KeyringEnvironment
+    ) throws(KeyError) -> UnlockedKeyring {
+        let storeID = UniqueID.generate(from: environment.random)
+        let slot = try PassphraseSlot.make(
+            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
+        let sheets = restored.body.slotDetails.filter { $0.kind == .recovery }
+        return try create(
+            storeID: storeID, slots: [slot] + restored.recoverySlots, deviceName: deviceName,
+            vaults: restored.body.vaults,
+            formerChains: restored.body.formerChains + [restored.body.deviceChain],
+            slotDetails: [details(of: slot, name: "", environment)] + sheets, environment: environment)
+    }
+}

@@ -1,0 +1,95 @@
+// What can go wrong around keys. The one thing to keep true: a secret that does not open is one code,
+// whatever was wrong with it; everything else is named before any secret is used.
+
+internal import CoffretBase
+
+/// Why a keyring could not be made, opened or changed.
+package struct KeyError: Error, Equatable, Sendable {
+    package enum Code: String, Sendable, CaseIterable {
+        /// There is no keyring where one is expected.
+        case keyringNotFound = "keys.keyring.not-found"
+        /// There is a keyring already.
+        case keyringExists = "keys.keyring.exists"
+        /// The keyring is cut short or not of the specified shape.
+        case keyringMalformed = "keys.keyring.malformed"
+        /// The keyring has a format version that this program does not know.
+        case keyringUnsupported = "keys.keyring.unsupported-version"
+        /// The storage key opens, but the keyring was altered.
+        case keyringAltered = "keys.keyring.altered"
+        /// What the keyring holds does not fit together: a chain or a key does not verify.
+        case keyringInconsistent = "keys.keyring.inconsistent"
+        /// The keyring is older than one that this machine or the store has seen.
+        case keyringRolledBack = "keys.keyring.rolled-back"
+        /// Another process changed the keyring meanwhile.
+        case keyringChanged = "keys.keyring.changed"
+        /// The passphrase, PIN or recovery key opens no slot. There is no further detail.
+        case unlockFailed = "keys.unlock-failed"
+        /// A slot states parameters of passphrase stretching outside the bounds; nothing was derived.
+        case passwordPolicy = "keys.password-policy"
+        /// No slot of the kind that was asked for.
+        case slotNotFound = "keys.slot.not-found"
+        /// The last slot that a person can open anywhere cannot be removed.
+        case slotIsLast = "keys.slot.is-last"
+        /// A slot uses a kind of key that this program cannot seal to.
+        case slotUnsupported = "keys.slot.unsupported"
+        /// A PIN needs a machine secret outside the store, and there is none.
+        case machineSecretMissing = "keys.machine-secret.missing"
+        /// The file of the machine secret has the wrong size or may be read by others.
+        case machineSecretInvalid = "keys.machine-secret.invalid"
+        /// A recovery key of the wrong length or with a character it cannot have.
+        case recoveryKeyMalformed = "keys.recovery.malformed"
+        /// A recovery key of a version or kind that this program does not know.
+        case recoveryKeyUnsupported = "keys.recovery.unsupported"
+        /// A recovery key with a typing mistake: its checksum is wrong.
+        case recoveryKeyMistyped = "keys.recovery.mistyped"
+        /// The store belongs to another account than the recovery sheet names.
+        case recoveryAccountDiffers = "keys.recovery.account-differs"
+        /// No vault of that id or name.
+        case vaultNotFound = "keys.vault.not-found"
+        /// A vault of that name exists.
+        case vaultExists = "keys.vault.exists"
+        /// The keyring was locked.
+        case locked = "keys.locked"
+        /// The header of a backup is cut short or not of the specified shape.
+        case backupMalformed = "keys.backup.malformed"
+        /// The header of a backup opens, but was altered.
+        case backupAltered = "keys.backup.altered"
+        /// A key store refused; `cause` says how.
+        case keyStoreFailed = "keys.key-store.failed"
+        /// A file could not be read or written; `cause` says how.
+        case fileFailed = "keys.file-failed"
+        /// The machine cannot derive or encrypt; `cause` says how.
+        case cryptoUnavailable = "keys.crypto-unavailable"
+    }
+
+    package let code: Code
+    /// A short technical hint, such as a slot id; never a secret.
+    package let place: String?
+    /// What led to it. Ignored by equality.
+    package let cause: (any Error)?
+
+    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.place = place
+        self.cause = cause
+    }
+
+    package static func == (left: KeyError, right: KeyError) -> Bool {
+        left.code == right.code && left.place == right.place
+    }
+
+    init(_ error: FileSystemError) {
+        self.init(.fileFailed, at: error.place, cause: error)
+    }
+}
+
+/// Runs file operations, turning their errors into `.fileFailed`.
+func withFiles<Result: ~Copyable>(
+    _ body: () throws(FileSystemError) -> Result
+) throws(KeyError) -> Result {
+    do throws(FileSystemError) {
+        return try body()
+    } catch {
+        throw KeyError(error)
+    }
+}

@@ -1,0 +1,233 @@
+// Making and opening the keyring of a store. The one thing to keep true: nothing inside is used before
+// the MAC, the chains and the generation were checked.
+
+package import CoffretBase
+package import CoffretCrypto
+internal import CoffretTrust
+
+/// Where a keyring lies and what it works with.
+package struct KeyringEnvironment: Sendable {
+    /// The keyring file, such as `<store>/store.keyring`.
+    package let keyringPath: String
+    /// Outside the store and outside backups, such as `$XDG_STATE_HOME/coffret`.
+    package let stateDirectory: String
+    package let fileSystem: any FileSystem
+    package let random: any RandomSource
+    package let clock: any WallClock
+    /// For slots that hardware opens.
+    package let sealers: [any StorageKeySealer]
+
+    package init(
+        keyringPath: String, stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource,
+        clock: any WallClock, sealers: [any StorageKeySealer] = []
+    ) {
+        self.keyringPath = keyringPath
+        self.stateDirectory = stateDirectory
+        self.fileSystem = fileSystem
+        self.random = random
+        self.clock = clock
+        self.sealers = sealers
+    }
+
+    /// The key store of files that belongs to this environment.
+    package func fileKeyStore(memoryKibibytes: UInt32 = 262_144, passCount: UInt32 = 3) -> FileKeyStore {
+        FileKeyStore(
+            stateDirectory: stateDirectory, fileSystem: fileSystem, random: random,
+            memoryKibibytes: memoryKibibytes, passCount: passCount)
+    }
+}
+
+/// What a person opens a store with.
+package enum UnlockSecret: Sendable {
+    case passphrase(Passphrase)
+    case recoveryKey(RecoveryKey)
+    /// A PIN or passphrase for a slot of this machine's `FileKeyStore`.
+    case machinePIN(Passphrase)
+}
+
+package enum Keyring {
+    /// Makes a keyring for a new store: a new account of one device, no vault, one slot.
+    ///
+    /// - Parameter parameters: of Argon2id, within the bounds.
+    /// - Parameter deviceName: seen by the person's own devices only.
+    /// - Throws: `.keyringExists`, `.passwordPolicy`, `.fileFailed`.
+    package static func create(
+        passphrase: Passphrase, parameters: PasswordParameters, deviceName: String,
+        environment: KeyringEnvironment
+    ) throws(KeyError) -> UnlockedKeyring {
+        let storeID = UniqueID.generate(from: environment.random)
+        let slot = try PassphraseSlot.make(
+            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
+        return try create(
+            storeID: storeID, slots: [slot], deviceName: deviceName, vaults: [], formerChains: [],
+            slotDetails: [details(of: slot, name: "", environment)], environment: environment)
+    }
+
+    static func details(of slot: KeySlot, name: String, _ environment: KeyringEnvironment) -> SlotDetails {
+        SlotDetails(slotID: slot.id, kind: slot.kind, name: name, created: environment.clock.now)
+    }
+
+    static func create(
+        storeID: UniqueID, slots: [KeySlot], deviceName: String, vaults: [VaultRecord],
+        formerChains: [VerifiedDeviceChain], slotDetails: [SlotDetails], environment: KeyringEnvironment
+    ) throws(KeyError) -> UnlockedKeyring {
+        let random = environment.random
+        guard
+            try withFiles({ () throws(FileSystemError) in try !environment.fileSystem.exists(environment.keyringPath) })
+        else { throw KeyError(.keyringExists) }
+        let device = DevicePrivateKeys(
+            deviceID: .generate(from: random), signing: .generate(from: random), box: .generate(from: random),
+            noise: .generate(from: random))
+        let detailsKey = LinkDetailsKey.generate(from: random)
+        let details = LinkDetails(name: deviceName, time: environment.clock.now)
+        let link = VerifiedDeviceChain.found(
+            deviceID: device.deviceID, keys: device.publicKeys,
+            details: details.seal(kind: .device, subject: device.deviceID.bytes, key: detailsKey, random: random),
+            with: device.signing)
+        let chain: VerifiedDeviceChain
+        do throws(TrustError) {
+            chain = try VerifiedDeviceChain.verify([link])
+        } catch {
+            preconditionFailure("a chain that was just founded verifies: \(error.code.rawValue)")
+        }
+        let body = KeyringBody(
+            device: device, instanceID: .generate(from: random), markerKey: .generate(from: random),
+            detailsKey: detailsKey, deviceChain: chain, formerChains: formerChains, slotDetails: slotDetails,
+            vaults: vaults)
+        let keyring = UnlockedKeyring(
+            storeID: storeID, generation: 0, slots: slots, body: body, instanceStatus: .current,
+            environment: environment)
+        do throws(KeyError) {
+            try keyring.save(expectingGeneration: nil)
+        } catch {
+            // What is half made would stand in the way of the next attempt.
+            if error.code != .keyringExists { try? environment.fileSystem.remove(environment.keyringPath) }
+            throw error
+        }
+        return keyring
+    }
+
+    /// Opens a keyring.
+    ///
+    /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers;
+    ///   `instanceStatus` is then `.rolledBack`, and a new instance has to be made.
+    /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringUnsupported` before any secret is used;
+    ///   `.passwordPolicy` before anything is derived; `.unlockFailed` for a wrong secret;
+    ///   `.keyringAltered`, `.keyringInconsistent`, `.keyringRolledBack` afterwards.
+    /// - Complexity: one run of Argon2id per slot of the kind until one opens.
+    package static func open(
+        with secret: UnlockSecret, acceptsRollback: Bool = false, environment: KeyringEnvironment
+    ) throws(KeyError) -> UnlockedKeyring {
+        let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+        try PassphraseSlot.checkPolicy(of: file.slots)
+        let storageKey = try openStorageKey(of: file, with: secret, environment: environment)
+        return try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
+    }
+
+    /// Opens a keyring through a key store, trying each of its slots.
+    package static func open(
+        using keyStore: any KeyStore, secret: Passphrase, acceptsRollback: Bool = false,
+        environment: KeyringEnvironment
+    ) async throws(KeyError) -> UnlockedKeyring {
+        let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+        try PassphraseSlot.checkPolicy(of: file.slots)
+        let slots = file.slots.filter { $0.kind == keyStore.kind }
+        guard !slots.isEmpty else { throw KeyError(.slotNotFound) }
+        for slot in slots {
+            do throws(KeyError) {
+                let storageKey = try await keyStore.openStorageKey(
+                    of: slot, binding: file.binding(of: slot), secret: secret)
+                return try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
+            } catch {
+                if error.code != .unlockFailed { throw error }
+            }
+        }
+        throw KeyError(.unlockFailed)
+    }
+
+    static func readFile(at path: String, fileSystem: any FileSystem) throws(KeyError) -> KeyringFile {
+        let bytes: [UInt8]
+        do throws(FileSystemError) {
+            bytes = try fileSystem.readFile(path, byteCountMax: Limits.keyringByteCountMax)
+        } catch {
+            switch error.code {
+            case .notFound: throw KeyError(.keyringNotFound)
+            case .noSpace: throw KeyError(.keyringMalformed)
+            default: throw KeyError(error)
+            }
+        }
+        return try KeyringFile(decoding: bytes)
+    }
+
+    private static func openStorageKey(
+        of file: KeyringFile, with secret: UnlockSecret, environment: KeyringEnvironment
+    ) throws(KeyError) -> StorageKey {
+        let kind: SlotKind =
+            switch secret {
+            case .passphrase: .passphrase
+            case .recoveryKey: .recovery
+            case .machinePIN: .machine
+            }
+        let slots = file.slots.filter { $0.kind == kind }
+        guard !slots.isEmpty else { throw KeyError(.slotNotFound) }
+        for slot in slots {
+            let binding = file.binding(of: slot)
+            switch secret {
+            case .passphrase(let passphrase):
+                guard let key = try PassphraseSlot.open(slot, passphrase, storeID: file.storeID) else { continue }
+                if let storageKey = open(slot, key, binding) { return storageKey }
+            case .recoveryKey(let recoveryKey):
+                let key = recoveryKey.deriveBoxKey()
+                guard key.publicKey.bytes == slot.publicKey else { continue }
+                if let storageKey = open(slot, key, binding) { return storageKey }
+            case .machinePIN(let pin):
+                let keyStore = environment.fileKeyStore()
+                do throws(KeyError) {
+                    return try keyStore.openStorageKey(of: slot, binding: binding, secret: pin)
+                } catch {
+                    if error.code != .unlockFailed { throw error }
+                }
+            }
+        }
+        throw KeyError(.unlockFailed)
+    }
+
+    private static func open(_ slot: KeySlot, _ key: AgreementKey, _ binding: SlotBinding) -> StorageKey? {
+        X25519Slot.open(slot.sealedStorageKey, with: key, context: .slotStorageKey, binding: binding)
+    }
+
+    /// Checks everything behind the storage key, the marker last.
+    private static func finish(
+        _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, _ environment: KeyringEnvironment
+    ) throws(KeyError) -> UnlockedKeyring {
+        try file.verify(storageKey: storageKey)
+        let body = try file.openBody(storageKey: storageKey)
+        guard body.device != nil else { throw KeyError(.keyringInconsistent, at: "device") }
+        var status = InstanceStatus.current
+        var generation = file.generation
+        let finding = try Marker.read(
+            storeID: file.storeID, key: body.markerKey, stateDirectory: environment.stateDirectory,
+            fileSystem: environment.fileSystem)
+        switch finding {
+        case .missing: status = .markerMissing
+        case .invalid: status = .markerDiffers
+        case .present(let marker):
+            if marker.generation > file.generation {
+                guard acceptsRollback else { throw KeyError(.keyringRolledBack) }
+                status = .rolledBack
+                // What is written next must be newer than anything seen.
+                generation = marker.generation
+            } else if marker.instanceID != body.instanceID {
+                status = .markerDiffers
+            } else if marker.generation < file.generation {
+                // The power went between the keyring and its marker.
+                try Marker(storeID: file.storeID, generation: file.generation, instanceID: body.instanceID).write(
+                    key: body.markerKey, stateDirectory: environment.stateDirectory,
+                    fileSystem: environment.fileSystem)
+            }
+        }
+        return UnlockedKeyring(
+            storeID: file.storeID, generation: generation, fileGeneration: file.generation, slots: file.slots,
+            body: body, instanceStatus: status, environment: environment)
+    }
+}

@@ -1,0 +1,161 @@
+// What a keyring holds inside. The one thing to keep true: its encoding exists in one buffer only,
+// which never grows while it is written, so that zeroing it leaves no copy behind.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretTrust
+
+package enum VaultKind: UInt8, Sendable {
+    /// On this device only.
+    case local = 1
+    /// On all devices of one person.
+    case synced = 2
+    /// Between several people.
+    case shared = 3
+}
+
+/// A vault as the keyring knows it.
+package struct VaultRecord: Sendable {
+    package let vaultID: VaultID
+    package let name: String
+    package let kind: VaultKind
+    package let memberChain: VerifiedMemberChain
+    let vaultKeys: [UInt32: VaultKey]
+    let splitKey: SplitKey
+    /// Of this vault on this device: its journal and search keys come from it.
+    let localKey: LocalKey
+
+    func renamed(_ name: String) -> VaultRecord {
+        VaultRecord(
+            vaultID: vaultID, name: name, kind: kind, memberChain: memberChain, vaultKeys: vaultKeys,
+            splitKey: splitKey, localKey: localKey)
+    }
+}
+
+/// What people call a slot.
+package struct SlotDetails: Equatable, Sendable {
+    package let slotID: UniqueID
+    package let kind: SlotKind
+    package let name: String
+    package let created: Milliseconds
+
+    package init(slotID: UniqueID, kind: SlotKind, name: String, created: Milliseconds) {
+        self.slotID = slotID
+        self.kind = kind
+        self.name = name
+        self.created = created
+    }
+}
+
+/// The private half of this device.
+struct DevicePrivateKeys: Sendable {
+    let deviceID: UniqueID
+    let signing: SigningKey
+    let box: AgreementKey
+    let noise: AgreementKey
+
+    var publicKeys: DeviceKeys {
+        DeviceKeys(signing: signing.verifyingKey, box: box.publicKey, noise: noise.publicKey)
+    }
+}
+
+/// Everything inside the keyring, checked.
+struct KeyringBody {
+    /// nil in a backup, which holds no device's private keys.
+    var device: DevicePrivateKeys?
+    var instanceID: UniqueID
+    /// Authenticates the marker outside the store.
+    var markerKey: AuthenticationKey
+    /// Seals the private parts of this account's links.
+    var detailsKey: LinkDetailsKey
+    var deviceChain: VerifiedDeviceChain
+    /// Accounts whose devices wrote into these vaults before the store was restored from a backup.
+    var formerChains: [VerifiedDeviceChain]
+    var slotDetails: [SlotDetails]
+    var vaults: [VaultRecord]
+}
+
+extension KeyringBody {
+    /// Encodes into one buffer of sufficient size; the caller zeroes it.
+    ///
+    /// Layout: Spec/keys.md §3.
+    func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: 8)
+        if let device {
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(bytes: device.deviceID.bytes)
+            // EXPOSE: the device's three private keys, into the buffer that is sealed and zeroed.
+            unsafe device.signing.duplicateSeed().withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
+            unsafe device.box.duplicateSecret().withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
+            unsafe device.noise.duplicateSecret().withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
+        } else {
+            encoder.encodeNull()
+        }
+        encoder.encode(bytes: instanceID.bytes)
+        Self.encode(markerKey, to: &encoder)
+        Self.encode(detailsKey, to: &encoder)
+        Self.encode(deviceChain.links, to: &encoder)
+        encoder.encodeArrayHeader(count: formerChains.count)
+        for chain in formerChains { Self.encode(chain.links, to: &encoder) }
+        encoder.encodeArrayHeader(count: slotDetails.count)
+        for slot in slotDetails {
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(bytes: slot.slotID.bytes)
+            encoder.encode(unsigned: UInt64(slot.kind.rawValue))
+            encoder.encode(text: slot.name)
+            encoder.encode(signed: slot.created)
+        }
+        encoder.encodeArrayHeader(count: vaults.count)
+        for vault in vaults { Self.encode(vault, to: &encoder) }
+    }
+
+    /// An upper bound of the encoding's size.
+    var encodedByteCountMax: Int {
+        func size(_ links: [VerifiedLink]) -> Int {
+            links.reduce(16) { $0 + $1.link.publicPart.count + $1.link.sealedPart.count + 256 }
+        }
+        var byteCount = 512 + size(deviceChain.links)
+        for chain in formerChains { byteCount += size(chain.links) }
+        for slot in slotDetails { byteCount += 64 + slot.name.utf8.count }
+        for vault in vaults {
+            byteCount += 256 + vault.name.utf8.count + size(vault.memberChain.links) + vault.vaultKeys.count * 64
+        }
+        return byteCount
+    }
+
+    /// Encodes, lends the buffer, and zeroes it.
+    func withEncoded<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        var encoder = CBOREncoder(reservingByteCount: encodedByteCountMax)
+        encode(to: &encoder)
+        precondition(encoder.bytes.count <= encodedByteCountMax, "the buffer grew and left a copy")
+        defer { encoder.zero() }
+        return unsafe encoder.bytes.withUnsafeBytes { unsafe body($0) }
+    }
+
+    private static func encode<Purpose>(_ key: SymmetricKey<Purpose>, to encoder: inout CBOREncoder) {
+        // EXPOSE: into the buffer that is sealed and zeroed.
+        unsafe key.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
+    }
+
+    private static func encode(_ links: [VerifiedLink], to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: links.count)
+        for link in links { link.link.encode(to: &encoder) }
+    }
+
+    private static func encode(_ vault: VaultRecord, to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: 7)
+        encoder.encode(bytes: vault.vaultID.bytes)
+        encoder.encode(text: vault.name)
+        encoder.encode(unsigned: UInt64(vault.kind.rawValue))
+        encode(vault.memberChain.links, to: &encoder)
+        let epochs = vault.vaultKeys.sorted { $0.key < $1.key }
+        encoder.encodeMapHeader(count: epochs.count)
+        // Ascending integers are in ascending order of their encoded bytes, too.
+        for (epoch, key) in epochs {
+            encoder.encode(unsigned: UInt64(epoch))
+            encode(key, to: &encoder)
+        }
+        encode(vault.splitKey, to: &encoder)
+        encode(vault.localKey, to: &encoder)
+    }
+}

@@ -1,0 +1,188 @@
+// Reading what a keyring holds. The one thing to keep true: keys go from the opened envelope straight
+// into locked memory, and nothing is believed that its chain does not confirm.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretTrust
+
+/// The body's fields before their chains are verified.
+private struct UnverifiedBody {
+    var device: DevicePrivateKeys?
+    var instanceID: UniqueID
+    var markerKey: AuthenticationKey
+    var detailsKey: LinkDetailsKey
+    var deviceLinks: [UnverifiedLink]
+    var formerLinks: [[UnverifiedLink]]
+    var slotDetails: [SlotDetails]
+    var vaults: [UnverifiedVault]
+}
+
+private struct UnverifiedVault {
+    let vaultID: VaultID
+    let name: String
+    let kind: VaultKind
+    let links: [UnverifiedLink]
+    let vaultKeys: [UInt32: VaultKey]
+    let splitKey: SplitKey
+    let localKey: LocalKey
+}
+
+extension KeyringBody {
+    /// Reads and verifies an opened body, as a result: the envelope's closure has errors of its own.
+    static func decode(_ bytes: UnsafeRawBufferPointer) -> Result<KeyringBody, KeyError> {
+        do throws(KeyError) {
+            return .success(try unsafe KeyringBody(decoding: bytes))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Reads and verifies an opened body.
+    ///
+    /// - Throws: `.keyringInconsistent` if it is not of the specified shape, a chain does not verify, the
+    ///   device's keys are not those of its chain, or a vault's key is not the one its chain commits to.
+    init(decoding bytes: UnsafeRawBufferPointer) throws(KeyError) {
+        let unverified: UnverifiedBody
+        do throws(CBORError) {
+            unverified = try unsafe withCBORDecoder(over: bytes) { (decoder) throws(CBORError) in
+                try UnverifiedBody(from: &decoder)
+            }
+        } catch {
+            throw KeyError(.keyringInconsistent, at: "body", cause: error)
+        }
+        do throws(TrustError) {
+            try self.init(verifying: unverified)
+        } catch {
+            throw KeyError(.keyringInconsistent, at: "chain", cause: error)
+        }
+        if let device {
+            guard let entry = deviceChain.device(device.deviceID), entry.keys == device.publicKeys else {
+                throw KeyError(.keyringInconsistent, at: "device")
+            }
+        }
+        for vault in vaults {
+            let foundation = vault.memberChain.foundation
+            guard let first = vault.vaultKeys[1],
+                EpochKeys.deriveCommitment(to: first, scope: foundation.random, epoch: 1) == foundation.keyCommitment
+            else { throw KeyError(.keyringInconsistent, at: "vault key") }
+        }
+    }
+
+    private init(verifying body: UnverifiedBody) throws(TrustError) {
+        let chain = try VerifiedDeviceChain.verify(body.deviceLinks)
+        var former: [VerifiedDeviceChain] = []
+        for links in body.formerLinks { former.append(try VerifiedDeviceChain.verify(links)) }
+        var vaults: [VaultRecord] = []
+        for vault in body.vaults {
+            vaults.append(try Self.verify(vault, accounts: [chain] + former))
+        }
+        self.init(
+            device: body.device, instanceID: body.instanceID, markerKey: body.markerKey, detailsKey: body.detailsKey,
+            deviceChain: chain, formerChains: former, slotDetails: body.slotDetails, vaults: vaults)
+    }
+
+    private static func verify(
+        _ vault: UnverifiedVault, accounts: [VerifiedDeviceChain]
+    ) throws(TrustError) -> VaultRecord {
+        var failure = TrustError(.founderDiffers)
+        for account in accounts {
+            do throws(TrustError) {
+                let chain = try VerifiedMemberChain.verify(vault.links, founder: account, vaultID: vault.vaultID)
+                return VaultRecord(
+                    vaultID: vault.vaultID, name: vault.name, kind: vault.kind, memberChain: chain,
+                    vaultKeys: vault.vaultKeys, splitKey: vault.splitKey, localKey: vault.localKey)
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+}
+
+extension UnverifiedBody {
+    init(from decoder: inout CBORDecoder) throws(CBORError) {
+        try decoder.readArrayHeader(count: 8)
+        if decoder.isNextNull {
+            try decoder.readNull()
+            device = nil
+        } else {
+            try decoder.readArrayHeader(count: 4)
+            device = DevicePrivateKeys(
+                deviceID: try decoder.readUniqueID(), signing: SigningKey(seed: try decoder.readSecret()),
+                box: AgreementKey(try decoder.readSecret()), noise: AgreementKey(try decoder.readSecret()))
+        }
+        instanceID = try decoder.readUniqueID()
+        markerKey = SymmetricKey(try decoder.readSecret())
+        detailsKey = SymmetricKey(try decoder.readSecret())
+        deviceLinks = try decoder.readLinks()
+        formerLinks = []
+        for _ in 0..<(try decoder.readArrayHeader()) { formerLinks.append(try decoder.readLinks()) }
+        slotDetails = []
+        for _ in 0..<(try decoder.readArrayHeader()) {
+            try decoder.readArrayHeader(count: 4)
+            slotDetails.append(
+                SlotDetails(
+                    slotID: try decoder.readUniqueID(),
+                    kind: SlotKind(rawValue: try decoder.readUnsigned(as: UInt8.self)),
+                    name: try decoder.readText(byteCountMax: 1_024), created: try decoder.readSigned()))
+        }
+        vaults = []
+        for _ in 0..<(try decoder.readArrayHeader()) { vaults.append(try UnverifiedVault(from: &decoder)) }
+    }
+}
+
+extension UnverifiedVault {
+    init(from decoder: inout CBORDecoder) throws(CBORError) {
+        try decoder.readArrayHeader(count: 7)
+        let start = decoder.byteOffset
+        guard let vaultID = VaultID(try decoder.readBytes(count: VaultID.byteCount)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        self.vaultID = vaultID
+        name = try decoder.readText(byteCountMax: 1_024)
+        guard let kind = VaultKind(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        self.kind = kind
+        links = try decoder.readLinks()
+        var keys: [UInt32: VaultKey] = [:]
+        var map = try decoder.readMapHeader()
+        while let epoch = try decoder.readUnsignedKey(in: &map) {
+            guard let epoch = UInt32(exactly: epoch) else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            keys[epoch] = VaultKey(try decoder.readSecret())
+        }
+        vaultKeys = keys
+        splitKey = SplitKey(try decoder.readSecret())
+        localKey = LocalKey(try decoder.readSecret())
+    }
+}
+
+extension CBORDecoder {
+    /// Reads 32 bytes into locked memory.
+    fileprivate mutating func readSecret() throws(CBORError) -> SecretBytes {
+        let start = byteOffset
+        let range = try readByteRange()
+        guard range.count == 32 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        return unsafe SecretBytes(byteCount: 32) { target in
+            // EXPOSE: from the opened envelope, which is zeroed, to locked memory.
+            unsafe withUnsafeBytes(in: range) { source in unsafe target.copyMemory(from: source) }
+        }
+    }
+
+    fileprivate mutating func readUniqueID() throws(CBORError) -> UniqueID {
+        let start = byteOffset
+        guard let id = UniqueID(bytes: try readBytes(count: UniqueID.byteCount)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        return id
+    }
+
+    fileprivate mutating func readLinks() throws(CBORError) -> [UnverifiedLink] {
+        let start = byteOffset
+        let count = try readArrayHeader()
+        guard count <= Limits.chainLinkCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        var links: [UnverifiedLink] = []
+        for _ in 0..<count { links.append(try UnverifiedLink(from: &self)) }
+        return links
+    }
+}

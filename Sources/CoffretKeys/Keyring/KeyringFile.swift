@@ -1,0 +1,143 @@
+// The keyring as it lies on disk. The one thing to keep true: whatever is read here is untrusted until
+// the MAC under the storage key was verified.
+
+package import CoffretBase
+internal import CoffretCrypto
+
+/// The outer layer of `store.keyring`.
+///
+/// Layout, deterministic CBOR: ["coffret keyring", version 1, store id (16), generation, [slot...],
+/// body, MAC (32)].
+/// body = ENV(storage key, "keyring/body", store id ‖ generation (8), keys).
+/// MAC = BLAKE2b-256(key = KDF(storage key, "slots/mac", store id), CBOR of the array without its last
+/// item).
+/// Spec: Spec/keys.md §2.
+struct KeyringFile: Equatable {
+    static let magic = "coffret keyring"
+    static let version: UInt64 = 1
+    static let slotCountMax = 64
+
+    let storeID: UniqueID
+    let generation: UInt64
+    let slots: [KeySlot]
+    let body: [UInt8]
+    let mac: [UInt8]
+
+    /// Builds a file under `storageKey`, which seals the body and authenticates the rest.
+    ///
+    /// - Parameter slots: their storage keys are sealed already.
+    static func seal(
+        storeID: UniqueID, generation: UInt64, slots: [KeySlot], keys: UnsafeRawBufferPointer,
+        storageKey: StorageKey, random: any RandomSource
+    ) -> KeyringFile {
+        let body = unsafe Envelope.seal(
+            keys, key: storageKey, context: .keyringBody,
+            associatedData: storeID.bytes + generation.bigEndianBytes, random: random)
+        let unsigned = KeyringFile(storeID: storeID, generation: generation, slots: slots, body: body, mac: [])
+        return KeyringFile(
+            storeID: storeID, generation: generation, slots: slots, body: body,
+            mac: unsigned.computeMAC(storageKey: storageKey))
+    }
+
+    /// Throws `.keyringAltered` unless the MAC is right.
+    func verify(storageKey: StorageKey) throws(KeyError) {
+        guard ConstantTime.isEqual(computeMAC(storageKey: storageKey), mac) else { throw KeyError(.keyringAltered) }
+    }
+
+    /// Opens the body and reads it; what was opened is zeroed.
+    func openBody(storageKey: StorageKey) throws(KeyError) -> KeyringBody {
+        let result: Result<KeyringBody, KeyError>
+        do throws(CryptoError) {
+            result = try unsafe Envelope.open(
+                body, key: storageKey, context: .keyringBody,
+                associatedData: storeID.bytes + generation.bigEndianBytes
+            ) { (bytes) throws(CryptoError) -> Result<KeyringBody, KeyError> in unsafe KeyringBody.decode(bytes) }
+        } catch {
+            throw KeyError(.keyringAltered)
+        }
+        return try result.get()
+    }
+
+    func binding(of slot: KeySlot) -> SlotBinding {
+        SlotBinding(storeID: storeID, slotID: slot.id, generation: generation)
+    }
+
+    private func computeMAC(storageKey: StorageKey) -> [UInt8] {
+        let key: AuthenticationKey = KDF.derive(from: storageKey, .slotsMAC, storeID.bytes)
+        let bytes = CBOREncoder.encode { encode(to: &$0, withMAC: false) }
+        // EXPOSE: into the hash state, which is zeroed.
+        return unsafe key.withUnsafeBytes { key in
+            var hasher = unsafe BLAKE2bHasher(byteCount: 32, keyBytes: key)
+            hasher.update(bytes)
+            return hasher.finish()
+        }
+    }
+
+    private func encode(to encoder: inout CBOREncoder, withMAC: Bool) {
+        encoder.encodeArrayHeader(count: withMAC ? 7 : 6)
+        encoder.encode(text: Self.magic)
+        encoder.encode(unsigned: Self.version)
+        encoder.encode(bytes: storeID.bytes)
+        encoder.encode(unsigned: generation)
+        encoder.encodeArrayHeader(count: slots.count)
+        for slot in slots { slot.encode(to: &encoder) }
+        encoder.encode(bytes: body)
+        if withMAC { encoder.encode(bytes: mac) }
+    }
+
+    var encoded: [UInt8] { CBOREncoder.encode { encode(to: &$0, withMAC: true) } }
+
+    init(storeID: UniqueID, generation: UInt64, slots: [KeySlot], body: [UInt8], mac: [UInt8]) {
+        self.storeID = storeID
+        self.generation = generation
+        self.slots = slots
+        self.body = body
+        self.mac = mac
+    }
+
+    /// Reads a file that is all of `bytes`.
+    ///
+    /// - Throws: `.keyringUnsupported` for another version, `.keyringMalformed` for anything else.
+    init(decoding bytes: [UInt8]) throws(KeyError) {
+        var isOtherVersion = false
+        let result = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 7)
+            let start = decoder.byteOffset
+            guard try decoder.readText(byteCountMax: 64) == Self.magic else {
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
+            guard try decoder.readUnsigned() == Self.version else {
+                isOtherVersion = true
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
+            guard let storeID = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
+            let generation = try decoder.readUnsigned()
+            let slotCount = try decoder.readArrayHeader()
+            guard slotCount <= Self.slotCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            var slots: [KeySlot] = []
+            for _ in 0..<slotCount { slots.append(try KeySlot(from: &decoder)) }
+            return KeyringFile(
+                storeID: storeID, generation: generation, slots: slots, body: try decoder.readBytes(),
+                mac: try decoder.readBytes(count: 32))
+        }
+        guard let result else { throw KeyError(isOtherVersion ? .keyringUnsupported : .keyringMalformed) }
+        self = result
+    }
+}
+
+/// What a keyring tells without any secret. None of it is authenticated.
+package struct KeyringSummary: Sendable {
+    package let storeID: UniqueID
+    package let generation: UInt64
+    package let slotKinds: [SlotKind]
+
+    /// Reads the outside of a keyring file.
+    package static func read(
+        at path: String, fileSystem: any FileSystem
+    ) throws(KeyError) -> KeyringSummary {
+        let file = try Keyring.readFile(at: path, fileSystem: fileSystem)
+        return KeyringSummary(storeID: file.storeID, generation: file.generation, slotKinds: file.slots.map(\.kind))
+    }
+}

@@ -1,0 +1,249 @@
+// Changes of a keyring. The one thing to keep true: every change makes a new storage key and a new
+// generation, seals it to all slots, and lies on disk whole or not at all.
+
+package import CoffretBase
+package import CoffretCrypto
+internal import CoffretTrust
+
+extension UnlockedKeyring {
+    /// Replaces all passphrase slots by one. The old passphrase opens the new file no more; an old copy of
+    /// the file, with the old passphrase, still opens what it held then.
+    package func changePassphrase(_ passphrase: Passphrase, parameters: PasswordParameters) throws(KeyError) {
+        let slot = try PassphraseSlot.make(
+            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
+        try change { (body, slots) throws(KeyError) in
+            let replaced = slots.filter { $0.kind == .passphrase }.map(\.id)
+            slots.removeAll { replaced.contains($0.id) }
+            body.slotDetails.removeAll { replaced.contains($0.slotID) }
+            slots.append(slot)
+            body.slotDetails.append(Keyring.details(of: slot, name: "", environment))
+        }
+    }
+
+    /// Adds a recovery key. Its text is printed once and kept nowhere.
+    package func addRecoveryKey(named name: String) throws(KeyError) -> (key: RecoveryKey, slotID: UniqueID) {
+        let key = RecoveryKey.generate(from: environment.random)
+        let slot = KeySlot(
+            id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519,
+            publicKey: key.deriveBoxKey().publicKey.bytes, password: nil, reference: [], sealedStorageKey: [])
+        try add(slot, named: name)
+        return (key, slot.id)
+    }
+
+    /// Adds a slot that this machine opens with a PIN or passphrase.
+    package func addMachineSlot(
+        secret: Passphrase, named name: String, keyStore: FileKeyStore
+    ) throws(KeyError) -> UniqueID {
+        let id = UniqueID.generate(from: environment.random)
+        let key = try keyStore.generateKey(storeID: storeID, slotID: id, secret: secret)
+        return try add(key, id: id, kind: keyStore.kind, named: name)
+    }
+
+    /// Adds a slot of any key store.
+    package func addSlot(
+        using keyStore: any KeyStore, secret: Passphrase, named name: String
+    ) async throws(KeyError) -> UniqueID {
+        let id = UniqueID.generate(from: environment.random)
+        let key = try await keyStore.generateKey(storeID: storeID, slotID: id, secret: secret)
+        return try add(key, id: id, kind: keyStore.kind, named: name)
+    }
+
+    private func add(
+        _ key: KeyStoreKey, id: UniqueID, kind: SlotKind, named name: String
+    ) throws(KeyError) -> UniqueID {
+        try add(
+            KeySlot(
+                id: id, kind: kind, algorithm: key.algorithm, publicKey: key.publicKey, password: key.password,
+                reference: key.reference, sealedStorageKey: []), named: name)
+        return id
+    }
+
+    private func add(_ slot: KeySlot, named name: String) throws(KeyError) {
+        try change { (body, slots) throws(KeyError) in
+            slots.append(slot)
+            body.slotDetails.append(Keyring.details(of: slot, name: name, environment))
+        }
+    }
+
+    /// Removes a slot; what it opened before stays opened in old copies.
+    ///
+    /// - Throws: `.slotNotFound`; `.slotIsLast` if neither a passphrase nor a recovery key would be left.
+    package func removeSlot(_ id: UniqueID) throws(KeyError) {
+        try change { (body, slots) throws(KeyError) in
+            guard slots.contains(where: { $0.id == id }) else { throw KeyError(.slotNotFound) }
+            slots.removeAll { $0.id == id }
+            body.slotDetails.removeAll { $0.slotID == id }
+            guard slots.contains(where: { $0.kind == .passphrase || $0.kind == .recovery }) else {
+                throw KeyError(.slotIsLast)
+            }
+        }
+    }
+
+    /// Founds a vault: its member chain with this account as founder, its keys, its id.
+    ///
+    /// - Throws: `.vaultExists` if the name is taken.
+    package func addVault(named name: String, kind: VaultKind = .local) throws(KeyError) -> VaultID {
+        let random = environment.random
+        var founded: VaultID?
+        try change { (body, _) throws(KeyError) in
+            guard !body.vaults.contains(where: { $0.name == name }) else { throw KeyError(.vaultExists) }
+            guard let device = body.device else { throw KeyError(.keyringInconsistent, at: "device") }
+            let vaultKey = VaultKey.generate(from: random)
+            let splitKey = SplitKey.generate(from: random)
+            let seed = random.bytes(count: VaultFoundation.randomByteCount)
+            let foundation = VaultFoundation(
+                random: seed, accountID: body.deviceChain.accountID,
+                deviceChainHead: body.deviceChain.head.linkHash,
+                keyCommitment: EpochKeys.deriveCommitment(to: vaultKey, scope: seed, epoch: 1))
+            let detailsKey: LinkDetailsKey = KDF.derive(from: splitKey, .linkDetailsKey, seed)
+            let details = LinkDetails(name: name, time: environment.clock.now)
+            let link = VerifiedMemberChain.found(
+                foundation, details: details.seal(kind: .member, subject: seed, key: detailsKey, random: random),
+                with: device.signing)
+            do throws(TrustError) {
+                let chain = try VerifiedMemberChain.verify([link], founder: body.deviceChain)
+                founded = chain.vaultID
+                body.vaults.append(
+                    VaultRecord(
+                        vaultID: chain.vaultID, name: name, kind: kind, memberChain: chain,
+                        vaultKeys: [1: vaultKey], splitKey: splitKey, localKey: .generate(from: random)))
+            } catch {
+                // A device that was revoked founds no vaults.
+                throw KeyError(.keyringInconsistent, at: "device", cause: error)
+            }
+        }
+        guard let founded else { throw KeyError(.vaultNotFound) }
+        return founded
+    }
+
+    package func renameVault(_ id: VaultID, to name: String) throws(KeyError) {
+        try change { (body, _) throws(KeyError) in
+            guard !body.vaults.contains(where: { $0.name == name && $0.vaultID != id }) else {
+                throw KeyError(.vaultExists)
+            }
+            guard let index = body.vaults.firstIndex(where: { $0.vaultID == id }) else {
+                throw KeyError(.vaultNotFound)
+            }
+            body.vaults[index] = body.vaults[index].renamed(name)
+        }
+    }
+
+    /// Forgets a vault's keys: what lies on disk of it can never be read again.
+    package func removeVault(_ id: VaultID) throws(KeyError) {
+        try change { (body, _) throws(KeyError) in
+            guard body.vaults.contains(where: { $0.vaultID == id }) else { throw KeyError(.vaultNotFound) }
+            body.vaults.removeAll { $0.vaultID == id }
+        }
+    }
+
+    /// Starts a new instance and its marker: after a copy, a restore or an accepted rollback.
+    ///
+    /// Commits of this device count from 1 again under the new instance id.
+    package func renewInstance() throws(KeyError) {
+        let instanceID = UniqueID.generate(from: environment.random)
+        let before = instanceStatus
+        instanceStatus = .current
+        do throws(KeyError) {
+            try change { (body, _) throws(KeyError) in body.instanceID = instanceID }
+        } catch {
+            instanceStatus = before
+            throw error
+        }
+    }
+
+    /// Applies `edit` to copies, saves them, and only then keeps them.
+    private func change(
+        _ edit: (inout KeyringBody, inout [KeySlot]) throws(KeyError) -> Void
+    ) throws(KeyError) {
+        let (oldBody, oldSlots) = (try body(), slots)
+        var (newBody, newSlots) = (oldBody, oldSlots)
+        try edit(&newBody, &newSlots)
+        replaceBody(newBody)
+        slots = newSlots
+        do throws(KeyError) {
+            try save(expectingGeneration: fileGeneration)
+        } catch {
+            replaceBody(oldBody)
+            slots = oldSlots
+            throw error
+        }
+    }
+
+    /// Writes the next generation under a new storage key, then the marker.
+    ///
+    /// - Parameter expected: the generation that must lie on disk; nil if there must be no file.
+    /// - Complexity: one X25519 agreement per slot; three syncs for the file, its lock and the marker.
+    func save(expectingGeneration expected: UInt64?) throws(KeyError) {
+        let fileSystem = environment.fileSystem
+        let lock = try withFiles { () throws(FileSystemError) in
+            try fileSystem.makeDirectories(PathText.parent(of: environment.keyringPath))
+            let lock = try fileSystem.open(environment.keyringPath + ".lock", .createIfAbsent)
+            try lock.lock(.exclusive, waits: true)
+            return lock
+        }
+        defer { withExtendedLifetime(lock) {} }
+        try checkFile(expecting: expected)
+        let next = generation + 1
+        let storageKey = StorageKey.generate(from: environment.random)
+        let sealed = try slots.map { (slot) throws(KeyError) in
+            try seal(storageKey, to: slot, generation: next)
+        }
+        let body = try body()
+        let file = unsafe body.withEncoded { keys in
+            unsafe KeyringFile.seal(
+                storeID: storeID, generation: next, slots: sealed, keys: keys, storageKey: storageKey,
+                random: environment.random)
+        }
+        do throws(KeyError) {
+            try withFiles { () throws(FileSystemError) in
+                try fileSystem.replaceFile(environment.keyringPath, with: file.encoded)
+            }
+        } catch {
+            // The rename may have happened and only the sync behind it failed: then the next attempt has
+            // to go above this generation. Whether it lasts is unknown, so it stays an error.
+            if let found = try? Keyring.readFile(at: environment.keyringPath, fileSystem: fileSystem), found == file {
+                generation = next
+                fileGeneration = next
+            }
+            throw error
+        }
+        generation = next
+        fileGeneration = next
+        slots = sealed
+        // From here on the change is made; a marker that stays behind catches up at the next opening. For
+        // a store that is not the one this machine remembers no marker is written until it is renewed.
+        guard instanceStatus == .current else { return }
+        try Marker(storeID: storeID, generation: next, instanceID: body.instanceID).write(
+            key: body.markerKey, stateDirectory: environment.stateDirectory, fileSystem: fileSystem)
+    }
+
+    private func checkFile(expecting expected: UInt64?) throws(KeyError) {
+        guard let expected else {
+            let exists = try withFiles { () throws(FileSystemError) in
+                try environment.fileSystem.exists(environment.keyringPath)
+            }
+            guard !exists else { throw KeyError(.keyringExists) }
+            return
+        }
+        let file = try Keyring.readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+        guard file.storeID == storeID, file.generation == expected else { throw KeyError(.keyringChanged) }
+    }
+
+    private func seal(
+        _ storageKey: StorageKey, to slot: KeySlot, generation: UInt64
+    ) throws(KeyError) -> KeySlot {
+        let binding = SlotBinding(storeID: storeID, slotID: slot.id, generation: generation)
+        let sealed: [UInt8]
+        if slot.algorithm == .x25519 {
+            sealed = try X25519Slot.seal(
+                storageKey, toPublicKey: slot.publicKey, context: .slotStorageKey, binding: binding,
+                random: environment.random)
+        } else if let sealer = environment.sealers.first(where: { $0.algorithm == slot.algorithm }) {
+            sealed = try sealer.seal(
+                storageKey, toPublicKey: slot.publicKey, binding: binding, random: environment.random)
+        } else {
+            throw KeyError(.slotUnsupported, at: slot.id.hex)
+        }
+        return slot.replacing(sealedStorageKey: sealed)
+    }
+}

@@ -1,0 +1,181 @@
+// An open keyring. The one thing to keep true: it gives out keys for one use each, and after `lock`
+// nothing at all.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretTrust
+
+/// Whether the store is the one that this machine remembers.
+package enum InstanceStatus: Sendable, Equatable {
+    case current
+    /// There is no marker: the state directory is new, or the store was copied from another machine.
+    case markerMissing
+    /// The marker names another instance, or was altered: the store was copied or restored.
+    case markerDiffers
+    /// The keyring is older than the marker, and the caller accepted that.
+    case rolledBack
+}
+
+/// What identifies this device as the author of commits in one vault.
+package struct AuthorIdentity: Sendable {
+    package let signingKey: SigningKey
+    package let deviceID: UniqueID
+    package let instanceID: UniqueID
+    package let accountID: ChainID
+    package let deviceChainHead: [UInt8]
+    package let memberChainHead: [UInt8]
+}
+
+/// A device whose signatures this store accepts in its vaults.
+package struct KnownSigner: Sendable, Equatable {
+    package let deviceID: UniqueID
+    package let accountID: ChainID
+    package let verifyingKey: VerifyingKey
+    package let isRevoked: Bool
+}
+
+/// An open keyring. One owner at a time.
+package final class UnlockedKeyring {
+    package let storeID: UniqueID
+    /// Counts up with every change, and with it the storage key is renewed.
+    package internal(set) var generation: UInt64
+    package internal(set) var instanceStatus: InstanceStatus
+    /// What lies on disk, for noticing another process's changes; nil before the first save.
+    var fileGeneration: UInt64?
+    var slots: [KeySlot]
+    /// nil once locked.
+    private var openBody: KeyringBody?
+    let environment: KeyringEnvironment
+    private var derived: [VaultID: VaultKeys] = [:]
+
+    init(
+        storeID: UniqueID, generation: UInt64, fileGeneration: UInt64? = nil, slots: [KeySlot], body: KeyringBody,
+        instanceStatus: InstanceStatus, environment: KeyringEnvironment
+    ) {
+        self.storeID = storeID
+        self.generation = generation
+        self.fileGeneration = fileGeneration
+        self.slots = slots
+        openBody = body
+        self.instanceStatus = instanceStatus
+        self.environment = environment
+    }
+
+    /// Forgets all keys; each is zeroed as soon as nobody else holds it.
+    package func lock() {
+        openBody = nil
+        derived = [:]
+    }
+
+    package var isLocked: Bool { openBody == nil }
+
+    func body() throws(KeyError) -> KeyringBody {
+        guard let openBody else { throw KeyError(.locked) }
+        return openBody
+    }
+
+    func replaceBody(_ body: KeyringBody) {
+        openBody = body
+        derived = [:]
+    }
+
+    // MARK: Identity
+
+    package func deviceID() throws(KeyError) -> UniqueID { try device().deviceID }
+    package func instanceID() throws(KeyError) -> UniqueID { try body().instanceID }
+    package func deviceChain() throws(KeyError) -> VerifiedDeviceChain { try body().deviceChain }
+    package func accountID() throws(KeyError) -> ChainID { try body().deviceChain.accountID }
+
+    /// Receives boxes from the person's other devices.
+    package func boxKey() throws(KeyError) -> AgreementKey { try device().box }
+    /// Authenticates Noise handshakes.
+    package func noiseKey() throws(KeyError) -> AgreementKey { try device().noise }
+
+    private func device() throws(KeyError) -> DevicePrivateKeys {
+        guard let device = try body().device else { throw KeyError(.keyringInconsistent, at: "device") }
+        return device
+    }
+
+    /// The name and the time that a device's link tells; nil if it was made by another account's key.
+    package func details(of device: VerifiedDevice) throws(KeyError) -> LinkDetails? {
+        let body = try body()
+        guard let link = body.deviceChain.links.first(where: { $0.link.sequenceNumber == device.addedAt }) else {
+            return nil
+        }
+        return try? LinkDetails.open(
+            link.link.sealedPart, kind: .device, subject: device.id.bytes, key: body.detailsKey)
+    }
+
+    /// Throws `.keyringRolledBack` if the store has seen a newer keyring than this one.
+    ///
+    /// - Parameter recorded: the highest generation that the vault's storage remembers.
+    package func checkGeneration(recorded: UInt64) throws(KeyError) {
+        guard recorded <= generation else { throw KeyError(.keyringRolledBack) }
+    }
+
+    // MARK: Sheets
+
+    /// What the recovery sheet shows beside the key.
+    package func fingerprints() throws(KeyError) -> (account: Fingerprint, store: Fingerprint) {
+        (Fingerprint(of: try accountID().bytes), Fingerprint(of: storeID.bytes))
+    }
+
+    /// Throws `.recoveryAccountDiffers` unless a sheet with this account belongs to this store.
+    package func checkAccount(_ fingerprint: Fingerprint) throws(KeyError) {
+        let body = try body()
+        let accounts = [body.deviceChain] + body.formerChains
+        guard accounts.contains(where: { Fingerprint(of: $0.accountID.bytes) == fingerprint }) else {
+            throw KeyError(.recoveryAccountDiffers)
+        }
+    }
+
+    // MARK: Slots and vaults
+
+    /// The slots with their names, oldest first.
+    package func slotDetails() throws(KeyError) -> [SlotDetails] { try body().slotDetails }
+
+    package func vaults() throws(KeyError) -> [VaultRecord] { try body().vaults }
+
+    package func vault(_ id: VaultID) throws(KeyError) -> VaultRecord {
+        guard let vault = try body().vaults.first(where: { $0.vaultID == id }) else {
+            throw KeyError(.vaultNotFound)
+        }
+        return vault
+    }
+
+    /// The vault of this name, compared exactly.
+    package func vault(named name: String) throws(KeyError) -> VaultRecord {
+        guard let vault = try body().vaults.first(where: { $0.name == name }) else { throw KeyError(.vaultNotFound) }
+        return vault
+    }
+
+    /// The keys that storage and search need; derived once per vault.
+    package func vaultKeys(for id: VaultID) throws(KeyError) -> VaultKeys {
+        if let keys = derived[id], !isLocked { return keys }
+        let vault = try vault(id)
+        let keys = VaultKeys(
+            vaultID: id, vaultKeys: vault.vaultKeys, splitKey: vault.splitKey, localKey: vault.localKey)
+        derived[id] = keys
+        return keys
+    }
+
+    package func authorIdentity(for id: VaultID) throws(KeyError) -> AuthorIdentity {
+        let (body, device, vault) = (try body(), try device(), try vault(id))
+        return AuthorIdentity(
+            signingKey: device.signing, deviceID: device.deviceID, instanceID: body.instanceID,
+            accountID: body.deviceChain.accountID, deviceChainHead: body.deviceChain.head.linkHash,
+            memberChainHead: vault.memberChain.head.linkHash)
+    }
+
+    /// All devices, present and former, whose commits are accepted in this store's vaults.
+    package func knownSigners() throws(KeyError) -> [KnownSigner] {
+        let body = try body()
+        return ([body.deviceChain] + body.formerChains).flatMap { chain in
+            chain.devices.map { device in
+                KnownSigner(
+                    deviceID: device.id, accountID: chain.accountID, verifyingKey: device.keys.signing,
+                    isRevoked: !device.isTrusted)
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+// Keys on paper. The one thing to keep true: what is typed back is the seed that was printed, or an
+// error; a typing mistake is told apart from a wrong key.
+
+package import CoffretBase
+internal import CoffretCrypto
+
+/// A store recovery key: 256 random bits that open one slot.
+///
+/// Text: 56 characters of Crockford's base32 in groups of 4, which are version and kind (4 bits, 1 for
+/// a store recovery key) ‖ seed (256 bits) ‖ checksum (20 bits): the first 20 bits of
+/// BLAKE2b-256("coffret/recovery/1" ‖ version and kind in one byte ‖ seed).
+/// Spec: Spec/keys.md. Source: protocol decision 18.
+package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflectable {
+    package static let seedByteCount = 32
+    package static let groupCount = 14
+    package static let groupCharacterCount = 4
+    private static let version: UInt8 = 1
+
+    private let seed: SecretBytes
+
+    private init(_ seed: consuming SecretBytes) { self.seed = seed }
+
+    package static func generate(from random: any RandomSource) -> RecoveryKey {
+        RecoveryKey(random.secret(byteCount: seedByteCount))
+    }
+
+    /// Reads the text, with or without spaces and hyphens, in either case; O counts as 0, I and L as 1.
+    ///
+    /// - Throws: `.recoveryKeyMalformed` with the group at fault, `.recoveryKeyMistyped`,
+    ///   `.recoveryKeyUnsupported`.
+    package static func parse(_ text: String) throws(KeyError) -> RecoveryKey {
+        var characters = text.utf8.filter { ![0x20, 0x2D, 0x0A, 0x0D, 0x09].contains($0) }
+        defer { characters.zero() }
+        let expectedCount = groupCount * groupCharacterCount
+        guard characters.count == expectedCount else { throw KeyError(.recoveryKeyMalformed, at: "length") }
+        var packed: [UInt8]
+        do throws(TextCodingError) {
+            packed = try Base32.crockford.decode(String(decoding: characters, as: UTF8.self))
+        } catch {
+            throw KeyError(.recoveryKeyMalformed, at: "group \(error.byteOffset / groupCharacterCount + 1)")
+        }
+        defer { packed.zero() }
+        // 280 bits: a nibble of version and kind, the seed shifted by it, 20 bits of checksum.
+        let version = packed[0] >> 4
+        var bytes = (0..<seedByteCount).map { packed[$0] << 4 | packed[$0 + 1] >> 4 }
+        defer { bytes.zero() }
+        let checksum = UInt32(packed[32] & 15) << 16 | UInt32(packed[33]) << 8 | UInt32(packed[34])
+        guard checksum == self.checksum(version, bytes) else { throw KeyError(.recoveryKeyMistyped) }
+        guard version == self.version else { throw KeyError(.recoveryKeyUnsupported) }
+        return RecoveryKey(SecretBytes(consuming: &bytes))
+    }
+
+    /// The text in 14 groups of 4 characters.
+    ///
+    /// It is a secret in ordinary memory: for printing, once.
+    package func textGroups() -> [String] {
+        // EXPOSE: onto paper.
+        var bytes = unsafe seed.withUnsafeBytes { unsafe [UInt8]($0) }
+        defer { bytes.zero() }
+        let checksum = Self.checksum(Self.version, bytes)
+        var packed: [UInt8] = []
+        packed.reserveCapacity(35)
+        defer { packed.zero() }
+        var carry = Self.version
+        for byte in bytes {
+            packed.append(carry << 4 | byte >> 4)
+            carry = byte & 15
+        }
+        packed.append(carry << 4 | UInt8(checksum >> 16))
+        packed.append(UInt8(checksum >> 8 & 0xFF))
+        packed.append(UInt8(checksum & 0xFF))
+        let text = Array(Base32.crockford.encode(packed))
+        return stride(from: 0, to: text.count, by: Self.groupCharacterCount).map {
+            String(text[$0..<$0 + Self.groupCharacterCount])
+        }
+    }
+
+    /// The groups joined by hyphens.
+    package func text() -> String { textGroups().joined(separator: "-") }
+
+    private static func checksum(_ version: UInt8, _ seed: [UInt8]) -> UInt32 {
+        let hash = BLAKE2b.hash(Array("coffret/recovery/1".utf8), [version], seed)
+        return UInt32(hash[0]) << 12 | UInt32(hash[1]) << 4 | UInt32(hash[2]) >> 4
+    }
+
+    /// The key pair whose public half stands in the slot: X25519(KDF(seed, "recovery/box")).
+    func deriveBoxKey() -> AgreementKey { AgreementKey(KDF.derive(from: seed, .recoveryBox)) }
+
+    package var description: String { "recovery key (redacted)" }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// What else stands on the sheet, so that a fabricated store is noticed.
+///
+/// 80 bits of an id, as 16 characters of Crockford's base32 in groups of 4.
+package struct Fingerprint: Equatable, Sendable, CustomStringConvertible {
+    private static let byteCount = 10
+
+    private let bytes: [UInt8]
+
+    /// The first 80 bits of an id of at least 10 bytes.
+    package init(of id: [UInt8]) { bytes = Array(id.prefix(Self.byteCount)) }
+
+    /// Reads the text, with or without spaces and hyphens; nil if it is none.
+    package static func parse(_ text: String) -> Fingerprint? {
+        let characters = text.utf8.filter { ![0x20, 0x2D].contains($0) }
+        guard characters.count == 16,
+            let bytes = try? Base32.crockford.decode(String(decoding: characters, as: UTF8.self))
+        else { return nil }
+        return Fingerprint(of: bytes)
+    }
+
+    package var description: String {
+        let text = Array(Base32.crockford.encode(bytes))
+        return stride(from: 0, to: text.count, by: 4).map { String(text[$0..<$0 + 4]) }.joined(separator: "-")
+    }
+}
+
+/// A check that a sheet was written down: some of its groups, typed back.
+package struct RecoveryChallenge: Sendable {
+    /// Which groups are asked for, from 1, ascending.
+    package let groupNumbers: [Int]
+
+    /// Asks for `count` different groups.
+    package static func generate(count: Int = 2, from random: any RandomSource) -> RecoveryChallenge {
+        precondition((1...RecoveryKey.groupCount).contains(count), "there are 14 groups")
+        var numbers: Set<Int> = []
+        while numbers.count < count {
+            numbers.insert(Int(random.uniform(below: UInt64(RecoveryKey.groupCount))) + 1)
+        }
+        return RecoveryChallenge(groupNumbers: numbers.sorted())
+    }
+
+    /// Whether `answers` are the groups asked for, in that order; case and look-alikes do not matter.
+    package func isAnswered(by answers: [String], for key: RecoveryKey) -> Bool {
+        guard answers.count == groupNumbers.count else { return false }
+        let groups = key.textGroups()
+        var isRight = true
+        for (number, answer) in zip(groupNumbers, answers) {
+            let expected = Array(groups[number - 1].utf8)
+            if !ConstantTime.isEqual(Self.normalized(answer), expected) { isRight = false }
+        }
+        return isRight
+    }
+
+    private static func normalized(_ answer: String) -> [UInt8] {
+        answer.uppercased().utf8.filter { $0 != 0x20 }.map { character in
+            switch character {
+            case UInt8(ascii: "O"): UInt8(ascii: "0")
+            case UInt8(ascii: "I"), UInt8(ascii: "L"): UInt8(ascii: "1")
+            default: character
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+// The keyring of a store: what opens it, what must not, and what survives.
+
+import CoffretBase
+import CoffretCrypto
+import CoffretTestSupport
+import CoffretTrust
+import Testing
+
+@testable import CoffretKeys
+
+/// A store's keyring on a simulated disk.
+struct KeyringFixture {
+    let disk: SimulatedFileSystem
+    let generator: SeededGenerator
+    let environment: KeyringEnvironment
+
+    init(
+        _ generator: SeededGenerator = .fromEnvironment(), disk: SimulatedFileSystem = SimulatedFileSystem(),
+        stateDirectory: String = "/state"
+    ) {
+        self.disk = disk
+        self.generator = generator
+        environment = KeyringEnvironment(
+            keyringPath: "/store/store.keyring", stateDirectory: stateDirectory, fileSystem: disk,
+            random: generator, clock: ManualClock())
+    }
+
+    static func passphrase(_ text: String) -> Passphrase {
+        var bytes = Array(text.utf8)
+        guard let passphrase = try? Passphrase(typed: &bytes) else { fatalError("a test's passphrase is valid") }
+        return passphrase
+    }
+
+    /// The floor, so that tests are fast.
+    func parameters() -> PasswordParameters {
+        .generate(from: generator, memoryKibibytes: 65_536, passCount: 3)
+    }
+
+    func create(_ passphrase: String = "one") throws -> UnlockedKeyring {
+        try Keyring.create(
+            passphrase: Self.passphrase(passphrase), parameters: parameters(), deviceName: "Laptop",
+            environment: environment)
+    }
+
+    func open(_ passphrase: String = "one", acceptsRollback: Bool = false) throws -> UnlockedKeyring {
+        try Keyring.open(
+            with: .passphrase(Self.passphrase(passphrase)), acceptsRollback: acceptsRollback, environment: environment)
+    }
+
+    func open(_ key: RecoveryKey) throws -> UnlockedKeyring {
+        try Keyring.open(with: .recoveryKey(key), environment: environment)
+    }
+
+    var file: [UInt8] { disk.allFiles()["store/store.keyring"] ?? [] }
+
+    func put(_ bytes: [UInt8]) throws { try disk.replaceFile(environment.keyringPath, with: bytes) }
+}
+
+func code(_ body: () throws -> Void) -> KeyError.Code? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return (error as? KeyError)?.code
+    }
+}
+
+@Suite("Keyring")
+struct KeyringTests {
+    let fixture = KeyringFixture()
+
+    @Test("a keyring opens with its passphrase and gives the same vault keys")
+    func lifeOfAKeyring() throws {
+        let made = try fixture.create()
+        let id = try made.addVault(named: "Personal")
+        let opened = try fixture.open()
+        #expect(opened.storeID == made.storeID && opened.generation == made.generation)
+        #expect(opened.instanceStatus == .current)
+        #expect(try opened.vault(named: "Personal").vaultID == id)
+        let (one, two) = (try made.vaultKeys(for: id), try opened.vaultKeys(for: id))
+        #expect(one.current.blobKey.isEqual(to: two.current.blobKey))
+        #expect(one.journalKey.isEqual(to: two.journalKey) && one.splitKey.isEqual(to: two.splitKey))
+        #expect(try opened.instanceID() == made.instanceID())
+        let identity = try opened.authorIdentity(for: id)
+        #expect(try opened.knownSigners().map(\.verifyingKey) == [identity.signingKey.verifyingKey])
+        let device = try #require(try opened.deviceChain().devices.first)
+        #expect(try opened.details(of: device)?.name == "Laptop")
+        #expect(code { _ = try opened.addVault(named: "Personal") } == .vaultExists)
+        try opened.renameVault(id, to: "Home")
+        #expect(try fixture.open().vault(id).name == "Home")
+        #expect(code { _ = try fixture.create() } == .keyringExists)
+    }
+
+    @Test("a wrong passphrase, and a key of a kind that no slot has, are named errors")
+    func wrongSecrets() throws {
+        let keyring = try fixture.create()
+        #expect(code { _ = try fixture.open("two") } == .unlockFailed)
+        #expect(code { _ = try fixture.open(.generate(from: fixture.generator)) } == .slotNotFound)
+        _ = try keyring.addRecoveryKey(named: "safe")
+        #expect(code { _ = try fixture.open(.generate(from: fixture.generator)) } == .unlockFailed)
+        try fixture.disk.remove(fixture.environment.keyringPath)
+        #expect(code { _ = try fixture.open() } == .keyringNotFound)
+    }
+
+    @Test("after a change of the passphrase only the new one opens, and the data keys stay")
+    func changePassphrase() throws {
+        let keyring = try fixture.create("one")
+        let id = try keyring.addVault(named: "A")
+        let before = try keyring.vaultKeys(for: id)
+        try keyring.changePassphrase(KeyringFixture.passphrase("two"), parameters: fixture.parameters())
+        #expect(code { _ = try fixture.open("one") } == .unlockFailed)
+        let after = try fixture.open("two")
+        #expect(try after.vaultKeys(for: id).current.blobKey.isEqual(to: before.current.blobKey))
+        #expect(try after.slotDetails().count == 1)
+    }
+
+    /// Protocol decision 5, and R1 for local restores.
+    @Test("an old keyring file with its old passphrase is refused against the newer store")
+    func rollback() throws {
+        let keyring = try fixture.create("one")
+        let old = fixture.file
+        try keyring.changePassphrase(KeyringFixture.passphrase("two"), parameters: fixture.parameters())
+        let newest = keyring.generation
+        try fixture.put(old)
+        #expect(code { _ = try fixture.open("one") } == .keyringRolledBack)
+        // Without the marker the vault's own memory of the generation still tells.
+        let elsewhere = KeyringFixture(disk: fixture.disk, stateDirectory: "/elsewhere")
+        let copied = try elsewhere.open("one")
+        #expect(copied.instanceStatus == .markerMissing)
+        #expect(code { try copied.checkGeneration(recorded: newest) } == .keyringRolledBack)
+        #expect(code { try keyring.checkGeneration(recorded: newest) } == nil)
+        // Accepted aloud, it goes on above everything seen, as a new instance.
+        let accepted = try fixture.open("one", acceptsRollback: true)
+        #expect(accepted.instanceStatus == .rolledBack)
+        let instance = try accepted.instanceID()
+        try accepted.renewInstance()
+        #expect(accepted.generation > newest)
+        let renewed = try fixture.open("one")
+        #expect(renewed.instanceStatus == .current)
+        #expect(try renewed.instanceID() != instance)
+    }
+
+    @Test("mixing slots of an old file into the new one opens nothing")
+    func mixedSlots() throws {
+        let keyring = try fixture.create("one")
+        let old = try KeyringFile(decoding: fixture.file)
+        try keyring.changePassphrase(KeyringFixture.passphrase("two"), parameters: fixture.parameters())
+        let new = try KeyringFile(decoding: fixture.file)
+        for (slots, generation, expected) in [
+            (old.slots, new.generation, KeyError.Code.unlockFailed), (old.slots, old.generation, .keyringAltered),
+            (new.slots + old.slots, new.generation, .unlockFailed),
+        ] {
+            let mixed = KeyringFile(
+                storeID: new.storeID, generation: generation, slots: slots, body: new.body, mac: new.mac)
+            try fixture.put(mixed.encoded)
+            #expect(code { _ = try fixture.open("one") } == expected)
+        }
+    }
+
+    @Test("a copied store, and one without its marker, are reported and stay so until renewed")
+    func copies() throws {
+        let keyring = try fixture.create()
+        let copy = KeyringFixture(disk: fixture.disk, stateDirectory: "/other-machine")
+        let opened = try copy.open()
+        #expect(opened.instanceStatus == .markerMissing)
+        _ = try opened.addVault(named: "A")
+        #expect(try copy.open().instanceStatus == .markerMissing, "a change does not settle it in silence")
+        try opened.renewInstance()
+        #expect(try copy.open().instanceStatus == .current)
+        #expect(try fixture.open().instanceStatus == .markerDiffers)
+        #expect(code { _ = try keyring.addVault(named: "B") } == .keyringChanged)
+        let path = Marker.path(storeID: keyring.storeID, stateDirectory: "/other-machine")
+        try fixture.disk.corrupt(path) { $0[$0.count - 1] ^= 1 }
+        #expect(try copy.open().instanceStatus == .markerDiffers)
+    }
+
+    @Test("R13: parameters outside the bounds are refused before anything is derived")
+    func policy() throws {
+        _ = try fixture.create()
+        let file = try KeyringFile(decoding: fixture.file)
+        for (memory, passes, salt) in [
+            (1_024, 3, 16), (.max, 3, 16), (65_536, 1, 16), (65_536, 1_000, 16), (65_536, 3, 8),
+        ] as [(UInt32, UInt32, Int)] {
+            let slot = file.slots[0]
+            let weak = KeySlot(
+                id: slot.id, kind: slot.kind, algorithm: slot.algorithm, publicKey: slot.publicKey,
+                password: PasswordParameters(
+                    memoryKibibytes: memory, passCount: passes, salt: [UInt8](repeating: 1, count: salt)),
+                reference: slot.reference, sealedStorageKey: slot.sealedStorageKey)
+            try fixture.put(
+                KeyringFile(
+                    storeID: file.storeID, generation: file.generation, slots: [weak], body: file.body, mac: file.mac
+                ).encoded)
+            let duration = ContinuousClock().measure {
+                #expect(code { _ = try fixture.open() } == .passwordPolicy)
+            }
+            #expect(duration < .milliseconds(60))
+        }
+    }
+
+    @Test("R14: every byte of a keyring flipped in turn gives a named error")
+    func flippedBytes() throws {
+        let keyring = try fixture.create()
+        let (key, _) = try keyring.addRecoveryKey(named: "safe")
+        _ = try keyring.addVault(named: "A")
+        let file = fixture.file
+        for offset in file.indices {
+            var changed = file
+            changed[offset] ^= 1 << UInt8(fixture.generator.int(in: 0...7))
+            try fixture.put(changed)
+            #expect(code { _ = try fixture.open(key) } != nil, "offset \(offset)")
+        }
+        for count in stride(from: 0, to: file.count, by: 7) {
+            try fixture.put(Array(file[..<count]))
+            #expect(code { _ = try fixture.open(key) } == .keyringMalformed, "cut at \(count)")
+        }
+        try fixture.put(file)
+        _ = try fixture.open(key)
+    }
+
+    @Test("an unknown format version is told apart from damage")
+    func unknownVersion() throws {
+        _ = try fixture.create()
+        var bytes = fixture.file
+        // Array header, text header, the magic, then the version.
+        bytes[2 + KeyringFile.magic.utf8.count] = 2
+        try fixture.put(bytes)
+        #expect(code { _ = try fixture.open() } == .keyringUnsupported)
+    }
+
+    @Test("R14 fuzz: altered keyrings never crash the reader")
+    func fuzzFile() throws {
+        _ = try fixture.create()
+        fuzz([fixture.file], rounds: 3_000) { bytes in
+            if let file = try? KeyringFile(decoding: bytes) { #expect(file.encoded == bytes) }
+        }
+    }
+
+    @Test("R16: a keyring's body does not open as that of another generation or store")
+    func bodyBinding() throws {
+        let keyring = try fixture.create()
+        let file = try KeyringFile(decoding: fixture.file)
+        let key = StorageKey.generate(from: fixture.generator)
+        let sealed = unsafe [UInt8](repeating: 1, count: 10).withUnsafeBytes { keys in
+            unsafe KeyringFile.seal(
+                storeID: keyring.storeID, generation: 7, slots: file.slots, keys: keys, storageKey: key,
+                random: fixture.generator)
+        }
+        try sealed.verify(storageKey: key)
+        let moved = KeyringFile(
+            storeID: sealed.storeID, generation: 8, slots: sealed.slots, body: sealed.body, mac: sealed.mac)
+        #expect(throws: KeyError(.keyringAltered)) { try moved.verify(storageKey: key) }
+        #expect(throws: KeyError(.keyringAltered)) { _ = try moved.openBody(storageKey: key) }
+        #expect(code { _ = try sealed.openBody(storageKey: key) } == .keyringInconsistent)
+    }
+
+    @Test("a locked keyring gives nothing")
+    func locking() throws {
+        let keyring = try fixture.create()
+        let id = try keyring.addVault(named: "A")
+        keyring.lock()
+        #expect(keyring.isLocked)
+        #expect(code { _ = try keyring.vaultKeys(for: id) } == .locked)
+        #expect(code { _ = try keyring.addVault(named: "B") } == .locked)
+    }
+
+    @Test("power cut at every operation: the keyring is the old one or the new one, and opens")
+    func powerCuts() throws {
+        let made = try fixture.create()
+        let (key, _) = try made.addRecoveryKey(named: "safe")
+        var outcomes: Set<Int> = []
+        for number in 1...20 {
+            for seed in 0..<6 as Range<UInt64> {
+                let start = fixture.disk.syncedCopy()
+                let before = KeyringFixture(disk: start)
+                let keyring = try before.open(key)
+                start.setPlan(FailurePlan(at: start.operationCount + number, .powerCut))
+                let isDone = code { _ = try keyring.addVault(named: "A") } == nil
+                let after = KeyringFixture(disk: start.restarted(keeping: SeededGenerator(seed: seed)))
+                let opened = try after.open(key)
+                #expect(opened.instanceStatus == .current)
+                let count = try opened.vaults().count
+                #expect(!isDone || count == 1)
+                outcomes.insert(count)
+            }
+        }
+        #expect(outcomes == [0, 1])
+    }
+
+    @Test("every failing operation leaves the keyring usable, and a full disk is told")
+    func failures() throws {
+        let made = try fixture.create()
+        let (key, _) = try made.addRecoveryKey(named: "safe")
+        for number in 1...16 {
+            for failure in [FileSystemError.Code.inputOutput, .noSpace] {
+                let start = fixture.disk.syncedCopy()
+                let place = KeyringFixture(disk: start)
+                let keyring = try place.open(key)
+                start.setPlan(FailurePlan(at: start.operationCount + number, .fail(failure)))
+                let result = code { _ = try keyring.addVault(named: "A") }
+                #expect(result == nil || result == .fileFailed)
+                start.setPlan(nil)
+                if result != nil {
+                    _ = try keyring.addVault(named: "A")
+                }
+                #expect(try place.open(key).vaults().count == 1)
+            }
+        }
+    }
+
+    @Test("no name of a vault, device or slot, and no key, stands in the file")
+    func canary() throws {
+        let keyring = try fixture.create("canary-passphrase")
+        let id = try keyring.addVault(named: "canary-vault")
+        let (key, _) = try keyring.addRecoveryKey(named: "canary-slot")
+        for (path, bytes) in fixture.disk.allFiles() {
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(!text.contains("canary") && !text.contains("Laptop"), "\(path)")
+            for secret in key.textGroups() { #expect(!text.contains(secret), "\(path)") }
+        }
+        let keys = try keyring.vaultKeys(for: id)
+        let blobKey = unsafe keys.current.blobKey.withUnsafeBytes { unsafe [UInt8]($0) }
+        #expect(!fixture.file.contains(blobKey))
+    }
+}
