@@ -87,7 +87,8 @@ package final class ImportSession {
             let isSame =
                 candidate.name == origin.name
                 ? shared * 2 > keys.count : keys.count >= 3 && shared * 10 >= keys.count * 9
-            if isSame, shared * 2 >= files.count { return (candidate, files) }
+            // Items of a list have keys with a NUL in them, which no path has.
+            if isSame, shared * 2 >= files.keys.count(where: { !$0.contains(0) }) { return (candidate, files) }
         }
         return nil
     }
@@ -224,6 +225,13 @@ package final class ImportSession {
     private func write(_ record: FileRecord) {
         hasChanges = true
         batch.write([record.change(of: source.entity)])
+    }
+
+    /// Says that an entry was read whose content became items of their own.
+    func noteContainer(key: [UInt8], contentHash: [UInt8]) {
+        seenKeys.insert(key)
+        if case .unchanged = standing(ofKey: key, contentHash: contentHash) { return }
+        write(FileRecord(key: key, target: source.entity, contentHash: contentHash))
     }
 
     // MARK: Files

@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretStorage
 
 /// Reads `{"format": "coffret-items", "version": 1, "items": [ … ]}`.
 ///
@@ -34,20 +35,40 @@ package struct ItemListImporter: Importer {
 
     package func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError) {
         try source.visit({ $0 == 0 }) { (index, reader) throws(ImportExportError) in
-            let path = source.listing.entries[index].path
-            let bytes = try reader.readAll(byteCountMax: Self.byteCountMax)
-            let items = try Self.parse(bytes, limits: session.limits)
-            var seen: [[UInt8]: Int] = [:]
-            for (number, item) in items.enumerated() {
-                for raw in item.rawNames { session.report.keepRaw("item \(number + 1): \(raw)") }
-                var key = item.key
-                seen[key, default: 0] += 1
-                if let count = seen[key], count > 1 { key += Array(" \(count)".utf8) }
-                try session.put(
-                    item.draft, key: key, contentHash: item.hash, name: "item \(number + 1) of \(path.printable)")
+            let files = try Self.read(reader, path: source.listing.entries[index].path, into: session)
+            for (reference, _) in files {
+                session.report.dropped += 1
+                session.report.warn("import the folder of the list to bring its file: \(printableText(reference.utf8))")
             }
-            session.didRead(byteCount: bytes.count)
         }
+    }
+
+    /// Reads a list into the session.
+    ///
+    /// - Returns: the files that its items name, as references relative to the list.
+    static func read(
+        _ reader: any SourceEntryReader, path: SourcePath, into session: ImportSession
+    ) throws(ImportExportError) -> [(reference: String, item: EntityID)] {
+        // The copy that holds secrets is cleared; those in the items live as long as the import.
+        var bytes = try reader.readAll(byteCountMax: byteCountMax)
+        defer { bytes.zero() }
+        var seen: [[UInt8]: Int] = [:]
+        var files: [(reference: String, item: EntityID)] = []
+        for (number, entry) in try parse(bytes, limits: session.limits).enumerated() {
+            let name = "item \(number + 1) of \(path.printable)"
+            var key = path.bytes + [0] + entry.key
+            seen[key, default: 0] += 1
+            if let count = seen[key], count > 1 { key += Array(" \(count)".utf8) }
+            if case .unchanged = session.standing(ofKey: key, contentHash: entry.hash) {
+            } else {
+                for raw in entry.rawNames { session.report.keepRaw("\(name): \(raw)") }
+            }
+            let item = try session.put(entry.draft, key: key, contentHash: entry.hash, name: name)
+            if let item { files += entry.attachments.map { ($0, item) } }
+        }
+        session.noteContainer(key: path.bytes, contentHash: BLAKE2b.hash(bytes))
+        session.didRead(byteCount: bytes.count)
+        return files
     }
 
     /// One entry of a list.
@@ -55,6 +76,8 @@ package struct ItemListImporter: Importer {
         var draft: ItemDraft
         /// What names the item at a second import: its `id`, or what rarely changes of it.
         let key: [UInt8]
+        /// Files that belong to the item, as references relative to the list.
+        let attachments: [String]
         /// BLAKE2b-256 of the entry's canonical text.
         let hash: [UInt8]
         /// Members without a place of their own.
@@ -132,6 +155,7 @@ private struct ItemListEntryBuilder {
     private var draft = ItemDraft()
     private var id: String?
     private var hasKind = false
+    private var attachments: [String] = []
     private var fieldValues: [JSONValue] = []
     private var rawFields: [(name: String, value: String)] = []
 
@@ -170,6 +194,12 @@ private struct ItemListEntryBuilder {
         case "pinned": draft.isPinned = try flag(member)
         case "archived": draft.isArchived = try flag(member)
         case "trashed": draft.isTrashed = try flag(member)
+        case "attachments":
+            guard let elements = member.value.elements else { throw invalid("attachments is a list") }
+            for element in elements {
+                guard let reference = element.string else { throw invalid("an attachment is a path") }
+                attachments.append(reference)
+            }
         case "tags":
             guard let elements = member.value.elements else { throw invalid("tags is a list") }
             for element in elements {
@@ -195,7 +225,8 @@ private struct ItemListEntryBuilder {
         let username = draft.fields.first { $0.key.name == "username" }?.value ?? ""
         let key = id ?? [draft.kind.name, draft.title ?? "", username].joined(separator: "\u{1F}")
         return ItemListImporter.Entry(
-            draft: draft, key: Array(key.utf8), hash: BLAKE2b.hash(Array(text.utf8)), rawNames: rawFields.map(\.name))
+            draft: draft, key: Array(key.utf8), attachments: attachments, hash: BLAKE2b.hash(Array(text.utf8)),
+            rawNames: rawFields.map(\.name))
     }
 
     private mutating func addField(_ value: JSONValue) throws(ImportExportError) {

@@ -26,6 +26,7 @@ package struct MarkdownImporter: Importer {
 
     package func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError) {
         var pass = MarkdownImportPass(source: source, session: session)
+        try pass.readItemList()
         try pass.readNotes()
         try pass.readFiles()
     }
@@ -41,6 +42,9 @@ private struct MarkdownImportPass {
     private var ownerEntry: [Int: Int] = [:]
     /// The item of each note's entry.
     private var itemOfEntry: [Int: EntityID] = [:]
+    /// The entry of a list of other items, and the items to which it gives files.
+    private var itemList: Int?
+    private var listedOwner: [Int: EntityID] = [:]
     /// Markdown files that are no text and become attachments.
     private var refused = Set<Int>()
     /// Whether some file is not known from an earlier import, so that mentions matter.
@@ -52,6 +56,27 @@ private struct MarkdownImportPass {
         entries = source.listing.entries
         index = LinkIndex(entries)
         hasNewFiles = entries.contains { !$0.path.isMarkdown && session.record(ofKey: $0.path.bytes) == nil }
+    }
+
+    /// The list of other items that an export writes beside its notes.
+    mutating func readItemList() throws(ImportExportError) {
+        let name = SourcePath(cleanBytes: Array(ItemListWriter.fileName.utf8))
+        guard let list = index.index(of: name),
+            ItemListImporter.hasMarker(try source.prefix(ofEntry: list, byteCount: 1_024))
+        else { return }
+        itemList = list
+        var files: [(reference: String, item: EntityID)] = []
+        try source.visit({ $0 == list }) { (_, reader) throws(ImportExportError) in
+            files = try ItemListImporter.read(reader, path: name, into: session)
+        }
+        for (reference, item) in files {
+            guard let link = SourceLink(listed: reference), let target = index.resolve(link, from: name) else {
+                session.report.warn(
+                    "\(name.printable) names a file that is not there: \(printableText(reference.utf8))")
+                continue
+            }
+            listedOwner[target] = item
+        }
     }
 
     mutating func readNotes() throws(ImportExportError) {
@@ -79,6 +104,7 @@ private struct MarkdownImportPass {
         if case .unchanged(let record) = session.standing(ofKey: path.bytes, contentHash: hash), !hasNewFiles,
             ItemKind(record.target) != nil
         {
+            // Nothing of it can matter: no need to take it apart.
             _ = try session.put(ItemDraft(), key: path.bytes, contentHash: hash, name: path.printable)
             return
         }
@@ -133,7 +159,9 @@ private struct MarkdownImportPass {
     }
 
     mutating func readFiles() throws(ImportExportError) {
-        let isFile = { [entries, refused] (index: Int) in !entries[index].path.isMarkdown || refused.contains(index) }
+        let isFile = { [entries, refused, itemList] (index: Int) in
+            index != itemList && (!entries[index].path.isMarkdown || refused.contains(index))
+        }
         var unchanged = Set<Int>()
         let hasRecord = { [entries, session] (index: Int) in
             isFile(index) && session.record(ofKey: entries[index].path.bytes) != nil
@@ -158,7 +186,7 @@ private struct MarkdownImportPass {
 
     private func attach(_ index: Int, _ reader: any SourceEntryReader) throws(ImportExportError) {
         let entry = entries[index]
-        var owner = ownerEntry[index].flatMap { itemOfEntry[$0] }
+        var owner = listedOwner[index] ?? ownerEntry[index].flatMap { itemOfEntry[$0] }
         if let record = session.record(ofKey: entry.path.bytes) {
             owner = try session.owner(ofAttachment: record.target) ?? owner
         }

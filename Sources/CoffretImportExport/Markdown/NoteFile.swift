@@ -71,11 +71,11 @@ package struct NoteFile: Sendable {
         frontMatter = block
         text = Array(content.dropFirst(block?.byteCount ?? 0))
         let scan = MarkdownScan(bytes: text)
-        links = SourceLink.links(of: scan, in: text)
         folderTag = Self.folderTag(of: path)
-
         var reading = FrontMatterReading()
         reading.read(block)
+        let listed = reading.attachments.compactMap { SourceLink(listed: $0) }
+        links = SourceLink.links(of: scan, in: text) + listed
         frontMatterTags = reading.tags
         created = reading.created
         modified = reading.modified
@@ -155,6 +155,8 @@ struct FrontMatterReading {
     var modified: Int64?
     var isPinned = false
     var isArchived = false
+    /// References to files that belong to the note though its text does not mention them.
+    var attachments: [String] = []
     var rawFields: [(label: String, value: String)] = []
 
     static let titleKeys = ["title"]
@@ -181,6 +183,9 @@ struct FrontMatterReading {
             return add(tags: text.split(separator: ",").map(String.init))
         case .list(let items) where Self.tagKeys.contains(key):
             return add(tags: items)
+        case .list(let items) where key == "attachments":
+            guard items.allSatisfy({ SourceLink(listed: $0) != nil }) else { return false }
+            attachments += items
         case .text(let text) where Self.createdKeys.contains(key):
             guard created == nil, let time = try? CivilTime.parse(text) else { return false }
             created = time

@@ -50,7 +50,8 @@ struct NoteWriter {
         if reading.isArchived != item.isArchived {
             changes.append(FrontMatterChange("archived", item.isArchived ? .raw("true") : nil))
         }
-        if !unmentioned.isEmpty { changes.append(FrontMatterChange("attachments", .list(unmentioned))) }
+        let missing = unmentioned.filter { !reading.attachments.contains($0) }
+        if !missing.isEmpty { changes.append(FrontMatterChange("attachments", .list(reading.attachments + missing))) }
         return changes + fieldChanges(reading, original)
     }
 

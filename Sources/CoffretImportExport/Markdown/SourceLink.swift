@@ -17,6 +17,17 @@ package struct SourceLink: Equatable, Sendable {
     /// Whether the target is shown in place: an image or `![[…]]`.
     package let isEmbed: Bool
 
+    /// A file that front matter lists; nil if the reference is not a relative path.
+    init?(listed reference: String) {
+        guard let path = Self.relativePath(of: Array(reference.utf8)) else { return nil }
+        self.init(target: .path(path), isEmbed: true)
+    }
+
+    init(target: Target, isEmbed: Bool) {
+        self.target = target
+        self.isEmbed = isEmbed
+    }
+
     /// The links of a text that do not lead out of the folder by an address of their own.
     static func links(of scan: MarkdownScan, in text: [UInt8]) -> [SourceLink] {
         scan.links.compactMap { link in
