@@ -2,6 +2,7 @@
 // fails, so that one case is repeated without those before it.
 
 internal import CoffretBase
+internal import Foundation
 package import Testing
 
 /// Runs `body` with `count` generators of different seeds; a failure names the seed.
@@ -64,12 +65,14 @@ package func withEveryFlippedBit(_ bytes: [UInt8], _ body: (_ changed: [UInt8], 
 
 /// Runs a parser on mutations of `samples`: bits flipped, bytes cut out, doubled, inserted, replaced.
 ///
-/// The parser must return or throw; a crash is the failure.
+/// The parser must return or throw; a crash is the failure. `Scripts/fuzz` sets COFFRET_FUZZ_FACTOR, which
+/// multiplies the rounds: the short form runs with every test, the long one when somebody asks for it.
 package func fuzz(
     _ samples: [[UInt8]], rounds: Int = 2_000, _ parse: (_ bytes: [UInt8]) -> Void
 ) {
+    let factor = ProcessInfo.processInfo.environment["COFFRET_FUZZ_FACTOR"].flatMap(Int.init) ?? 1
     let generator = SeededGenerator.fromEnvironment()
-    for _ in 0..<rounds {
+    for _ in 0..<rounds * max(factor, 1) {
         var bytes = generator.element(of: samples.isEmpty ? [[]] : samples)
         for _ in 0..<generator.int(in: 1...4) {
             let start = generator.int(in: 0...bytes.count)
