@@ -17,7 +17,7 @@ struct SealedDatabaseTests {
 
     func key(_ byte: UInt8 = 7, context: [UInt8] = Array("vault".utf8)) -> SealedDatabaseKey {
         var bytes = [UInt8](repeating: byte, count: 32)
-        return SealedDatabaseKey(copying: SecretBytes(consuming: &bytes), context: context)
+        return SealedDatabaseKey(SecretBytes(consuming: &bytes), context: context)
     }
 
     func open(key: SealedDatabaseKey? = nil, lockTimeoutMilliseconds: Int = 10_000) throws -> SealedDatabase {

@@ -9,11 +9,11 @@ package final class SealedDatabaseKey: Sendable {
     private let secret: SecretBytes
     private let context: [UInt8]
 
-    /// - Parameter secret: 32 bytes; copied into locked memory of its own.
+    /// - Parameter secret: 32 bytes.
     /// - Parameter context: bound into every page, such as a vault's id.
-    package init(copying secret: borrowing SecretBytes, context: [UInt8]) {
+    package init(_ secret: consuming SecretBytes, context: [UInt8]) {
         precondition(secret.byteCount == 32, "a database key has 32 bytes")
-        self.secret = secret.duplicate()
+        self.secret = secret
         self.context = context
     }
 

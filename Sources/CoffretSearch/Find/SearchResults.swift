@@ -1,0 +1,68 @@
+// What a search gives back.
+
+package import CoffretBase
+
+/// A document that was found.
+package struct SearchHit: Equatable, Sendable {
+    package let document: DocumentSummary
+    /// How well it fits; only meaningful beside the others of one search.
+    package let score: Double
+    /// The words in the title, as byte offsets into its UTF-8.
+    package let titleMatches: [Range<Int>]
+    /// The best piece of the text, or of fields or tags if only those hold the words.
+    package let snippet: Snippet
+}
+
+/// One page of what was found, best first.
+package struct SearchResults: Equatable, Sendable {
+    package let hits: [SearchHit]
+    /// How many documents match altogether.
+    package let totalCount: Int
+}
+
+/// Which documents a list shows; every condition that is set must hold.
+package struct ListFilter: Equatable, Sendable {
+    /// Of any of these kinds; nil is all.
+    package var kinds: Set<UInt8>?
+    /// With this tag or one below it.
+    package var tag: String?
+    package var isPinned: Bool?
+    package var isArchived: Bool?
+    /// False unless said otherwise: the trash is out of sight; nil is both.
+    package var isTrashed: Bool? = false
+    package var isUntagged: Bool?
+    package var hasAttachments: Bool?
+    package var modified: Range<Milliseconds>?
+
+    package init() {}
+}
+
+package enum ListOrder: Sendable {
+    /// Last changed first.
+    case modified
+    /// Newest first.
+    case created
+    /// By title, as their folded words sort.
+    case title
+}
+
+/// One page of a list.
+package struct DocumentList: Equatable, Sendable {
+    package let documents: [DocumentSummary]
+    package let totalCount: Int
+}
+
+/// A tag that documents carry.
+package struct TagCount: Equatable, Sendable {
+    /// As most of its documents write it.
+    package let path: String
+    /// Documents with this very tag, those in the trash left out.
+    package let count: Int
+}
+
+/// A link of a document and what it leads to.
+package struct ResolvedLink: Equatable, Sendable {
+    package let key: String
+    /// None if it dangles, several if the key is not one document's alone.
+    package let documents: [DocumentSummary]
+}

@@ -1,0 +1,89 @@
+// What the index is told about an item, and what it tells back. The one thing to keep true: nothing
+// that is secret comes in here; whoever makes a document leaves passwords and codes out.
+
+package import CoffretBase
+
+/// An item as it is to be found.
+package struct SearchDocument: Equatable, Sendable {
+    /// Kind (1) ‖ UUID (16).
+    package var entity: [UInt8]
+    package var title: String
+    package var body: String
+    /// Paths such as `garden/beds`.
+    package var tags: [String]
+    /// Names and texts; never secrets. A name stands right before its text, so that `url example` is a phrase.
+    package var fields: [(name: String, text: String)]
+    package var createdMilliseconds: Milliseconds
+    package var modifiedMilliseconds: Milliseconds
+    package var isPinned: Bool
+    package var isArchived: Bool
+    package var isTrashed: Bool
+    package var hasAttachments: Bool
+    /// What the links in it mean, in order: keys that other documents may answer to.
+    package var links: [String]
+    /// The keys that it answers to itself. Keys are opaque here and compared byte for byte.
+    package var keys: [String]
+
+    package static let entityByteCount = 17
+
+    package init(
+        entity: [UInt8], title: String, body: String = "", tags: [String] = [],
+        fields: [(name: String, text: String)] = [], createdMilliseconds: Milliseconds = 0,
+        modifiedMilliseconds: Milliseconds = 0, isPinned: Bool = false, isArchived: Bool = false,
+        isTrashed: Bool = false, hasAttachments: Bool = false, links: [String] = [], keys: [String] = []
+    ) {
+        precondition(entity.count == Self.entityByteCount, "an entity id has 17 bytes")
+        self.entity = entity
+        self.title = title
+        self.body = body
+        self.tags = tags
+        self.fields = fields
+        self.createdMilliseconds = createdMilliseconds
+        self.modifiedMilliseconds = modifiedMilliseconds
+        self.isPinned = isPinned
+        self.isArchived = isArchived
+        self.isTrashed = isTrashed
+        self.hasAttachments = hasAttachments
+        self.links = links
+        self.keys = keys
+    }
+
+    package var kind: UInt8 { entity[0] }
+
+    package static func == (left: SearchDocument, right: SearchDocument) -> Bool {
+        left.summary == right.summary && left.body == right.body && left.tags == right.tags
+            && left.fields.elementsEqual(right.fields, by: ==) && left.links == right.links
+            && left.keys == right.keys
+    }
+
+    /// The part that lists show.
+    package var summary: DocumentSummary {
+        DocumentSummary(
+            entity: entity, title: title, createdMilliseconds: createdMilliseconds,
+            modifiedMilliseconds: modifiedMilliseconds, isPinned: isPinned, isArchived: isArchived,
+            isTrashed: isTrashed, hasAttachments: hasAttachments)
+    }
+}
+
+/// One line of a list.
+package struct DocumentSummary: Hashable, Sendable {
+    /// Kind (1) ‖ UUID (16).
+    package let entity: [UInt8]
+    package let title: String
+    package let createdMilliseconds: Milliseconds
+    package let modifiedMilliseconds: Milliseconds
+    package let isPinned: Bool
+    package let isArchived: Bool
+    package let isTrashed: Bool
+    package let hasAttachments: Bool
+
+    package var kind: UInt8 { entity[0] }
+}
+
+/// One step of bringing the index up to date.
+package enum DocumentChange: Sendable {
+    /// Adds a document, or replaces the one with the same entity.
+    case put(SearchDocument)
+    /// Removes a document by its entity (17 bytes); one that is not there is no error.
+    case remove([UInt8])
+}

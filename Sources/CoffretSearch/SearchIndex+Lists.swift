@@ -1,0 +1,242 @@
+// Lists, names, tags and links: what the index answers without words. The one thing to keep true: a
+// reference that could mean two documents gives both, and whoever asked decides.
+
+internal import CoffretSQLite
+
+extension SearchIndex {
+    /// The documents that pass a filter, in order.
+    package func list(
+        _ filter: ListFilter = ListFilter(), order: ListOrder = .modified, limit: Int = .max, offset: Int = 0
+    ) throws(SearchError) -> DocumentList {
+        try read { session throws(SQLiteError) in
+            var accepted = DocumentSet(session.attributes) { filter.accepts($0) }
+            if let tag = filter.tag { accepted.formIntersection(try session.documents(tagged: foldASCII(tag))) }
+            let table = session.attributes
+            let numbers: [Int64] =
+                switch order {
+                case .modified: accepted.numbers.sorted { (table[$0].modified, $0) > (table[$1].modified, $1) }
+                case .created: accepted.numbers.sorted { (table[$0].created, $0) > (table[$1].created, $1) }
+                case .title: try session.numbersByTitle(accepted)
+                }
+            var documents: [DocumentSummary] = []
+            for number in numbers.dropFirst(max(0, offset)).prefix(max(0, limit)) {
+                documents.append(try session.summary(number))
+            }
+            return DocumentList(documents: documents, totalCount: numbers.count)
+        }
+    }
+
+    /// The document of an entity (17 bytes); nil if the index does not hold it.
+    package func document(_ entity: [UInt8]) throws(SearchError) -> DocumentSummary? {
+        try read { session throws(SQLiteError) in
+            guard let number = try session.number(of: entity) else { return nil }
+            return try session.summary(number)
+        }
+    }
+
+    /// The documents that a reference may mean, by the first of these that gives any: the beginning of an
+    /// id in hexadecimal (at least four digits), a title, the beginning of a title.
+    ///
+    /// Case does not count. Documents in the trash are among them, after the others.
+    package func resolve(_ reference: String, limit: Int = 20) throws(SearchError) -> [DocumentSummary] {
+        try read { session throws(SQLiteError) in
+            let byID = try session.documents(idPrefix: reference, limit: limit)
+            if !byID.isEmpty { return byID }
+            let byName = try session.documents(named: reference)
+            if !byName.isEmpty { return Array(byName.prefix(limit)) }
+            return try session.documents(titlePrefix: reference, limit: limit)
+        }
+    }
+
+    /// All tags with the number of their documents, by path. A tag that only has tags below it is not among them.
+    package func tags() throws(SearchError) -> [TagCount] {
+        try read { session throws(SQLiteError) in
+            var tags: [TagCount] = []
+            var key = ""
+            var spellings: [String: Int] = [:]
+            func flush() {
+                let count = spellings.values.reduce(0, +)
+                let path = spellings.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
+                if let path, count > 0 { tags.append(TagCount(path: path, count: count)) }
+                spellings = [:]
+            }
+            try session.connection.forEachRow("SELECT key, document, path FROM tag ORDER BY key") {
+                row throws(SQLiteError) in
+                guard !session.attributes[row.int64(at: 1)].has(DocumentAttributes.trashed) else { return }
+                let rowKey = row.string(at: 0)
+                if rowKey != key {
+                    flush()
+                    key = rowKey
+                }
+                spellings[row.string(at: 2), default: 0] += 1
+            }
+            flush()
+            return tags
+        }
+    }
+
+    /// The links in a document, in its order, with the documents that answer to each.
+    package func links(of entity: [UInt8]) throws(SearchError) -> [ResolvedLink] {
+        try read { session throws(SQLiteError) in
+            guard let number = try session.number(of: entity) else { return [] }
+            var links: [ResolvedLink] = []
+            for key in try session.keys("links", of: number) {
+                links.append(ResolvedLink(key: key, documents: try session.documents("answer", key: key)))
+            }
+            return links
+        }
+    }
+
+    /// The documents that answer to a key, those in the trash last.
+    package func documents(answeringTo key: String) throws(SearchError) -> [DocumentSummary] {
+        try read { session throws(SQLiteError) in try session.documents("answer", key: key) }
+    }
+
+    /// The documents that link to one by any key that it answers to; those in the trash left out.
+    package func documents(linkingTo entity: [UInt8]) throws(SearchError) -> [DocumentSummary] {
+        try read { session throws(SQLiteError) in
+            guard let number = try session.number(of: entity) else { return [] }
+            var sources: Set<Int64> = []
+            for key in try session.keys("keys", of: number) {
+                try session.connection.forEachRow("SELECT document FROM link WHERE key = ?1", key) {
+                    row throws(SQLiteError) in
+                    let source = row.int64(at: 0)
+                    if session.visible.contains(source) { sources.insert(source) }
+                }
+            }
+            return try session.ordered(sources)
+        }
+    }
+}
+
+extension ListFilter {
+    fileprivate func accepts(_ record: DocumentAttributes) -> Bool {
+        func agrees(_ wanted: Bool?, _ flag: UInt8) -> Bool { wanted == nil || wanted == record.has(flag) }
+        return (kinds?.contains(record.kind) ?? true) && agrees(isPinned, DocumentAttributes.pinned)
+            && agrees(isArchived, DocumentAttributes.archived) && agrees(isTrashed, DocumentAttributes.trashed)
+            && agrees(isUntagged.map { !$0 }, DocumentAttributes.tagged)
+            && agrees(hasAttachments, DocumentAttributes.attachments) && (modified?.contains(record.modified) ?? true)
+    }
+}
+
+extension SearchIndex.Session {
+    func summary(_ number: Int64) throws(SQLiteError) -> DocumentSummary {
+        let summary = try connection.firstRow(
+            "SELECT kind, uuid, title, created, modified, flags FROM document WHERE id = ?1", number
+        ) { row throws(SQLiteError) in
+            let flags = UInt8(truncatingIfNeeded: row.int64(at: 5))
+            return DocumentSummary(
+                entity: [UInt8(truncatingIfNeeded: row.int64(at: 0))] + row.bytes(at: 1), title: row.string(at: 2),
+                createdMilliseconds: row.int64(at: 3), modifiedMilliseconds: row.int64(at: 4),
+                isPinned: flags & DocumentAttributes.pinned != 0,
+                isArchived: flags & DocumentAttributes.archived != 0,
+                isTrashed: flags & DocumentAttributes.trashed != 0,
+                hasAttachments: flags & DocumentAttributes.attachments != 0)
+        }
+        guard let summary else { throw SQLiteError(.corrupt, place: "document") }
+        return summary
+    }
+
+    /// The documents with a tag (ASCII letters in lower case) or one below it.
+    func documents(tagged path: String) throws(SQLiteError) -> DocumentSet {
+        var documents = DocumentSet(numberMax: attributes.numberMax)
+        // "0" is the character after "/".
+        try connection.forEachRow(
+            "SELECT document FROM tag WHERE key = ?1 OR (key >= ?2 AND key < ?3)", path, path + "/", path + "0"
+        ) { row throws(SQLiteError) in documents.insert(row.int64(at: 0)) }
+        return documents
+    }
+
+    fileprivate func numbersByTitle(_ accepted: DocumentSet) throws(SQLiteError) -> [Int64] {
+        var numbers: [Int64] = []
+        try connection.forEachRow("SELECT document FROM name ORDER BY name, document") {
+            row throws(SQLiteError) in
+            if accepted.contains(row.int64(at: 0)) { numbers.append(row.int64(at: 0)) }
+        }
+        return numbers
+    }
+
+    /// The documents whose title has that key.
+    func numbers(named key: String) throws(SQLiteError) -> Set<Int64> {
+        var numbers: Set<Int64> = []
+        try connection.forEachRow("SELECT document FROM name WHERE name = ?1", key) { row throws(SQLiteError) in
+            numbers.insert(row.int64(at: 0))
+        }
+        return numbers
+    }
+
+    /// In the order in which they are offered: out of the trash before in it, last changed first.
+    fileprivate func ordered(_ numbers: Set<Int64>) throws(SQLiteError) -> [DocumentSummary] {
+        var documents: [DocumentSummary] = []
+        for number in numbers { documents.append(try summary(number)) }
+        return documents.sorted { left, right in
+            if left.isTrashed != right.isTrashed { return right.isTrashed }
+            if left.modifiedMilliseconds != right.modifiedMilliseconds {
+                return left.modifiedMilliseconds > right.modifiedMilliseconds
+            }
+            return left.entity.lexicographicallyPrecedes(right.entity)
+        }
+    }
+
+    fileprivate func documents(idPrefix: String, limit: Int) throws(SQLiteError) -> [DocumentSummary] {
+        let digits = foldASCII(idPrefix).utf8.filter { $0 != UInt8(ascii: "-") }
+        guard (4...32).contains(digits.count) else { return [] }
+        var nibbles: [UInt8] = []
+        for digit in digits {
+            switch digit {
+            case 0x30...0x39: nibbles.append(digit - 0x30)
+            case 0x61...0x66: nibbles.append(digit - 0x61 + 10)
+            default: return []
+            }
+        }
+        func bound(filledWith nibble: UInt8) -> [UInt8] {
+            let filled = nibbles + [UInt8](repeating: nibble, count: 32 - nibbles.count)
+            return (0..<16).map { filled[2 * $0] << 4 | filled[2 * $0 + 1] }
+        }
+        var numbers: Set<Int64> = []
+        try connection.forEachRow(
+            "SELECT id FROM document WHERE uuid >= ?1 AND uuid <= ?2 LIMIT ?3", bound(filledWith: 0),
+            bound(filledWith: 15), limit
+        ) { row throws(SQLiteError) in numbers.insert(row.int64(at: 0)) }
+        return try ordered(numbers)
+    }
+
+    fileprivate func documents(named title: String) throws(SQLiteError) -> [DocumentSummary] {
+        let numbers = try numbers(named: NameKey.derive(title, fullText.tokenizer))
+        // The key is coarser than the title: "C" and "C++" share one.
+        return try ordered(numbers).filter { NameKey.isSame($0.title, title) }
+    }
+
+    fileprivate func documents(titlePrefix prefix: String, limit: Int) throws(SQLiteError) -> [DocumentSummary] {
+        let key = NameKey.derive(prefix, fullText.tokenizer)
+        guard !key.isEmpty else { return [] }
+        var numbers: Set<Int64> = []
+        try connection.forEachRow(
+            "SELECT document FROM name WHERE name >= ?1 AND name < ?2 LIMIT ?3", key, key + "\u{10FFFF}", 10 * limit
+        ) { row throws(SQLiteError) in numbers.insert(row.int64(at: 0)) }
+        return try ordered(numbers).filter { NameKey.hasPrefix($0.title, prefix) }.prefix(limit).map { $0 }
+    }
+
+    fileprivate func number(of entity: [UInt8]) throws(SQLiteError) -> Int64? {
+        guard entity.count == SearchDocument.entityByteCount else { return nil }
+        return try connection.number(of: entity)
+    }
+
+    /// The documents of a key in `answer` or `link`.
+    fileprivate func documents(_ table: String, key: String) throws(SQLiteError) -> [DocumentSummary] {
+        var numbers: Set<Int64> = []
+        try connection.forEachRow("SELECT document FROM \(table) WHERE key = ?1", key) { row throws(SQLiteError) in
+            numbers.insert(row.int64(at: 0))
+        }
+        return try ordered(numbers)
+    }
+
+    /// A document's own list of keys: what it links to, or what it answers to.
+    fileprivate func keys(_ column: String, of number: Int64) throws(SQLiteError) -> [String] {
+        let keys = try connection.firstRow("SELECT \(column) FROM text WHERE id = ?1", number) {
+            row throws(SQLiteError) in
+            row.bytes(at: 0).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+        }
+        return keys ?? []
+    }
+}

@@ -1,0 +1,189 @@
+// Searching. The one thing to keep true: what is counted, what is ranked and what is shown come from
+// one state of the index.
+
+internal import CoffretSQLite
+
+extension SearchIndex {
+    /// How far into the results one can page.
+    package static let reachMax = 10_000
+
+    /// The documents that a query describes, best first; those that it only filters, last changed first.
+    ///
+    /// - Parameter limit: how many to give; `offset + limit` at most 10,000.
+    /// - Throws: `SearchError`: `.queryEmpty` if the query holds neither a word nor a filter;
+    ///   `.rebuildNeeded` and other `index…` codes.
+    /// - Complexity: one pass over the matching rows, without sorting them.
+    package func search(_ query: SearchQuery, limit: Int = 20, offset: Int = 0) throws(SearchError) -> SearchResults {
+        let limit = max(0, min(limit, Self.reachMax))
+        let offset = max(0, min(offset, Self.reachMax - limit))
+        let results = try read { session throws(SQLiteError) -> SearchResults? in
+            guard let root = query.root.pruned(session.fullText.tokenizer) else { return nil }
+            let evaluator = QueryEvaluator(session: session, query: query, root: root)
+            let (ranked, totalCount) = try evaluator.rank(keptCountMax: offset + limit)
+            let finder = SnippetFinder(
+                terms: root.positiveTerms, columns: query.columns, tokenizer: session.fullText.tokenizer)
+            var hits: [SearchHit] = []
+            for document in ranked.dropFirst(offset).prefix(limit) {
+                hits.append(try session.hit(document, finder))
+            }
+            return SearchResults(hits: hits, totalCount: totalCount)
+        }
+        guard let results else { throw SearchError(.queryEmpty, at: 0) }
+        return results
+    }
+}
+
+extension SearchIndex.Session {
+    fileprivate func hit(_ ranked: RankedDocument, _ finder: SnippetFinder) throws(SQLiteError) -> SearchHit {
+        let document = try summary(ranked.number)
+        let snippet = try connection.firstRow(
+            "SELECT body, fields, tags FROM text WHERE id = ?1", ranked.number
+        ) { row throws(SQLiteError) -> Snippet in
+            let body = row.prefix(at: 0)
+            if let snippet = finder.snippet(of: body, column: .body) { return snippet }
+            if let snippet = finder.snippet(of: row.prefix(at: 1), column: .fields) { return snippet }
+            if let snippet = finder.snippet(of: row.prefix(at: 2), column: .tags) { return snippet }
+            return finder.beginning(of: body)
+        }
+        guard let snippet else { throw SQLiteError(.corrupt, place: "text") }
+        return SearchHit(
+            document: document, score: ranked.score, titleMatches: finder.matches(in: document.title, column: .title),
+            snippet: snippet)
+    }
+}
+
+extension Statement {
+    /// As much of a text as snippets look at, cut between characters.
+    fileprivate func prefix(at column: Int32) -> String {
+        withBytes(at: column) { bytes in
+            unsafe bytes.withUnsafeBytes { buffer in
+                guard buffer.count > SnippetFinder.textByteCountMax else {
+                    return unsafe String(decoding: buffer, as: UTF8.self)
+                }
+                var end = SnippetFinder.textByteCountMax
+                while end > 0, unsafe buffer[end] & 0xC0 == 0x80 { end -= 1 }
+                return unsafe String(decoding: buffer[..<end], as: UTF8.self)
+            }
+        }
+    }
+}
+
+/// Runs one query.
+struct QueryEvaluator {
+    let session: SearchIndex.Session
+    let query: SearchQuery
+    let root: QueryNode
+
+    /// The best documents and how many there are.
+    func rank(keptCountMax: Int) throws(SQLiteError) -> ([RankedDocument], Int) {
+        let (words, conditions) = split(root)
+        var accepted = place
+        for condition in conditions { accepted.formIntersection(try documents(condition)) }
+        if let words {
+            // The common case: what FTS5 finds, less what a filter refuses, in one pass.
+            let collector = MatchCollector(
+                attributes: session.attributes, accepted: accepted, isPositive: words.isPositive,
+                keptCountMax: keptCountMax, titled: try titled)
+            try visit(words.text, collector)
+            return (collector.best(), collector.totalCount)
+        }
+        guard let any = MatchExpression.anyOf(root.positiveTerms, columns: query.columns) else {
+            return (byTime(accepted, keptCountMax), accepted.count)
+        }
+        // Words and filters are mixed in alternatives: the set is known, now rank those that hold a word;
+        // those that are there for another reason follow.
+        let collector = MatchCollector(
+            attributes: session.attributes, accepted: accepted, isPositive: any.isPositive,
+            keptCountMax: keptCountMax, titled: try titled, remembersSeen: true)
+        try visit(any.text, collector)
+        let best = collector.best()
+        var rest = accepted
+        if let seen = collector.seen { rest.subtract(seen) }
+        return (best + byTime(rest, keptCountMax - best.count), accepted.count)
+    }
+
+    /// Everything that the query may speak of at all.
+    private var place: DocumentSet {
+        query.includesTrashed ? DocumentSet(session.attributes) { _ in true } : session.visible
+    }
+
+    /// The documents whose title says what was searched for, and nothing more.
+    private var titled: Set<Int64> {
+        get throws(SQLiteError) {
+            let words = root.positiveTerms.map(\.text).joined(separator: " ")
+            return try session.numbers(named: NameKey.derive(words, session.fullText.tokenizer))
+        }
+    }
+
+    /// The part of a query that FTS5 can answer, and conditions that must hold besides.
+    private func split(_ node: QueryNode) -> (MatchExpression?, [QueryNode]) {
+        if let words = MatchExpression(node, columns: query.columns) { return (words, []) }
+        guard case .all(let children) = node else { return (nil, [node]) }
+        var textual: [QueryNode] = []
+        var others: [QueryNode] = []
+        for child in children {
+            var inner = child
+            if case .not(let negated) = child { inner = negated }
+            if MatchExpression(inner, columns: query.columns) != nil {
+                textual.append(child)
+            } else {
+                others.append(child)
+            }
+        }
+        guard let words = MatchExpression(.all(textual), columns: query.columns) else { return (nil, children) }
+        return (words, others)
+    }
+
+    /// The documents for which a part of the query holds.
+    private func documents(_ node: QueryNode) throws(SQLiteError) -> DocumentSet {
+        if let words = MatchExpression(node, columns: query.columns) {
+            let collector = SetCollector(numberMax: session.attributes.numberMax)
+            try visit(words.text, collector)
+            return collector.documents
+        }
+        switch node {
+        case .text:
+            preconditionFailure("words alone are an expression")
+        case .filter(let filter):
+            return try documents(filter)
+        case .not(let inner):
+            var all = DocumentSet(session.attributes) { _ in true }
+            all.subtract(try documents(inner))
+            return all
+        case .all(let children):
+            var result = DocumentSet(session.attributes) { _ in true }
+            for child in children { result.formIntersection(try documents(child)) }
+            return result
+        case .any(let children):
+            var result = DocumentSet(numberMax: session.attributes.numberMax)
+            for child in children { result.formUnion(try documents(child)) }
+            return result
+        }
+    }
+
+    private func documents(_ filter: QueryFilter) throws(SQLiteError) -> DocumentSet {
+        let table = session.attributes
+        switch filter {
+        case .tag(let path): return try session.documents(tagged: path)
+        case .kind(let kind): return DocumentSet(table) { $0.kind == kind }
+        case .pinned: return DocumentSet(table) { $0.has(DocumentAttributes.pinned) }
+        case .archived: return DocumentSet(table) { $0.has(DocumentAttributes.archived) }
+        case .trashed: return DocumentSet(table) { $0.has(DocumentAttributes.trashed) }
+        case .untagged: return DocumentSet(table) { !$0.has(DocumentAttributes.tagged) }
+        case .hasAttachments: return DocumentSet(table) { $0.has(DocumentAttributes.attachments) }
+        case .modified(let range): return DocumentSet(table) { range.contains($0.modified) }
+        case .created(let range): return DocumentSet(table) { range.contains($0.created) }
+        }
+    }
+
+    private func visit(_ expression: String, _ visitor: any FullTextVisitor) throws(SQLiteError) {
+        try session.fullText.visitRows(
+            of: "search", matching: expression, on: session.connection, visitor: visitor)
+    }
+
+    private func byTime(_ documents: DocumentSet, _ count: Int) -> [RankedDocument] {
+        let table = session.attributes
+        return documents.numbers.sorted { table[$0].modified > table[$1].modified }
+            .prefix(max(0, count)).map { RankedDocument(number: $0, score: 0) }
+    }
+}

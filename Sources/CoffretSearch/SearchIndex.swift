@@ -1,0 +1,216 @@
+// The search index of one vault. The one thing to keep true: it can be thrown away at any moment, so
+// nothing that is wrong with it is ever more than a reason to make it again.
+
+package import CoffretBase
+package import CoffretCrypto
+internal import CoffretSQLite
+
+/// Words, names, tags and links of a vault's documents, sealed on disk.
+///
+/// The index says which state of the vault it reflects (`indexedState`); its user compares that with
+/// the vault and brings what differs with `update`. Several processes may use it at once.
+///
+/// - Concurrency: belongs to one isolation domain.
+package final class SearchIndex {
+    let database: SealedDatabase
+    let engine: Engine
+
+    /// What belongs to the current connection, and the attributes as they were last read.
+    final class Engine {
+        var fullText: FullText?
+        private(set) var attributes = AttributeTable()
+        private(set) var visible = DocumentSet(numberMax: 0)
+        /// The value of `meta.generation` that `attributes` reflect; nil if they have to be read.
+        private(set) var generation: Int64?
+
+        func take(_ attributes: AttributeTable, generation: Int64) {
+            self.attributes = attributes
+            self.generation = generation
+            visible = DocumentSet(attributes) { !$0.has(DocumentAttributes.trashed) }
+        }
+
+        func forget() {
+            generation = nil
+            attributes = AttributeTable()
+        }
+    }
+
+    /// Opens the index in a directory; makes the directory, not the index.
+    ///
+    /// - Parameter vaultID: bound into every page, so that one vault's index is worth nothing to another.
+    /// - Throws: `SearchError` if the directory cannot be used. A missing or damaged index is no
+    ///   error here: `state` and every use of it say so.
+    package init(
+        directory: String, key: SearchKey, vaultID: VaultID, fileSystem: any FileSystem,
+        random: any RandomSource, lockTimeoutMilliseconds: Int = 10_000
+    ) throws(SearchError) {
+        let engine = Engine()
+        self.engine = engine
+        do throws(SQLiteError) {
+            database = try SealedDatabase(
+                directory: directory, key: SealedDatabaseKey(key.duplicateSecret(), context: vaultID.bytes),
+                fileSystem: fileSystem, random: random, lockTimeoutMilliseconds: lockTimeoutMilliseconds,
+                configure: { connection throws(SQLiteError) in
+                    // A new connection: what was known of the old one's tables may be of another index.
+                    engine.forget()
+                    engine.fullText = try FullText(registeringOn: connection)
+                })
+        } catch {
+            throw SearchError(error)
+        }
+    }
+
+    // MARK: State
+
+    /// Whether the index can be used.
+    package enum State: Equatable, Sendable {
+        /// It reflects this state of the vault, as the last `update` or `rebuild` named it.
+        case ready(indexedState: [UInt8])
+        /// It has to be made with `rebuild`; say so, unless it is merely missing.
+        case rebuildNeeded(RebuildReason)
+    }
+
+    /// Looks at the index.
+    ///
+    /// - Throws: `SearchError` if it cannot be read for a reason that rebuilding would not mend.
+    package func state() throws(SearchError) -> State {
+        do throws(SearchError) {
+            return .ready(
+                indexedState: try read { session throws(SQLiteError) in
+                    try session.connection.metaBytes("state") ?? []
+                })
+        } catch {
+            guard let reason = error.reason else { throw error }
+            return .rebuildNeeded(reason)
+        }
+    }
+
+    /// Bytes written to the index's files since opening.
+    package var writtenByteCount: Int { database.writtenByteCount }
+
+    // MARK: Writing
+
+    /// Applies changes in order, as one transaction, and notes the state that they lead to.
+    ///
+    /// - Parameter newState: opaque; given back by `state()`.
+    /// - Throws: `SearchError`; nothing is changed then.
+    package func update(_ changes: some Sequence<DocumentChange>, newState: [UInt8]) throws(SearchError) {
+        try write { writer throws(SQLiteError) in
+            for change in changes { try writer.apply(change) }
+            try writer.connection.setMeta("state", newState)
+        }
+    }
+
+    /// Makes the index anew.
+    ///
+    /// - Parameter fill: calls its argument once for every document. What it throws is thrown on, and the
+    ///   index stays unfinished.
+    package func rebuild(
+        newState: [UInt8], _ fill: (_ add: (SearchDocument) throws(SearchError) -> Void) throws -> Void
+    ) throws {
+        var foreign: (any Error)?
+        do throws(SQLiteError) {
+            try database.rebuild { connection throws(SQLiteError) in
+                try connection.execute(IndexSchema.sql)
+                // Words gather in memory before they become segments; a large build then merges less.
+                try connection.setFullText("hashsize", Self.buildHashByteCount)
+                guard let fullText = engine.fullText else { preconditionFailure("configured with the connection") }
+                var writer = DocumentWriter(
+                    connection: connection, tokenizer: fullText.tokenizer, attributes: AttributeTable())
+                do {
+                    try fill { document throws(SearchError) in
+                        do throws(SQLiteError) {
+                            try writer.apply(.put(document))
+                        } catch {
+                            throw SearchError(error)
+                        }
+                    }
+                } catch {
+                    foreign = error
+                    throw SQLiteError(.interrupted, place: "rebuild")
+                }
+                try writer.finish()
+                try connection.fullTextCommand("optimize")
+                try connection.setFullText("hashsize", Self.updateHashByteCount)
+                try connection.setMeta("state", newState)
+                try connection.setMeta("generation", 1)
+            }
+        } catch {
+            throw foreign ?? SearchError(error)
+        }
+    }
+
+    private static let buildHashByteCount: Int64 = 32 << 20
+    private static let updateHashByteCount: Int64 = 1 << 20
+
+    /// Rewrites the full-text table, so that nothing of removed documents is left in it.
+    ///
+    /// Until then their words lie, sealed, in old segments until those are merged in passing.
+    package func purge() throws(SearchError) {
+        try write { writer throws(SQLiteError) in try writer.connection.fullTextCommand("optimize") }
+    }
+
+    private func write(_ body: (inout DocumentWriter) throws(SQLiteError) -> Void) throws(SearchError) {
+        do throws(SQLiteError) {
+            try database.write { connection throws(SQLiteError) in
+                let fullText = try fullText(readyOn: connection)
+                let generation = (engine.generation ?? 0) + 1
+                var writer = DocumentWriter(
+                    connection: connection, tokenizer: fullText.tokenizer, attributes: engine.attributes)
+                // Handed over, not copied; and until the commit what is in memory is nobody's.
+                engine.forget()
+                try body(&writer)
+                try writer.finish()
+                try connection.setMeta("generation", generation)
+                engine.take(writer.attributes, generation: generation)
+            }
+        } catch {
+            engine.forget()
+            throw SearchError(error)
+        }
+    }
+
+    // MARK: Reading
+
+    /// The index during one read: nothing changes while it lasts.
+    struct Session {
+        let connection: Connection
+        let fullText: FullText
+        let attributes: AttributeTable
+        /// The documents that are not in the trash.
+        let visible: DocumentSet
+    }
+
+    func read<Result>(_ body: (Session) throws(SQLiteError) -> Result) throws(SearchError) -> Result {
+        do throws(SQLiteError) {
+            return try database.read { connection throws(SQLiteError) in try body(session(on: connection)) }
+        } catch {
+            throw SearchError(error)
+        }
+    }
+
+    private func session(on connection: Connection) throws(SQLiteError) -> Session {
+        let fullText = try fullText(readyOn: connection)
+        return Session(
+            connection: connection, fullText: fullText, attributes: engine.attributes, visible: engine.visible)
+    }
+
+    /// Checks the version, and reads the attributes if somebody changed them since.
+    private func fullText(readyOn connection: Connection) throws(SQLiteError) -> FullText {
+        guard let fullText = engine.fullText else { preconditionFailure("configured with the connection") }
+        guard let generation = try connection.metaInteger("generation") else {
+            throw SQLiteError(.corrupt, place: "generation")
+        }
+        guard engine.generation != generation else { return fullText }
+        guard try connection.metaInteger("version") == IndexSchema.version else {
+            throw SQLiteError(.schemaTooNew, place: "version")
+        }
+        var attributes = AttributeTable()
+        try connection.forEachRow("SELECT block, records FROM attribute ORDER BY block") { row throws(SQLiteError) in
+            let isWhole = row.withBytes(at: 1) { attributes.decodeBlock(row.int64(at: 0), $0) }
+            guard isWhole else { throw SQLiteError(.corrupt, place: "attribute") }
+        }
+        engine.take(attributes, generation: generation)
+        return fullText
+    }
+}

@@ -1,0 +1,208 @@
+// The index over time: changes, other processes, damage, what lies on disk.
+
+import CoffretBase
+import CoffretSearch
+import CoffretTestSupport
+import Testing
+
+@Suite("Search index over time")
+struct IndexLifeTests {
+    let fixture: SearchFixture
+
+    init() throws {
+        fixture = try SearchFixture()
+    }
+
+    @Test("the index says which state it reflects, and why it cannot be used")
+    func states() throws {
+        let index = try fixture.open()
+        #expect(try index.state() == .rebuildNeeded(.missing))
+        #expect(throws: SearchError(rebuild: .missing)) { try index.titles("x") }
+        #expect(throws: SearchError(rebuild: .missing)) { try index.update([], newState: [9]) }
+        try index.rebuild(newState: [1, 2]) { _ in }
+        #expect(try index.state() == .ready(indexedState: [1, 2]))
+        try index.update([.put(note(1, "a"))], newState: [3])
+        #expect(try fixture.open().state() == .ready(indexedState: [3]))
+        #expect(try fixture.open(keyByte: 6).state() == .rebuildNeeded(.damaged))
+        #expect(try fixture.open(vaultByte: 2).state() == .rebuildNeeded(.damaged))
+        struct Stop: Error {}
+        #expect(throws: Stop.self) {
+            try index.rebuild(newState: [4]) { add in
+                try add(note(1, "a"))
+                throw Stop()
+            }
+        }
+        #expect(try fixture.open().state() == .rebuildNeeded(.unfinished))
+        #expect(try index.state() == .rebuildNeeded(.unfinished))
+    }
+
+    @Test("after any changes an updated index answers as one that is made anew")
+    func updatesEqualRebuild() throws {
+        forAll(count: 12) { generator in
+            let fixture = try SearchFixture()
+            let words = ["alpha", "beta", "gamma", "delta", "中文", "Café", "x-y", "tag"]
+            func random(_ number: Int) -> SearchDocument {
+                func text(_ count: Int) -> String {
+                    (0..<generator.int(in: 0...count)).map { _ in generator.element(of: words) }.joined(separator: " ")
+                }
+                var document = note(number, text(3), text(20), modified: Int64(generator.int(in: 0...50)))
+                document.tags =
+                    generator.bool() ? [generator.element(of: words), "a/" + generator.element(of: words)] : []
+                document.isTrashed = generator.int(in: 0...5) == 0
+                document.isPinned = generator.bool()
+                document.fields = generator.bool() ? [("name", text(2))] : []
+                document.links = (0..<generator.int(in: 0...2)).map { _ in "t:" + generator.element(of: words) }
+                document.keys = generator.bool() ? ["t:" + generator.element(of: words)] : []
+                return document
+            }
+            var model: [Int: SearchDocument] = [:]
+            let index = try fixture.make([])
+            for step in 0..<15 {
+                var changes: [DocumentChange] = []
+                for _ in 0..<generator.int(in: 1...6) {
+                    let number = generator.int(in: 1...12)
+                    if generator.int(in: 0...3) == 0 {
+                        model[number] = nil
+                        changes.append(.remove(entity(number)))
+                    } else {
+                        let document = random(number)
+                        model[number] = document
+                        changes.append(.put(document))
+                    }
+                }
+                try index.update(changes, newState: [UInt8(step)])
+            }
+            if generator.bool() { try index.purge() }
+            let other = try SearchFixture()
+            let fresh = try other.make(model.sorted { $0.key < $1.key }.map(\.value))
+            for text in words + [
+                "alpha beta", "-alpha", "tag:a", "in:trash", "is:pinned beta", "\"beta gamma\"", "al*",
+            ] {
+                let query = try SearchQuery.parse(text)
+                let ours = try index.search(query, limit: 50)
+                let theirs = try fresh.search(query, limit: 50)
+                try require(ours.totalCount == theirs.totalCount, "\(text)")
+                try require(
+                    Set(ours.hits.map(\.document)) == Set(theirs.hits.map(\.document)), "\(text)")
+                let scores = zip(ours.hits, theirs.hits).allSatisfy { abs($0.score - $1.score) < 1e-9 }
+                try require(scores, "scores of \(text)")
+            }
+            try require(try index.tags() == fresh.tags())
+            for number in 1...12 {
+                try require(
+                    try Set(index.documents(linkingTo: entity(number)))
+                        == Set(fresh.documents(linkingTo: entity(number))), "links to \(number)")
+                try require(try index.links(of: entity(number)) == fresh.links(of: entity(number)))
+                try require(try index.document(entity(number)) == model[number]?.summary)
+            }
+        }
+    }
+
+    @Test("two open indexes see each other's changes")
+    func twoIndexes() throws {
+        let first = try fixture.make([note(1, "one")])
+        let second = try fixture.open()
+        #expect(try second.titles("type:note") == ["one"])
+        try second.update([.put(note(2, "two")), .put(note(600, "far"))], newState: [2])
+        #expect(try first.titles("two") == ["two"])
+        try first.update([.remove(entity(2))], newState: [3])
+        #expect(try second.titles("two") == [])
+        #expect(try second.state() == .ready(indexedState: [3]))
+        try first.rebuild(newState: [4]) { add in try add(note(9, "nine")) }
+        #expect(try second.titles("type:note") == ["nine"])
+    }
+
+    @Test("an update that changes nothing but a pin writes a few pages, an edit few more")
+    func smallUpdates() throws {
+        let index = try fixture.make((1...500).map { note($0, "note \($0)", "words of note \($0) and many more") })
+        var document = note(250, "note 250", "words of note 250 and many more")
+        document.isPinned = true
+        var before = index.writtenByteCount
+        try index.update([.put(document)], newState: [2])
+        #expect(index.writtenByteCount - before <= 6 * 4_200)
+        before = index.writtenByteCount
+        document.body += " and one more"
+        try index.update([.put(document)], newState: [3])
+        #expect(index.writtenByteCount - before <= 12 * 4_200)
+        #expect(try index.titles("is:pinned") == ["note 250"])
+        #expect(try index.titles("\"and one more\"") == ["note 250"])
+    }
+
+    @Test("no file of the index holds a word of the documents, or of a query, after any operation")
+    func nothingInClear() throws {
+        let canary = "zebrafinch"
+        var document = note(1, "\(canary) title", String(repeating: "\(canary) body ", count: 2_000), tags: [canary])
+        document.fields = [("name", canary)]
+        document.links = [canary]
+        document.keys = [canary]
+        func check(_ step: String) throws {
+            for (name, bytes) in try fixture.files() {
+                for mark in [canary, "fts5", "SQLite format", "CREATE"] {
+                    #expect(!bytes.contains(Array(mark.utf8)), "\(name) after \(step)")
+                }
+            }
+        }
+        let index = try fixture.make([document, note(2, "other")])
+        try check("rebuild")
+        _ = try index.titles(canary)
+        _ = try index.resolve(canary)
+        try check("search")
+        document.body += " more \(canary)"
+        try index.update([.put(document)], newState: [2])
+        try check("update")
+        for number in 3..<120 { try index.update([.put(note(number, "\(canary) \(number)", canary))], newState: [3]) }
+        try check("folding")
+        try index.update([.remove(document.entity)], newState: [4])
+        try index.purge()
+        try check("purge")
+        #expect(try fixture.files().map(\.name) == ["index", "index.lock", "index.log"])
+    }
+
+    @Test("a flipped bit in any page is a reason to rebuild or changes nothing, and a rebuild mends it (R14)")
+    func flippedPages() throws {
+        let documents = (1...120).map {
+            note($0, "note \($0)", "words number \($0) \(String(repeating: "pad ", count: 100))")
+        }
+        let index = try fixture.make(documents)
+        try index.update([.put(note(121, "late", "words"))], newState: [2])
+        let generator = SeededGenerator.fromEnvironment()
+        for (name, bytes) in try fixture.files() where name != "index.lock" {
+            let file = try fixture.fileSystem.open(fixture.path + "/" + name, .readWrite)
+            for page in 0..<(bytes.count + 4_095) / 4_096 {
+                let offset = min(bytes.count - 1, page * 4_096 + generator.int(in: 0...4_095))
+                try file.write([bytes[offset] ^ (1 << UInt8(generator.int(in: 0...7)))], at: offset)
+                let damaged = try fixture.open()
+                do {
+                    let state = try damaged.state()
+                    let count = try damaged.search(SearchQuery.parse("words"), limit: 200).hits.count
+                    // The page was not needed; or the log was cut back to what it held before.
+                    #expect(state == .ready(indexedState: [2]) ? count == 121 : count == 120)
+                } catch {
+                    #expect(error.code == .rebuildNeeded, "\(name) page \(page), seed \(generator.seed)")
+                }
+                try file.write([bytes[offset]], at: offset)
+            }
+        }
+        #expect(try fixture.open().search(SearchQuery.parse("words"), limit: 200).hits.count == 121)
+        let file = try fixture.fileSystem.open(fixture.path + "/index", .readWrite)
+        try file.write([UInt8](repeating: 0xFF, count: 5_000), at: 2_000)
+        let broken = try fixture.open()
+        #expect(try broken.state() == .rebuildNeeded(.damaged))
+        try broken.rebuild(newState: [7]) { add in for document in documents { try add(document) } }
+        #expect(try broken.search(SearchQuery.parse("words")).totalCount == 120)
+        #expect(try fixture.open().state() == .ready(indexedState: [7]))
+    }
+}
+
+extension Array where Element == UInt8 {
+    /// Whether `part` occurs anywhere.
+    fileprivate func contains(_ part: [UInt8]) -> Bool {
+        guard part.count <= count, let first = part.first else { return part.isEmpty }
+        var start = startIndex
+        while let found = self[start...].firstIndex(of: first), found + part.count <= endIndex {
+            if self[found..<found + part.count].elementsEqual(part) { return true }
+            start = found + 1
+        }
+        return false
+    }
+}
