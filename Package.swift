@@ -55,6 +55,8 @@ let libraries: [Target] = [
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
     library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust"]),
+    // 4. Every message between programs, and what may follow what.
+    library("CoffretWire", ["CoffretBase"]),
     // 5. What a vault means: facts read as items, their history, their attachments.
     library(
         "CoffretCore",
@@ -117,6 +119,7 @@ let testTargets: [Target] = [
     tests("CoffretCLITests", ["CoffretBase", "CoffretCLI", "CoffretTestSupport"]),
     tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
+    tests("CoffretWireTests", ["CoffretBase", "CoffretWire", "CoffretTestSupport"]),
     // The real executable, driven as a person or a script would.
     tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.

@@ -1,0 +1,72 @@
+// Messages between client and agent: one encoding each, nothing believed that is not exactly one.
+
+import CoffretTestSupport
+import CoffretWire
+import Testing
+
+@Suite("Agent messages")
+struct AgentMessageTests {
+    static let requests: [AgentRequest] = [
+        .hello(version: 1), .hello(version: .max),
+        .run(AgentCommand(arguments: [], workingDirectory: "/", environment: [:])),
+        .run(
+            AgentCommand(
+                arguments: ["search", "tomato blight", "--json", "", "é"], workingDirectory: "/home/a b",
+                environment: ["TERM": "xterm", "COLUMNS": "80", "NO_COLOR": ""])),
+        .unlock(store: "/s", kind: .passphrase, secret: Array("correct horse".utf8)),
+        .unlock(store: "/s", kind: .pin, secret: []), .lock(store: nil), .lock(store: "/s"), .status(store: nil),
+    ]
+    static let responses: [AgentResponse] = [
+        .hello(version: 1), .exited(code: 0), .exited(code: 255), .locked(reason: "idle"), .status([]),
+        .status([
+            AgentStoreStatus(store: "/s", isUnlocked: true, lockReason: "", secondsLeft: 599),
+            AgentStoreStatus(store: "/t", isUnlocked: false, lockReason: "sleep", secondsLeft: nil),
+        ]),
+        .failed(code: "keys.secret.wrong", waitSeconds: nil), .failed(code: "agent.paused", waitSeconds: 40), .done,
+    ]
+
+    @Test("what is encoded is decoded to the same, and encodes to the same bytes")
+    func roundTrip() throws {
+        for request in Self.requests {
+            let bytes = request.encoded()
+            let decoded = try AgentRequest(decoding: bytes)
+            #expect(decoded == request)
+            #expect(decoded.encoded() == bytes)
+        }
+        for response in Self.responses {
+            let bytes = response.encoded()
+            let decoded = try AgentResponse(decoding: bytes)
+            #expect(decoded == response)
+            #expect(decoded.encoded() == bytes)
+        }
+    }
+
+    @Test("a message cut short or with a byte too many is refused")
+    func truncated() {
+        for bytes in Self.requests.map({ $0.encoded() }) {
+            for count in 0..<bytes.count {
+                #expect(throws: WireError(.malformed)) { try AgentRequest(decoding: Array(bytes.prefix(count))) }
+            }
+            #expect(throws: WireError(.malformed)) { try AgentRequest(decoding: bytes + [0]) }
+        }
+    }
+
+    @Test("an unknown kind of message is told apart from a broken one")
+    func unknownKind() {
+        #expect(throws: WireError(.unsupported)) { try AgentRequest(decoding: [0x82, 0x18, 0x63, 0x01]) }
+        #expect(throws: WireError(.unsupported)) { try AgentResponse(decoding: [0x81, 0x18, 0x63]) }
+        #expect(throws: WireError(.unsupported)) { try AgentRequest(decoding: [0x84, 0x03, 0x61, 0x73, 0x09, 0x40]) }
+    }
+
+    @Test("fuzz: whatever bytes come, what is accepted encodes to the same bytes")
+    func fuzzMessages() {
+        fuzz(Self.requests.map { $0.encoded() }) { bytes in
+            guard let request = try? AgentRequest(decoding: bytes) else { return }
+            #expect(request.encoded() == bytes)
+        }
+        fuzz(Self.responses.map { $0.encoded() }) { bytes in
+            guard let response = try? AgentResponse(decoding: bytes) else { return }
+            #expect(response.encoded() == bytes)
+        }
+    }
+}
