@@ -1,6 +1,8 @@
 // Arrays that are written by C, without zeroing them first. A failed writer leaves nothing behind.
 
-/// An array of `byteCount` bytes that `body` writes in full; if it throws, it must have left no secret.
+internal import CoffretBase
+
+/// An array of `byteCount` bytes that `body` writes in full; if it throws, what it wrote is overwritten.
 package func makeBytes<Failure: Error>(
     byteCount: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
 ) throws(Failure) -> [UInt8] {
@@ -12,6 +14,7 @@ package func makeBytes<Failure: Error>(
                 UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<byteCount]))
             initializedCount = byteCount
         } catch {
+            unsafe zero(UnsafeMutableRawBufferPointer(buffer))
             failure = error
         }
     }
