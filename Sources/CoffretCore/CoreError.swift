@@ -52,6 +52,8 @@ package struct CoreError: Error, Equatable, Sendable {
         case vaultNameInvalid = "core.vault.name-invalid"
         /// The vault was opened for reading only.
         case vaultReadOnly = "core.vault.read-only"
+        /// There is already a file where the backup is to be written.
+        case backupExists = "core.backup.exists"
         /// The file is no backup, or one of a version that this program does not know.
         case backupUnknownFormat = "core.backup.unknown-format"
         /// The backup is cut short, altered, or was made by another store than it says.

@@ -27,6 +27,11 @@ package final class Vault {
     /// Whether the vault may be changed.
     package var isWritable: Bool { repository.isWritable }
 
+    /// Gives the writer's lock back; the vault is not to be used any more.
+    package func close() {
+        repository.close()
+    }
+
     /// Everything as it stands now.
     package var present: VaultView {
         get throws(CoreError) {

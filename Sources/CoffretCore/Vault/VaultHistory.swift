@@ -12,6 +12,8 @@ package struct ItemVersion: Sendable {
     package let time: Milliseconds
     /// The copy of the store that made it.
     package let instance: UniqueID
+    /// The device that made it; `Store.deviceName` knows what people call it.
+    package let device: [UInt8]
     /// The item as it then stood; nil if the commit deleted it.
     package let item: Item?
     /// What is different from the version before.
@@ -58,7 +60,8 @@ extension Vault {
             guard !change.isEmpty else { continue }
             versions.append(
                 ItemVersion(
-                    commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance, item: item,
+                    commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance,
+                    device: commit.deviceID, item: item,
                     change: change))
         }
         return Array(versions.reversed().prefix(limit))

@@ -12,6 +12,8 @@ package struct LogEntry: Sendable {
     package let time: Milliseconds
     /// The copy of the store that made it.
     package let instance: UniqueID
+    /// The device that made it; `Store.deviceName` knows what people call it.
+    package let device: [UInt8]
     /// How many items it touched, with their files.
     package let itemCount: Int
     /// Up to `itemCountMax` of them.
@@ -100,7 +102,8 @@ extension Vault {
             entries.append(
                 LogEntry(
                     commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance,
-                    itemCount: items.count, items: Array(items.sorted().prefix(LogEntry.itemCountMax))))
+                    device: commit.deviceID, itemCount: items.count,
+                    items: Array(items.sorted().prefix(LogEntry.itemCountMax))))
             return entries.count < limit
         }
         return entries

@@ -21,6 +21,9 @@ package enum Context: String, CaseIterable, Sendable {
     case journal = "journal"
     case search = "search"
 
+    // Derivation from a backup's key; no context.
+    case backupContent = "backup/content"
+
     // Derivations around slots.
     case slotsMAC = "slots/mac"
     case slotPassphrase = "slot/passphrase"

@@ -1,48 +1,43 @@
-// What a link in a note points to. The one thing to keep true: the same place always gives the same key, from
+// What a link in a note points to. The one thing to keep true: the same place always has the same name, from
 // the side of the link as from the side of the note, so that links and backlinks are the same relation.
 
 internal import CoffretBase
-internal import CoffretStorage
+package import CoffretStorage
 
-/// The keys by which notes are linked to.
+/// The names by which notes are linked to.
 ///
-/// A note answers to its title (`t:`, whatever the case), to the path that it was imported from (`p:`) and to
-/// its id (`i:`). A link names one or more of them.
-package enum LinkTarget {
+/// A note answers to its title, whatever the case, to the path that it was imported from, and to
+/// `coffret:` with its id. A link names one or more of them.
+package enum NoteLink {
     /// The scheme of links that name an id: `[Tomatoes](coffret:4f7a…)`, with all 32 digits.
     package static let scheme = "coffret:"
 
-    /// The keys that an item answers to.
-    package static func keys(of item: Item) -> [String] { keys(id: item.id, title: item.title, path: item.path) }
-
-    static func keys(id: EntityID, title: String, path: String?) -> [String] {
-        var keys = ["i:" + id.uuid.hex]
-        if !title.isEmpty { keys.append("t:" + title.lowercased()) }
-        if let path { keys.append("p:" + path) }
-        return keys
+    /// What an item answers to besides its title.
+    package static func aliases(of id: EntityID, path: String?) -> [String] {
+        [scheme + id.uuid.hex] + (path.map { [$0] } ?? [])
     }
 
-    /// The keys that a link may mean, the likeliest first; empty for addresses of other kinds, for images and
+    /// Whether an item answers to a name.
+    static func answers(_ title: String, aliases: [String], to name: String) -> Bool {
+        title.lowercased() == name.lowercased() || aliases.contains { $0.lowercased() == name.lowercased() }
+    }
+
+    /// The names that a link may mean, the likeliest first; empty for addresses of other kinds, for images and
     /// for fragments of the same note.
     ///
     /// - Parameter path: where the linking note was imported from; relative links start in its folder.
-    package static func keys(of link: MarkdownScan.Link, in path: String?) -> [String] {
+    package static func names(in link: MarkdownScan.Link, from path: String?) -> [String] {
         switch link.form {
         case .image: []
-        case .wiki:
-            ["t:" + link.destination.lowercased()]
-                + (link.destination.contains("/") ? ["p:" + link.destination, "p:" + link.destination + ".md"] : [])
-        case .inline, .definition, .html: keys(ofAddress: link.destination, in: path)
+        case .wiki: [link.destination] + (link.destination.contains("/") ? [link.destination + ".md"] : [])
+        case .inline, .definition, .html: name(inAddress: link.destination, from: path).map { [$0] } ?? []
         }
     }
 
-    private static func keys(ofAddress address: String, in path: String?) -> [String] {
-        if address.lowercased().hasPrefix(scheme) {
-            let digits = address.dropFirst(scheme.count).lowercased()
-            return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? ["i:" + digits] : []
-        }
-        guard let target = relativePath(address, from: path) else { return [] }
-        return ["p:" + target]
+    private static func name(inAddress address: String, from path: String?) -> String? {
+        guard address.lowercased().hasPrefix(scheme) else { return relativePath(address, from: path) }
+        let digits = address.dropFirst(scheme.count).lowercased()
+        return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? scheme + digits : nil
     }
 
     /// The path that a relative address means, in the folder tree of the import.

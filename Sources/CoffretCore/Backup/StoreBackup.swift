@@ -1,0 +1,111 @@
+// Making a backup. The one thing to keep true: what is copied of a vault is one complete state, since its
+// writer's lock is held from before the first file to after the last.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretStorage
+
+/// What a backup holds.
+package struct BackupReport: Equatable, Sendable {
+    /// The vaults by name.
+    package let vaultNames: [String]
+    /// How many files of all vaults.
+    package let fileCount: Int
+    /// The size of the backup.
+    package let byteCount: Int
+}
+
+extension Store {
+    /// Writes the whole store into one new file: the keys as a passphrase or a recovery key of this moment opens
+    /// them, without any device's private key, and all vaults with history and attachments as they lie.
+    ///
+    /// Other writers wait meanwhile; readers do not notice. The file appears whole or not at all.
+    /// - Parameter progress: is told how many bytes of how many were copied.
+    /// - Throws: `CoreError` `.backupExists` if there is a file already; `.inputOutput`, `.storage`, `.keys` with
+    ///   their causes.
+    package func backup(
+        to path: String, progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }
+    ) throws(CoreError) -> BackupReport {
+        let fileSystem = environment.fileSystem
+        let exists = try inFiles { () throws(FileSystemError) in try fileSystem.exists(path) }
+        guard !exists else { throw CoreError(.backupExists, at: path) }
+        let records = try vaults
+        var locked: [Vault] = []
+        defer { for vault in locked { vault.repository.close() } }
+        for record in records { locked.append(try open(record, isWritable: true)) }
+        let keys = try inKeys { () throws(KeyError) in try keyring.makeBackupKeys() }
+        let temporary = path + ".new"
+        do throws(CoreError) {
+            let report = try write(keys, records, to: temporary, progress)
+            try inFiles { () throws(FileSystemError) in
+                try fileSystem.rename(temporary, to: path)
+                try fileSystem.synchronizeDirectory(PathText.parent(of: path))
+            }
+            return report
+        } catch {
+            try? fileSystem.remove(temporary)
+            throw error
+        }
+    }
+
+    private func write(
+        _ keys: BackupKeys, _ records: [VaultRecord], to path: String, _ progress: (Int, Int) -> Void
+    ) throws(CoreError) -> BackupReport {
+        let fileSystem = environment.fileSystem
+        let start =
+            BackupFormat.magic + UInt32(keys.header.count).bigEndianBytes + keys.header
+        let file = try inFiles { () throws(FileSystemError) in
+            let file = try fileSystem.open(path, .createNew)
+            try file.write(start, at: 0)
+            return file
+        }
+        let frames = BackupFrameWriter(
+            to: file, at: start.count, key: KDF.derive(from: keys.key, .backupContent),
+            associatedData: BackupFormat.associatedData(header: keys.header))
+        var entries = BackupEntryWriter(frames)
+        let files = try vaultFiles(records)
+        let byteCount = files.reduce(0) { $0 + $1.byteCount }
+        var doneByteCount = 0
+        for entry in files {
+            let source = try inFiles { () throws(FileSystemError) in
+                try fileSystem.open(PathText.join(layout.vaultsPath, entry.path), .read)
+            }
+            try entries.add(entry.path, from: source)
+            doneByteCount += entry.byteCount
+            progress(doneByteCount, byteCount)
+        }
+        try entries.finish()
+        let size = try inFiles { () throws(FileSystemError) in
+            try file.synchronizeData()
+            return try file.byteCount()
+        }
+        return BackupReport(vaultNames: records.map(\.name), fileCount: files.count, byteCount: size)
+    }
+
+    /// The files of all vaults with their sizes, but for locks, the search index and what is half written.
+    private func vaultFiles(_ records: [VaultRecord]) throws(CoreError) -> [(path: String, byteCount: Int)] {
+        var files: [(path: String, byteCount: Int)] = []
+        for record in records {
+            try collect(StoreLayout.directoryName(of: record.vaultID), into: &files)
+        }
+        return files
+    }
+
+    private func collect(_ path: String, into files: inout [(path: String, byteCount: Int)]) throws(CoreError) {
+        let fileSystem = environment.fileSystem
+        let folder = PathText.join(layout.vaultsPath, path)
+        let entries = try inFiles { () throws(FileSystemError) in try fileSystem.list(folder) }
+        for entry in entries where entry.isNameValid {
+            let inner = PathText.join(path, entry.name)
+            if entry.kind == .directory {
+                if entry.name != "search" { try collect(inner, into: &files) }
+            } else if entry.kind == .file, BackupFormat.isAcceptable(inner) {
+                let status = try inFiles { () throws(FileSystemError) in
+                    try fileSystem.status(PathText.join(layout.vaultsPath, inner))
+                }
+                if let status { files.append((inner, status.byteCount)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+// A store: one person's vaults on one device, behind one keyring. The one thing to keep true: an older keyring
+// than the vaults have seen is refused, and a copied store never goes on under the old instance.
+
+internal import CoffretBase
+package import CoffretCrypto
+package import CoffretKeys
+internal import CoffretStorage
+internal import CoffretTrust
+
+/// An open store. One isolation domain at a time.
+package final class Store {
+    /// How long a writer waits for another one.
+    package static let lockTimeoutMilliseconds = 10_000
+    /// What the first vault is called if nobody says otherwise.
+    package static let firstVaultName = "Personal"
+    /// The longest name of a vault, in UTF-8 bytes.
+    package static let vaultNameByteCountMax = 128
+
+    /// Where the store lies.
+    package let layout: StoreLayout
+    /// Keys and slots. Who changes slots goes through `changeKeyring`, so that the vaults learn of it.
+    package let keyring: UnlockedKeyring
+    let environment: StoreEnvironment
+
+    init(layout: StoreLayout, keyring: UnlockedKeyring, environment: StoreEnvironment) {
+        self.layout = layout
+        self.keyring = keyring
+        self.environment = environment
+    }
+
+    /// Makes a store with one vault and opens it.
+    ///
+    /// - Parameters:
+    ///   - path: a directory; made if it is missing, readable for its owner only.
+    ///   - parameters: of Argon2id, within the bounds.
+    ///   - deviceName: seen by the person's own devices only.
+    /// - Throws: `CoreError` `.storeExists`; `.keys` and `.storage` with their causes. What was made is then
+    ///   removed again.
+    package static func create(
+        at path: String, passphrase: Passphrase, parameters: PasswordParameters, deviceName: String,
+        vaultName: String = firstVaultName, environment: StoreEnvironment
+    ) throws(CoreError) -> Store {
+        let layout = StoreLayout(path)
+        try checkName(vaultName)
+        try checkIsFree(layout, environment)
+        try inFiles { () throws(FileSystemError) in try environment.fileSystem.makeDirectories(path) }
+        do throws(CoreError) {
+            let keyring = try inKeys { () throws(KeyError) in
+                try Keyring.create(
+                    passphrase: passphrase, parameters: parameters, deviceName: deviceName,
+                    environment: environment.keyring(at: layout.keyringPath))
+            }
+            let store = Store(layout: layout, keyring: keyring, environment: environment)
+            try store.addVault(named: vaultName)
+            return store
+        } catch {
+            if (error.cause as? KeyError)?.code != .keyringExists {
+                try? environment.fileSystem.removeTree(layout.vaultsPath)
+                try? environment.fileSystem.remove(layout.keyringPath)
+            }
+            throw error
+        }
+    }
+
+    /// Refuses a place where a store, or what is left of one, lies.
+    static func checkIsFree(_ layout: StoreLayout, _ environment: StoreEnvironment) throws(CoreError) {
+        for taken in [layout.keyringPath, layout.vaultsPath] {
+            let exists = try inFiles { () throws(FileSystemError) in try environment.fileSystem.exists(taken) }
+            guard !exists else { throw CoreError(.storeExists, at: taken) }
+        }
+    }
+
+    /// Opens a store.
+    ///
+    /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers; the
+    ///   next vault opened for writing then starts a new instance.
+    /// - Throws: `CoreError` `.storeNotFound`; `.storeRolledBack`; `.keys` with its cause for everything else.
+    package static func open(
+        at path: String, with secret: UnlockSecret, acceptsRollback: Bool = false, environment: StoreEnvironment
+    ) throws(CoreError) -> Store {
+        let layout = StoreLayout(path)
+        let keyring = try inKeys { () throws(KeyError) in
+            try Keyring.open(
+                with: secret, acceptsRollback: acceptsRollback,
+                environment: environment.keyring(at: layout.keyringPath))
+        }
+        return Store(layout: layout, keyring: keyring, environment: environment)
+    }
+
+    // MARK: Vaults
+
+    /// The vaults by name.
+    package var vaults: [VaultRecord] {
+        get throws(CoreError) {
+            try inKeys { () throws(KeyError) in try keyring.vaults() }.sorted { $0.name < $1.name }
+        }
+    }
+
+    /// The vault with a name, whatever its case, or with an id that begins with these hex digits; the only vault
+    /// if `reference` is nil.
+    ///
+    /// - Throws: `CoreError` `.vaultNotFound`, `.vaultAmbiguous` with the candidates.
+    package func vaultRecord(_ reference: String?) throws(CoreError) -> VaultRecord {
+        let vaults = try vaults
+        guard let reference else { return try only(vaults, reference: nil) }
+        let sought = reference.lowercased()
+        if let exact = vaults.first(where: { $0.name == reference }) { return exact }
+        let named = vaults.filter { $0.name.lowercased() == sought }
+        if !named.isEmpty { return try only(named, reference: reference) }
+        guard sought.utf8.count >= ReferenceResolver.digitCountMin else {
+            throw CoreError(.vaultNotFound, at: reference)
+        }
+        return try only(vaults.filter { $0.vaultID.hex.hasPrefix(sought) }, reference: reference)
+    }
+
+    private func only(_ vaults: [VaultRecord], reference: String?) throws(CoreError) -> VaultRecord {
+        guard let first = vaults.first else { throw CoreError(.vaultNotFound, at: reference) }
+        guard vaults.count == 1 else {
+            throw CoreError(
+                .vaultAmbiguous, at: reference,
+                candidates: vaults.map { CoreError.Candidate(id: $0.vaultID.hex, title: $0.name) })
+        }
+        return first
+    }
+
+    /// Opens a vault.
+    ///
+    /// - Parameters:
+    ///   - reference: see `vaultRecord`.
+    ///   - isWritable: takes the writer's lock, waiting for another writer at most ten seconds.
+    /// - Throws: `CoreError` `.storeIncomplete` if the keyring names the vault and its files are not there,
+    ///   `.storeRolledBack` if the vault has seen a newer keyring, `.storage` with its cause.
+    package func openVault(_ reference: String? = nil, isWritable: Bool) throws(CoreError) -> Vault {
+        let record = try vaultRecord(reference)
+        if isWritable && keyring.instanceStatus != .current { try renewInstance() }
+        return try open(record, isWritable: isWritable)
+    }
+
+    func open(_ record: VaultRecord, isWritable: Bool) throws(CoreError) -> Vault {
+        let path = layout.vaultPath(record.vaultID)
+        let keys = try inKeys { () throws(KeyError) in try keyring.vaultKeys(for: record.vaultID) }
+        let author = try author(for: record.vaultID)
+        let repository: VaultRepository
+        do throws(StorageError) {
+            repository = try VaultRepository.open(
+                directory: path, keys: keys, author: isWritable ? author : nil,
+                mode: isWritable ? .readWrite(lockTimeoutMilliseconds: Self.lockTimeoutMilliseconds) : .readOnly,
+                environment: environment.storage)
+        } catch {
+            guard error.code == .notFound else { throw CoreError(error) }
+            throw CoreError(.storeIncomplete, at: path, cause: error)
+        }
+        let recorded = repository.recordedKeyringGeneration
+        guard recorded <= keyring.generation else { throw CoreError(.storeRolledBack, at: record.name) }
+        if isWritable && recorded < keyring.generation {
+            try inStorage { () throws(StorageError) in
+                try repository.recordKeyringGeneration(keyring.generation)
+            }
+        }
+        return makeVault(record, repository: repository, keys: keys)
+    }
+
+    func makeVault(_ record: VaultRecord, repository: VaultRepository, keys: VaultKeys) -> Vault {
+        Vault(name: record.name, repository: repository, clock: environment.clock, random: environment.random)
+    }
+
+    func author(for vault: VaultID) throws(CoreError) -> CommitAuthor {
+        let identity = try inKeys { () throws(KeyError) in try keyring.authorIdentity(for: vault) }
+        return CommitAuthor(
+            signingKey: identity.signingKey, deviceID: identity.deviceID.bytes, instanceID: identity.instanceID,
+            accountID: identity.accountID.bytes, deviceChainHead: identity.deviceChainHead,
+            memberChainHead: identity.memberChainHead)
+    }
+
+    /// Adds an empty vault.
+    ///
+    /// - Throws: `CoreError` `.vaultNameInvalid` if the name is taken, whatever the case, or not acceptable.
+    @discardableResult
+    package func addVault(named name: String) throws(CoreError) -> VaultID {
+        try Self.checkName(name)
+        try checkIsFree(name, except: nil)
+        let id = try inKeys { () throws(KeyError) in try keyring.addVault(named: name) }
+        let keys = try inKeys { () throws(KeyError) in try keyring.vaultKeys(for: id) }
+        let author = try author(for: id)
+        do throws(StorageError) {
+            let repository = try VaultRepository.create(
+                directory: layout.vaultPath(id), keys: keys, author: author, environment: environment.storage)
+            try repository.recordKeyringGeneration(keyring.generation)
+            repository.close()
+        } catch {
+            // A name without files behind it would make the store look damaged for ever.
+            try? keyring.removeVault(id)
+            try? environment.fileSystem.removeTree(layout.vaultPath(id))
+            throw CoreError(error)
+        }
+        try recordGeneration()
+        return id
+    }
+
+    /// Gives a vault another name.
+    package func renameVault(_ reference: String, to name: String) throws(CoreError) {
+        let record = try vaultRecord(reference)
+        try Self.checkName(name)
+        try checkIsFree(name, except: record.vaultID)
+        try changeKeyring { (keyring) throws(KeyError) in try keyring.renameVault(record.vaultID, to: name) }
+    }
+
+    private func checkIsFree(_ name: String, except vault: VaultID?) throws(CoreError) {
+        let taken = try vaults.contains { $0.name.lowercased() == name.lowercased() && $0.vaultID != vault }
+        guard !taken else { throw CoreError(.vaultNameInvalid, at: name) }
+    }
+
+    private static func checkName(_ name: String) throws(CoreError) {
+        let isPlain = !name.utf8.contains { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "/") }
+        guard isPlain, (1...vaultNameByteCountMax).contains(name.utf8.count), name.first != " ", name.last != " " else {
+            throw CoreError(.vaultNameInvalid, at: name)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// Changes of slots and instances. The one thing to keep true: after a change every vault that can be reached
+// remembers the new generation, so that the old keyring, put back, is refused even where the machine's own
+// memory of it is gone.
+
+internal import CoffretBase
+package import CoffretKeys
+internal import CoffretStorage
+internal import CoffretTrust
+
+/// Runs `body` and turns errors of the keyring into this module's.
+func inKeys<Result>(_ body: () throws(KeyError) -> Result) throws(CoreError) -> Result {
+    do throws(KeyError) {
+        return try body()
+    } catch {
+        switch error.code {
+        case .keyringNotFound: throw CoreError(.storeNotFound, at: error.place, cause: error)
+        case .keyringExists: throw CoreError(.storeExists, at: error.place, cause: error)
+        case .keyringRolledBack: throw CoreError(.storeRolledBack, at: error.place, cause: error)
+        case .vaultNotFound: throw CoreError(.vaultNotFound, at: error.place, cause: error)
+        case .vaultExists: throw CoreError(.vaultNameInvalid, at: error.place, cause: error)
+        default: throw CoreError(.keys, at: error.code.rawValue, cause: error)
+        }
+    }
+}
+
+extension Store {
+    /// Changes the keyring (a passphrase, a recovery key, a slot) and lets all vaults remember that it changed.
+    ///
+    /// - Parameter change: does one thing; each call of the keyring makes a generation.
+    package func changeKeyring<Result>(
+        _ change: (UnlockedKeyring) throws(KeyError) -> Result
+    ) throws(CoreError) -> Result {
+        let result = try inKeys { () throws(KeyError) in try change(keyring) }
+        try recordGeneration()
+        return result
+    }
+
+    /// Records the keyring's generation in all vaults. One that another process is writing to is passed over:
+    /// whoever writes to it next records it.
+    func recordGeneration() throws(CoreError) {
+        for record in try vaults {
+            do throws(CoreError) {
+                try open(record, isWritable: true).close()
+            } catch {
+                let code = (error.cause as? StorageError)?.code
+                guard code == .lockBusy || error.code == .storeIncomplete else { throw error }
+            }
+        }
+    }
+
+    /// Starts a new instance: after a copy, a restore or an accepted rollback (protocol 10). Commits count from 1
+    /// again under a new instance, so that nobody mistakes this copy's commits for the original's.
+    ///
+    /// - Throws: `CoreError.storeRolledBack` if a vault has seen a newer keyring: a renewal makes a new generation, and
+    ///   must not lift an old keyring over what the vaults remember.
+    package func renewInstance() throws(CoreError) {
+        for record in try vaults {
+            do throws(CoreError) {
+                try open(record, isWritable: false).close()
+            } catch {
+                guard error.code == .storeIncomplete else { throw error }
+            }
+        }
+        try changeKeyring { (keyring) throws(KeyError) in try keyring.renewInstance() }
+    }
+
+    /// What can be said of a store without opening it.
+    package static func exists(at path: String, environment: StoreEnvironment) throws(CoreError) -> Bool {
+        try inFiles { () throws(FileSystemError) in
+            try environment.fileSystem.exists(StoreLayout(path).keyringPath)
+        }
+    }
+
+    /// The name of the device behind an instance's commits, as this store knows it; nil for one it does not know.
+    package func deviceName(_ deviceID: [UInt8]) throws(CoreError) -> String? {
+        guard let id = UniqueID(bytes: deviceID) else { return nil }
+        return try inKeys { () throws(KeyError) in
+            let chain = try keyring.deviceChain()
+            guard let device = chain.devices.first(where: { $0.id == id }) else { return nil }
+            return try keyring.details(of: device)?.name
+        }
+    }
+}
