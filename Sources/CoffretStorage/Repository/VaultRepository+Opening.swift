@@ -34,6 +34,10 @@ extension VaultRepository {
             checkpointPolicy: checkpointPolicy)
     }
 
+    /// Bytes of all transactions since the last compaction, for measurements and for the decision when to
+    /// compact; 0 for a backend without files.
+    package var journalByteCount: Int { (backend as? BlobStore)?.journalByteCount ?? 0 }
+
     /// Gives the writer's lock back; nothing acknowledged waits for this.
     package func close() {
         (backend as? BlobStore)?.close()
