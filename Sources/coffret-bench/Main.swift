@@ -14,7 +14,8 @@ struct BenchMode: Sendable {
 struct Main {
     static let modes: [BenchMode] = [
         BenchMode(name: "crypto", purpose: "sealing and hashing, against the C libraries", run: CryptoBench.run),
-        BenchMode(name: "storage", purpose: "facts, commits and history, against the design's targets", run: StorageBench.run),
+        BenchMode(
+            name: "storage", purpose: "facts, commits and history, against the design's targets", run: StorageBench.run),
         BenchMode(
             name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
     ]

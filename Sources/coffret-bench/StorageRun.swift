@@ -105,7 +105,10 @@ final class StorageRun {
             repository.close()
             warm.append(
                 try measureSeconds {
-                    warmCPU.append(try measureCPUSeconds { try reopen(); _ = try repository.present })
+                    warmCPU.append(
+                        try measureCPUSeconds {
+                            try reopen(); _ = try repository.present
+                        })
                 })
             repository.close()
             dropFromMemory(directory)
@@ -166,7 +169,9 @@ final class StorageRun {
     func reportTail() throws {
         for _ in 0..<1_000 { try repository.commit([change(generator.next(below: factCount))], time: 1) }
         try reopen()
-        let openSeconds = try measureCPUSeconds { try reopen(); _ = try repository.present }
+        let openSeconds = try measureCPUSeconds {
+            try reopen(); _ = try repository.present
+        }
         StorageBench.report("open with a tail of 1,000, processor", openSeconds * 1e3, "ms", limit: 6.2, places: 2)
         let changed = change(3)
         let first = try measureCPUSeconds { try repository.commit([changed], time: 1) }
@@ -199,7 +204,8 @@ final class StorageRun {
                 reads = repository.nodeReadCount - readsBefore
             }
             StorageBench.report(
-                "difference of \(found) keys, \(reads) nodes read, processor", Samples(seconds).median * 1e3, "ms", limit: limit,
+                "difference of \(found) keys, \(reads) nodes read, processor", Samples(seconds).median * 1e3, "ms",
+                limit: limit,
                 places: 2)
         }
     }
@@ -244,7 +250,9 @@ struct BenchGenerator {
         bytes.reserveCapacity(count + 8)
         while bytes.count < count {
             let word = next()
-            for shift in stride(from: UInt64(0), to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
+            for shift in stride(from: UInt64(0), to: 64, by: 8) {
+                bytes.append(UInt8(truncatingIfNeeded: word >> shift))
+            }
         }
         bytes.removeLast(bytes.count - count)
         return bytes
