@@ -63,6 +63,51 @@ struct EnvelopeTests {
         #expect(open(sealed, Key.generate(from: generator), .keyringBody, [1, 2]) == nil)
     }
 
+    private struct EnvelopeVectors: Decodable {
+        struct Case: Decodable { let key_hex, context, associated_data_hex, fill, message_hex, sealed_hex: String }
+        struct Forgery: Decodable {
+            let keys_hex, encryption_keys_hex: [String]
+            let context, associated_data_hex, sealed_hex: String
+        }
+        let cases: [Case]
+        let forgery: Forgery
+    }
+
+    private func key(_ hex: String) throws -> Key {
+        var bytes = try Hex.decode(hex)
+        return Key(SecretBytes(consuming: &bytes))
+    }
+
+    @Test("envelopes written by an independent implementation open")
+    func vectors() throws {
+        for vector in try VectorFile.decode(EnvelopeVectors.self, from: "envelope/envelope.json").cases {
+            let opened = open(
+                try Hex.decode(vector.sealed_hex), try key(vector.key_hex),
+                try #require(Context(rawValue: vector.context)), try Hex.decode(vector.associated_data_hex),
+                fill: vector.fill == "none" ? .none : .sizeClasses)
+            #expect(opened.map { Hex.encode($0) } == vector.message_hex)
+        }
+    }
+
+    /// R15: whoever knows two keys can make one ciphertext and tag that both accept, since Poly1305 does not
+    /// commit. The commitment names one key, so that the other refuses.
+    @Test("R15: a ciphertext crafted for two keys opens the bare cipher twice, the envelope once")
+    func craftedPair() throws {
+        let forgery = try VectorFile.decode(EnvelopeVectors.self, from: "envelope/envelope.json").forgery
+        let sealed = try Hex.decode(forgery.sealed_hex)
+        let header = [sealed[0]] + sealed[25..<57]
+        for hex in forgery.encryption_keys_hex {
+            let opened = AEADHarness.open(
+                Array(sealed[57...]), key: try Hex.decode(hex), nonce: Array(sealed[1..<25]), associatedData: header,
+                .automatic)
+            #expect(opened != nil, "the forgery itself must work, or this test shows nothing")
+        }
+        let context = try #require(Context(rawValue: forgery.context))
+        let associated = try Hex.decode(forgery.associated_data_hex)
+        let opened = try forgery.keys_hex.map { open(sealed, try key($0), context, associated, fill: .none) }
+        #expect(opened[0] != nil && opened[1] == nil)
+    }
+
     @Test("envelopes to a public key open with its private half only, in their context only")
     func publicKeyEnvelope() throws {
         let generator = SeededGenerator.fromEnvironment()

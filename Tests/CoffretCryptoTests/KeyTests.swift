@@ -132,6 +132,28 @@ struct KeyTests {
         withEveryFlippedBit(sealed) { changed, bit in #expect(open(changed) == nil, "bit \(bit)") }
     }
 
+    @Test("the two ways of XChaCha20-Poly1305 give the same bytes and open each other's")
+    func fastPath() {
+        forAll(count: 60) { generator in
+            let key = generator.bytes(count: 32)
+            let nonce = generator.bytes(count: 24)
+            let associated = generator.bytes(count: 0...40)
+            let message = generator.bytes(count: generator.bool() ? 0...200 : 0...9_000)
+            func seal(_ way: AEADHarness.Way) -> [UInt8] {
+                AEADHarness.seal(message, key: key, nonce: nonce, associatedData: associated, way)
+            }
+            func open(_ sealed: [UInt8], _ way: AEADHarness.Way) -> [UInt8]? {
+                AEADHarness.open(sealed, key: key, nonce: nonce, associatedData: associated, way)
+            }
+            let sealed = seal(.sodium)
+            try require(seal(.openSSL) == sealed && seal(.automatic) == sealed)
+            try require(open(sealed, .openSSL) == message && open(sealed, .sodium) == message)
+            var changed = sealed
+            changed[generator.int(in: 0...changed.count - 1)] ^= 1 << UInt8(generator.int(in: 0...7))
+            try require(open(changed, .openSSL) == nil && open(changed, .sodium) == nil && open(changed, .automatic) == nil)
+        }
+    }
+
     @Test("padding: sizes never shrink, follow the classes, and stay within 12 percent above them")
     func padding() {
         for (size, padded) in [(0, 192), (192, 192), (193, 320), (320, 320), (321, 448), (448, 448), (449, 464)] {

@@ -122,8 +122,7 @@ struct SuiteVectorTests {
 
     @Test("X25519 agreement; results of all zeros are refused")
     func x25519() throws {
-        for file in try Self.files(Groups<AgreementGroup>.self, "x25519_test.json", full: "wycheproof/x25519_test.json")
-        {
+        for file in try Self.files(Groups<AgreementGroup>.self, "x25519_test.json", full: "wycheproof/x25519_test.json") {
             for group in file.testGroups {
                 for vector in group.tests {
                     var secret = try Hex.decode(vector.private)
@@ -145,7 +144,7 @@ struct SuiteVectorTests {
 
 /// The AEAD over arrays, for tests only.
 enum AEADHarness {
-    enum Way { case automatic, sodium }
+    enum Way { case automatic, sodium, openSSL }
 
     static func seal(
         _ message: [UInt8], key: [UInt8], nonce: [UInt8], associatedData: [UInt8], _ way: Way
@@ -165,6 +164,10 @@ enum AEADHarness {
                                     tag: tag)
                             case .sodium:
                                 unsafe XChaCha20Poly1305.sealWithSodium(
+                                    message, key: key, nonce: nonce, associatedData: associated, ciphertext: body,
+                                    tag: tag)
+                            case .openSSL:
+                                unsafe XChaCha20Poly1305.sealWithOpenSSL(
                                     message, key: key, nonce: nonce, associatedData: associated, ciphertext: body,
                                     tag: tag)
                             }
@@ -197,6 +200,10 @@ enum AEADHarness {
                                         message: output)
                                 case .sodium:
                                     try unsafe XChaCha20Poly1305.openWithSodium(
+                                        body, tag: tag, key: key, nonce: nonce, associatedData: associated,
+                                        message: output)
+                                case .openSSL:
+                                    try unsafe XChaCha20Poly1305.openWithOpenSSL(
                                         body, tag: tag, key: key, nonce: nonce, associatedData: associated,
                                         message: output)
                                 }

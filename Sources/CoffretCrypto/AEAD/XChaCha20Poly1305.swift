@@ -25,8 +25,13 @@ package enum XChaCha20Poly1305 {
         precondition(
             key.count == keyByteCount && nonce.count == nonceByteCount && tag.count == tagByteCount
                 && ciphertext.count == message.count, "wrong sizes")
-        unsafe sealWithSodium(
-            message, key: key, nonce: nonce, associatedData: associatedData, ciphertext: ciphertext, tag: tag)
+        if message.count < fastByteCountMin {
+            unsafe sealWithSodium(
+                message, key: key, nonce: nonce, associatedData: associatedData, ciphertext: ciphertext, tag: tag)
+        } else {
+            unsafe sealWithOpenSSL(
+                message, key: key, nonce: nonce, associatedData: associatedData, ciphertext: ciphertext, tag: tag)
+        }
     }
 
     /// Opens `ciphertext` into `message`, of the same size or the same memory.
@@ -41,8 +46,13 @@ package enum XChaCha20Poly1305 {
             key.count == keyByteCount && nonce.count == nonceByteCount && message.count == ciphertext.count,
             "wrong sizes")
         guard tag.count == tagByteCount else { throw CryptoError(.authenticationFailed) }
-        try unsafe openWithSodium(
-            ciphertext, tag: tag, key: key, nonce: nonce, associatedData: associatedData, message: message)
+        if ciphertext.count < fastByteCountMin {
+            try unsafe openWithSodium(
+                ciphertext, tag: tag, key: key, nonce: nonce, associatedData: associatedData, message: message)
+        } else {
+            try unsafe openWithOpenSSL(
+                ciphertext, tag: tag, key: key, nonce: nonce, associatedData: associatedData, message: message)
+        }
     }
 
     static func sealWithSodium(
