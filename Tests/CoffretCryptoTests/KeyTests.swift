@@ -2,6 +2,7 @@
 
 import CoffretBase
 import CoffretTestSupport
+import Foundation
 import Testing
 
 @testable import CoffretCrypto
@@ -150,7 +151,8 @@ struct KeyTests {
             try require(open(sealed, .openSSL) == message && open(sealed, .sodium) == message)
             var changed = sealed
             changed[generator.int(in: 0...changed.count - 1)] ^= 1 << UInt8(generator.int(in: 0...7))
-            try require(open(changed, .openSSL) == nil && open(changed, .sodium) == nil && open(changed, .automatic) == nil)
+            try require(
+                open(changed, .openSSL) == nil && open(changed, .sodium) == nil && open(changed, .automatic) == nil)
         }
     }
 
@@ -239,5 +241,19 @@ struct PassphraseTests {
         #expect(
             unsafe secret.withUnsafeBytes { unsafe Hex.encode($0) }
                 == "e3c889ca40ed01e6b6771fc8a5bf16e35ad60b41c9bd5d7e6d63adf51e50b0fd")
+    }
+}
+
+@Suite("Registry of contexts")
+struct ContextTests {
+    @Test("Spec/contexts.md lists exactly the labels of the sources")
+    func contexts() throws {
+        let page = try String(
+            contentsOf: SharedData.packageRoot.appendingPathComponent("Spec/contexts.md"), encoding: .utf8)
+        var listed: [String] = []
+        for line in page.split(separator: "\n") where line.hasPrefix("| `") {
+            listed.append(String(line.split(separator: "`")[1]))
+        }
+        #expect(listed == Context.allCases.map(\.rawValue))
     }
 }

@@ -122,7 +122,8 @@ struct SuiteVectorTests {
 
     @Test("X25519 agreement; results of all zeros are refused")
     func x25519() throws {
-        for file in try Self.files(Groups<AgreementGroup>.self, "x25519_test.json", full: "wycheproof/x25519_test.json") {
+        for file in try Self.files(Groups<AgreementGroup>.self, "x25519_test.json", full: "wycheproof/x25519_test.json")
+        {
             for group in file.testGroups {
                 for vector in group.tests {
                     var secret = try Hex.decode(vector.private)

@@ -1,8 +1,8 @@
 // XChaCha20-Poly1305 by way of OpenSSL, whose ChaCha20 uses wider registers. The one thing to keep
 // true: it gives libsodium's bytes, which a test checks over random inputs.
 
-internal import CoffretBase
 internal import CSodium
+internal import CoffretBase
 
 extension XChaCha20Poly1305 {
     /// XChaCha20 is ChaCha20 with the key HChaCha20(key, first 16 bytes of the nonce) and the nonce
