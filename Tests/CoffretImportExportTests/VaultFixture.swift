@@ -82,6 +82,8 @@ final class MemoryFileContentStore: FileContentStore {
         }
     }
 
+    func contains(_ encodedReference: [UInt8]) -> Bool { contents[encodedReference] != nil }
+
     func description(of encodedReference: [UInt8]) -> (byteCount: Int, contentHash: [UInt8])? {
         contents[encodedReference].map { ($0.count, BLAKE2b.hash($0)) }
     }

@@ -29,6 +29,9 @@ package protocol FileContentStore: AnyObject {
         _ encodedReference: [UInt8], _ body: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
     ) throws(ImportExportError)
 
+    /// Whether the content is there. Compaction removes those that only the past named.
+    func contains(_ encodedReference: [UInt8]) -> Bool
+
     /// Size and hash of a content, from its reference alone; nil if the reference cannot be read.
     func description(of encodedReference: [UInt8]) -> (byteCount: Int, contentHash: [UInt8])?
 }

@@ -40,13 +40,24 @@ final class ExportFolder {
         }
     }
 
+    /// Opens a folder that exists, to write single new files into.
+    init(existing path: String) throws(ImportExportError) {
+        let number = unsafe coffret_open(path, O_RDONLY | O_DIRECTORY, 0)
+        guard number >= 0 else {
+            throw ImportExportError(.targetUnwritable, at: "errno \(errno)", subject: printableText(path.utf8))
+        }
+        root = OwnedDescriptor(number)
+        openFolder = ([], root)
+        mayReplace = false
+    }
+
     /// Creates a file, with the folders above it, and writes what `produce` hands over.
     ///
     /// The content goes to a name of its own first and is renamed, so that a half-written file never
     /// stands in the place of a whole one.
     func write(
         _ path: SourcePath, modifiedMilliseconds: Int64?,
-        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+        _ produce: (@escaping (ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
     ) throws(ImportExportError) {
         let folder = try folder(path.folder, subject: path.printable)
         let file = try ExportFile(

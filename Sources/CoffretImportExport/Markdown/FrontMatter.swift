@@ -34,7 +34,7 @@ package struct FrontMatter: Equatable, Sendable {
 
     /// The entries in order; a key may stand twice.
     package let entries: [Entry]
-    /// The lines between the fences, without their line ends.
+    /// The lines between the fences as they stand, with their line ends, which need not be alike.
     package let lines: [String]
     /// The fences as they stand, with their line ends.
     package let opening: String
@@ -65,7 +65,9 @@ package struct FrontMatter: Equatable, Sendable {
             guard end != nil || window.endIndex == text.endIndex else { return nil }
             let line = window[start..<(end ?? window.endIndex)]
             if Self.isFence(line, closing: true) {
-                guard let entries = FrontMatterParser(lines: lines).parse() else { return nil }
+                guard let entries = FrontMatterParser(lines: lines.map { $0.withoutLineEnd() }).parse() else {
+                    return nil
+                }
                 self.entries = entries
                 self.lines = lines
                 opening = String(decoding: window[window.startIndex..<firstEnd], as: UTF8.self)
@@ -74,7 +76,7 @@ package struct FrontMatter: Equatable, Sendable {
                 return
             }
             guard let text = String(validating: line, as: UTF8.self) else { return nil }
-            lines.append(String(text.utf8.last == 0x0A ? text.droppingLineEnd() : text[...]))
+            lines.append(text)
             guard let next = end else { return nil }
             start = next
         }
@@ -95,10 +97,10 @@ package struct FrontMatter: Equatable, Sendable {
 }
 
 extension String {
-    fileprivate func droppingLineEnd() -> Substring {
+    fileprivate func withoutLineEnd() -> String {
         var bytes = utf8[...]
         if bytes.last == 0x0A { bytes = bytes.dropLast() }
         if bytes.last == 0x0D { bytes = bytes.dropLast() }
-        return Substring(bytes)
+        return String(Substring(bytes))
     }
 }

@@ -35,17 +35,16 @@ package enum FrontMatterWriter {
             }
             // A key that stands twice is written once.
             guard done.insert(change.key.asciiLowercased()).inserted, let value = change.value else { continue }
-            lines.append(contentsOf: Self.lines(key: entry.key, value: value))
+            lines.append(contentsOf: Self.lines(key: entry.key, value: value).map { $0 + lineEnd })
         }
         lines.append(contentsOf: original?.lines[next...] ?? [])
         for change in changes where !done.contains(change.key.asciiLowercased()) {
             guard let value = change.value else { continue }
             done.insert(change.key.asciiLowercased())
-            lines.append(contentsOf: Self.lines(key: change.key, value: value))
+            lines.append(contentsOf: Self.lines(key: change.key, value: value).map { $0 + lineEnd })
         }
         if original == nil, lines.isEmpty { return "" }
-        let body = lines.map { $0 + lineEnd }.joined()
-        return (original?.opening ?? "---\n") + body + (original?.closing ?? "---\n")
+        return (original?.opening ?? "---\n") + lines.joined() + (original?.closing ?? "---\n")
     }
 
     private static func lines(key: String, value: FrontMatter.Value) -> [String] {

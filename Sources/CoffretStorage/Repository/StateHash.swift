@@ -10,8 +10,11 @@ extension Snapshot {
     ///
     /// BLAKE2b-256 over "coffret/state/1" and, per different fact in ascending order of (key, value),
     /// lp(entity) ‖ lp(attribute) ‖ lp(element) ‖ lp(value), where lp(x) = length (4) ‖ x.
+    /// - Parameter form: what stands for a value, if not the value; for values that are different in each store.
     /// - Complexity: reads everything.
-    package func stateHash() throws(StorageError) -> [UInt8] {
+    package func stateHash(
+        _ form: (FactKey, [UInt8]) -> [UInt8] = { $1 }
+    ) throws(StorageError) -> [UInt8] {
         var hasher = BLAKE2bHasher(byteCount: 32)
         hasher.update(Array("coffret/state/1".utf8))
         var cursor = try cursor()
@@ -23,7 +26,7 @@ extension Snapshot {
                 values = []
             }
             key = fact.key
-            values.append(try value(of: fact))
+            values.append(form(fact.key, try value(of: fact)))
         }
         if let key { hasher.update(key: key, values: values) }
         return hasher.finish()

@@ -1,0 +1,134 @@
+// Values of facts as JSON, readable where they can be. The one thing to keep true: the way back gives the
+// same bytes; what a plain JSON value cannot carry exactly goes as base64.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+/// How one value of a fact stands in an export.
+enum ExportValue: Equatable {
+    /// CBOR text, in its only deterministic encoding.
+    case text(String)
+    /// A CBOR integer that a signed 64-bit number holds.
+    case integer(Int64)
+    /// Any other bytes.
+    case encoded([UInt8])
+    /// The content of an attachment, by its position in the export.
+    case attachment(Int)
+    /// Nothing: the fact is retracted.
+    case retraction
+
+    /// The form for a value.
+    init(_ bytes: [UInt8]) {
+        if let text = try? withCBORDecoder(bytes, { (decoder) throws(CBORError) in try decoder.readText() }),
+            CBOREncoder.encode({ $0.encode(text: text) }) == bytes
+        {
+            self = .text(text)
+        } else if let number = try? withCBORDecoder(bytes, { (decoder) throws(CBORError) in try decoder.readSigned() }),
+            CBOREncoder.encode({ $0.encode(signed: number) }) == bytes
+        {
+            self = .integer(number)
+        } else {
+            self = .encoded(bytes)
+        }
+    }
+
+    /// The bytes of the value; nil for a retraction and for an attachment, whose content gets a new place.
+    var bytes: [UInt8]? {
+        switch self {
+        case .text(let text): CBOREncoder.encode { $0.encode(text: text) }
+        case .integer(let number): CBOREncoder.encode { $0.encode(signed: number) }
+        case .encoded(let bytes): bytes
+        case .attachment, .retraction: nil
+        }
+    }
+
+    func write<Failure: Error>(to writer: inout JSONWriter<Failure>) throws(Failure) {
+        switch self {
+        case .text(let text): try writer.string(text)
+        case .integer(let number): try writer.integer(number)
+        case .retraction: try writer.null()
+        case .encoded(let bytes):
+            try writer.beginObject()
+            try writer.name("cbor")
+            try writer.string(Base64.standard.encode(bytes))
+            try writer.endObject()
+        case .attachment(let index):
+            try writer.beginObject()
+            try writer.name("attachment")
+            try writer.integer(index)
+            try writer.endObject()
+        }
+    }
+
+    /// Reads what `write` wrote.
+    init(startingWith token: JSONToken, from reader: inout JSONReader) throws(JSONError) {
+        switch token {
+        case .string(let text): self = .text(text)
+        case .null: self = .retraction
+        case .number(let digits):
+            guard let number = Int64(digits) else { throw reader.error(.unexpectedValue) }
+            self = .integer(number)
+        case .beginObject:
+            switch try (reader.next(), reader.next()) {
+            case (.name("cbor"), .string(let text)):
+                guard let bytes = try? Base64.standard.decode(text) else { throw reader.error(.unexpectedValue) }
+                self = .encoded(bytes)
+            case (.name("attachment"), .number(let digits)):
+                guard let index = Int(digits), index >= 0 else { throw reader.error(.unexpectedValue) }
+                self = .attachment(index)
+            default: throw reader.error(.unexpectedValue)
+            }
+            guard try reader.next() == .endObject else { throw reader.error(.unexpectedValue) }
+        default: throw reader.error(.unexpectedValue)
+        }
+    }
+}
+
+/// Entities as text: the letter of their kind, then the 32 digits of their UUID.
+enum ExportEntity {
+    static func text(_ entity: EntityID) -> String {
+        String(UnicodeScalar(entity.kind)) + entity.uuid.hex
+    }
+
+    static func parse(_ text: String) -> EntityID? {
+        guard let first = text.utf8.first, 0x21...0x7E ~= first, text.utf8.count == 33,
+            let uuid = try? Hex.decode(String(text.utf8.dropFirst()) ?? ""), let id = UniqueID(bytes: uuid)
+        else { return nil }
+        return EntityID(kind: first, uuid: id)
+    }
+}
+
+/// The key of the facts that name the contents of attachments.
+func isAttachmentContent(_ key: FactKey) -> Bool {
+    key.entity.kind == EntityKind.attachment && key.attribute == AttachmentAttribute.content && key.element.isEmpty
+}
+
+/// The reference inside the value of such a fact; nil if it is no byte string.
+func attachmentReference(in value: [UInt8]) -> [UInt8]? {
+    try? withCBORDecoder(value) { (decoder) throws(CBORError) in try decoder.readBytes() }
+}
+
+/// The value of such a fact for a reference.
+func attachmentContentValue(_ reference: [UInt8]) -> [UInt8] {
+    CBOREncoder.encode { $0.encode(bytes: reference) }
+}
+
+extension Snapshot {
+    /// The state hash of an export (U19): as `stateHash`, with the place and the keys of each attachment's content
+    /// replaced by its size and hash, since those are different in every store.
+    ///
+    /// The value of a content fact is taken as "coffret/attachment/1" ‖ size (8) ‖ BLAKE2b-256 of the content.
+    /// Spec: Spec/export.md section 4.
+    package func portableStateHash(files: any FileContentStore) throws(ImportExportError) -> [UInt8] {
+        try wrappingVaultErrors {
+            try stateHash { key, value in
+                guard isAttachmentContent(key), let reference = attachmentReference(in: value),
+                    let content = files.description(of: reference)
+                else { return value }
+                return Array("coffret/attachment/1".utf8) + UInt64(content.byteCount).bigEndianBytes
+                    + content.contentHash
+            }
+        }
+    }
+}

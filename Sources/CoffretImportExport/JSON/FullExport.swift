@@ -1,0 +1,346 @@
+// A vault as one JSON file: all items, all history, all files. The one thing to keep true: importing the
+// file into an empty vault gives the same state and the same sequence of states.
+
+package import CoffretBase
+package import CoffretCore
+internal import CoffretCrypto
+internal import CoffretStorage
+
+/// Constants of the format. Spec: Spec/export.md.
+enum FullExport {
+    static let format = "coffret-export"
+    static let version: Int64 = 1
+    /// Bytes of an attachment in one string: a multiple of three, so that only the last one is padded.
+    static let chunkByteCount = 768 << 10
+    /// Digits of the check value.
+    static let checkDigitCount = 64
+    /// What ends the file: the check value of all bytes before.
+    static func trailer(check: String) -> [UInt8] { Array(",\"check\":\"\(check)\"}\n".utf8) }
+    static let trailerByteCount = trailer(check: String(repeating: "0", count: checkDigitCount)).count
+
+    /// Whether a file starts like a full export.
+    static func hasMarker(_ prefix: [UInt8]) -> Bool {
+        prefix.starts(with: "{\"format\":\"\(format)\",".utf8)
+    }
+}
+
+/// The outcome of a full export or import.
+package struct FullExportReport: Equatable, Sendable {
+    package var items = 0
+    package var commits = 0
+    package var attachments = 0
+    /// Files that history names but that are not in the store any more.
+    package var missingAttachments = 0
+    package var byteCount: UInt64 = 0
+    /// The portable state hash.
+    package var stateHash: [UInt8] = []
+
+    package init() {}
+}
+
+extension Vault {
+    /// Writes everything into one file, mode 0600, which must not exist.
+    ///
+    /// - Throws: `.targetOccupied`, `.targetUnwritable`, `.vaultFailed`, `.historyUnsupported` if concurrent values
+    ///   await a decision.
+    /// - Complexity: memory for one commit's changes and one piece of a file; two passes over the history.
+    package func exportEverything(
+        to path: String, files: any FileContentStore, time: Milliseconds,
+        progress: @escaping (WorkProgress) -> Void = { _ in }
+    ) throws(ImportExportError) -> FullExportReport {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let folderPath = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
+        let target = try SourcePath(validating: Array(name.utf8), limits: ImportLimits())
+        let folder = try ExportFolder(existing: folderPath)
+        var report = FullExportReport()
+        try folder.write(target, modifiedMilliseconds: nil) { (write) throws(ImportExportError) in
+            let output = CheckedOutput(write)
+            var run = try FullExportRun(vault: self, files: files, progress: progress)
+            report = try run.write(to: output, time: time)
+            try output.finish()
+            report.byteCount = output.byteCount
+        }
+        try folder.synchronize()
+        return report
+    }
+}
+
+/// Passes bytes on while hashing all but the trailer, which it completes.
+private final class CheckedOutput {
+    private let write: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
+    private var held: [UInt8] = []
+    private var hasher = CheckHasher()
+    private(set) var byteCount: UInt64 = 0
+
+    init(_ write: @escaping (ArraySlice<UInt8>) throws(ImportExportError) -> Void) {
+        self.write = write
+    }
+
+    func append(_ bytes: [UInt8]) throws(ImportExportError) {
+        held += bytes
+        guard held.count > 1 << 20 else { return }
+        try pass(held.count - FullExport.trailerByteCount)
+    }
+
+    private func pass(_ count: Int) throws(ImportExportError) {
+        hasher.update(Array(held[..<count]))
+        try write(held[..<count])
+        byteCount += UInt64(count)
+        held.removeFirst(count)
+    }
+
+    /// Expects that the text ended with the trailer of a check value of zeros, without its line feed.
+    func finish() throws(ImportExportError) {
+        try pass(held.count - FullExport.trailerByteCount + 1)
+        let trailer = FullExport.trailer(check: Hex.encode(hasher.value()))
+        try write(trailer[...])
+        byteCount += UInt64(trailer.count)
+    }
+}
+
+/// BLAKE2b-256 in an object, for closures.
+final class CheckHasher {
+    private var hasher: BLAKE2bHasher? = BLAKE2bHasher(byteCount: 32)
+
+    func update(_ bytes: [UInt8]) { hasher?.update(bytes) }
+
+    func value() -> [UInt8] {
+        guard let finished = hasher.take() else { preconditionFailure("a hash is taken once") }
+        return finished.finish()
+    }
+}
+
+/// One export on its way.
+private struct FullExportRun {
+    private typealias Writer = JSONWriter<ImportExportError>
+
+    private let vault: Vault
+    private let files: any FileContentStore
+    private let progress: (WorkProgress) -> Void
+    private let present: VaultView
+    /// Commits that changed something, the oldest first.
+    private let commits: [BlobName]
+    /// Whether each commit has the one before it in `commits` as its only parent.
+    private let isLinear: Bool
+    /// Positions of the contents of attachments, by their references.
+    private var indexOfReference: [[UInt8]: Int] = [:]
+    private var references: [[UInt8]] = []
+    private var report = FullExportReport()
+
+    init(
+        vault: Vault, files: any FileContentStore, progress: @escaping (WorkProgress) -> Void
+    ) throws(ImportExportError) {
+        self.vault = vault
+        self.files = files
+        self.progress = progress
+        present = try wrappingVaultErrors { try vault.present }
+        (commits, isLinear) = try Self.history(of: vault)
+    }
+
+    private static func history(of vault: Vault) throws(ImportExportError) -> ([BlobName], Bool) {
+        try wrappingVaultErrors {
+            var names: [BlobName] = []
+            var isLinear = true
+            var expected: BlobName?
+            var cursor = try vault.repository.log()
+            while let commit = try cursor.next() {
+                if let expected, expected != commit.name { isLinear = false }
+                if commit.parents.count > 1 { isLinear = false }
+                expected = commit.firstParent
+                names.append(commit.name)
+            }
+            return (names.reversed(), isLinear)
+        }
+    }
+
+    mutating func write(to output: CheckedOutput, time: Milliseconds) throws(ImportExportError) -> FullExportReport {
+        try collectReferences()
+        var writer = Writer { (bytes) throws(ImportExportError) in try output.append(bytes) }
+        try writer.beginObject()
+        try writer.name("format")
+        try writer.string(FullExport.format)
+        try writer.name("version")
+        try writer.integer(FullExport.version)
+        try writer.name("exported")
+        try writer.string(CivilTime.format(time))
+        try writer.name("vault")
+        try writer.string(vault.name)
+        try writeItems(to: &writer)
+        try writeAttachments(to: &writer)
+        try writeHistory(to: &writer)
+        report.stateHash = try present.snapshot.portableStateHash(files: files)
+        try writer.name("stateHash")
+        try writer.string(Hex.encode(report.stateHash))
+        try writer.name("check")
+        try writer.string(String(repeating: "0", count: FullExport.checkDigitCount))
+        try writer.endObject()
+        try writer.finish()
+        return report
+    }
+
+    /// For people and other programs; an import leaves it aside.
+    private mutating func writeItems(to writer: inout Writer) throws(ImportExportError) {
+        try writer.name("items")
+        try writer.beginArray()
+        var ids: [EntityID] = []
+        try wrappingVaultErrors { try present.forEachItem { ids.append($0.id) } }
+        for id in ids {
+            guard let item = try wrappingVaultErrors({ try present.item(id) }) else { continue }
+            try ItemListWriter.value(of: item, attachments: item.attachments.map(\.name)).write(to: &writer)
+            report.items += 1
+        }
+        try writer.endArray()
+    }
+
+    // MARK: Attachments
+
+    private mutating func collectReferences() throws(ImportExportError) {
+        for index in commits.indices {
+            try forEachChange(ofCommit: index, withPrefix: [EntityKind.attachment]) {
+                (key, value) throws(ImportExportError) in
+                guard isAttachmentContent(key), let value, let reference = attachmentReference(in: value),
+                    indexOfReference[reference] == nil, files.description(of: reference) != nil
+                else { return }
+                if files.contains(reference) {
+                    indexOfReference[reference] = references.count
+                    references.append(reference)
+                } else {
+                    report.missingAttachments += 1
+                }
+            }
+        }
+    }
+
+    private mutating func writeAttachments(to writer: inout Writer) throws(ImportExportError) {
+        try writer.name("attachments")
+        try writer.beginArray()
+        for (index, reference) in references.enumerated() {
+            guard let content = files.description(of: reference) else { continue }
+            try writer.beginObject()
+            try writer.name("byteCount")
+            try writer.integer(content.byteCount)
+            try writer.name("hash")
+            try writer.string(Hex.encode(content.contentHash))
+            try writer.name("chunks")
+            try writer.beginArray()
+            var pending: [UInt8] = []
+            try files.load(reference) { (piece) throws(ImportExportError) in
+                pending += piece
+                while pending.count >= FullExport.chunkByteCount {
+                    try writer.string(Base64.standard.encode(Array(pending.prefix(FullExport.chunkByteCount))))
+                    pending.removeFirst(FullExport.chunkByteCount)
+                }
+            }
+            if !pending.isEmpty { try writer.string(Base64.standard.encode(pending)) }
+            pending.zero()
+            try writer.endArray()
+            try writer.endObject()
+            report.attachments += 1
+            report.byteCount += UInt64(content.byteCount)
+            progress(
+                WorkProgress(
+                    stage: .attaching, doneCount: index + 1, totalCount: references.count, byteCount: report.byteCount))
+        }
+        try writer.endArray()
+    }
+
+    // MARK: History
+
+    private mutating func writeHistory(to writer: inout Writer) throws(ImportExportError) {
+        try writer.name("history")
+        try writer.beginArray()
+        for index in commits.indices {
+            let commit = try wrappingVaultErrors { try vault.repository.commit(named: commits[index]) }
+            var hasBegun = false
+            try forEachChange(ofCommit: index, withPrefix: []) { (key, value) throws(ImportExportError) in
+                if !hasBegun {
+                    hasBegun = true
+                    try begin(commit, in: &writer)
+                }
+                try write(key, value, to: &writer)
+            }
+            // A commit that changed nothing, such as a compaction, has nothing to bring back.
+            if hasBegun {
+                try writer.endArray()
+                try writer.endObject()
+                report.commits += 1
+            }
+            progress(
+                WorkProgress(
+                    stage: .writing, doneCount: index + 1, totalCount: commits.count, byteCount: report.byteCount))
+        }
+        try writer.endArray()
+    }
+
+    private func begin(_ commit: CommitSummary, in writer: inout Writer) throws(ImportExportError) {
+        try writer.beginObject()
+        try writer.name("time")
+        try writer.integer(commit.timeMilliseconds)
+        try writer.name("instance")
+        try writer.string(commit.instance.hex)
+        try writer.name("changes")
+        try writer.beginArray()
+    }
+
+    private func write(_ key: FactKey, _ value: [UInt8]?, to writer: inout Writer) throws(ImportExportError) {
+        var form = value.map { ExportValue($0) } ?? .retraction
+        if isAttachmentContent(key), let value, let reference = attachmentReference(in: value),
+            let index = indexOfReference[reference]
+        {
+            form = .attachment(index)
+        }
+        try writer.beginArray()
+        try writer.string(ExportEntity.text(key.entity))
+        try writer.string(key.attribute.name)
+        if !key.element.isEmpty { try writer.string(Hex.encode(key.element)) } else { try writer.null() }
+        try form.write(to: &writer)
+        try writer.endArray()
+    }
+
+    /// What a commit changed against the one before it in the list: its own changes where history is one line;
+    /// all there was where it is the oldest one left; the difference of the two states where lines meet.
+    private func forEachChange(
+        ofCommit index: Int, withPrefix prefix: [UInt8], _ body: (FactKey, [UInt8]?) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        let repository = vault.repository
+        let commit = try wrappingVaultErrors { try repository.commit(named: commits[index]) }
+        if index == 0, !commit.parents.isEmpty {
+            let snapshot = try wrappingVaultErrors { try repository.snapshot(at: commit.name) }
+            var cursor = try wrappingVaultErrors { try snapshot.cursor(withPrefix: prefix) }
+            var previous: FactKey?
+            while let fact = try wrappingVaultErrors({ try cursor.next() }) {
+                guard fact.key != previous else { throw Self.concurrentValues(fact.key) }
+                previous = fact.key
+                try body(fact.key, try wrappingVaultErrors { try snapshot.value(of: fact) })
+            }
+        } else if isLinear || index == 0 {
+            let changes = try wrappingVaultErrors { try repository.changes(of: commit, withPrefix: prefix) }
+            for (position, fact) in changes.facts.enumerated() {
+                if position > 0, changes.facts[position - 1].key == fact.key { throw Self.concurrentValues(fact.key) }
+                try body(fact.key, fact.isRetraction ? nil : try wrappingVaultErrors { try changes.value(of: fact) })
+            }
+        } else {
+            try forEachDifference(from: commits[index - 1], to: commit.name, prefix: prefix, body)
+        }
+    }
+
+    private func forEachDifference(
+        from old: BlobName, to new: BlobName, prefix: [UInt8],
+        _ body: (FactKey, [UInt8]?) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        let repository = vault.repository
+        let states = try wrappingVaultErrors { (try repository.snapshot(at: old), try repository.snapshot(at: new)) }
+        var difference = try wrappingVaultErrors { try repository.difference(from: states.0, to: states.1) }
+        while let entry = try wrappingVaultErrors({ try difference.next() }) {
+            guard entry.key.bytes.starts(with: prefix) else { continue }
+            let facts = try wrappingVaultErrors { try states.1.facts(under: entry.key) }
+            guard facts.count <= 1 else { throw Self.concurrentValues(entry.key) }
+            try body(entry.key, try wrappingVaultErrors { try facts.first.map { try states.1.value(of: $0) } })
+        }
+    }
+
+    private static func concurrentValues(_ key: FactKey) -> ImportExportError {
+        ImportExportError(.historyUnsupported, at: "concurrent values of \(key.attribute)")
+    }
+}

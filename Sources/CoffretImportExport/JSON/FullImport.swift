@@ -1,0 +1,133 @@
+// A full export into an empty vault. The one thing to keep true: the file was checked from beginning to end
+// before the first commit is written.
+
+internal import CPlatform
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretStorage
+internal import Glibc
+
+extension Vault {
+    /// Whether what lies at `path` is a full export of a vault, by its first bytes.
+    package static func isFullExport(atPath path: String) -> Bool {
+        guard let source = try? openImportSource(atPath: path), source is SingleFileSource,
+            let prefix = try? source.prefix(ofEntry: 0, byteCount: 64)
+        else { return false }
+        return FullExport.hasMarker(prefix)
+    }
+
+    /// Brings a full export back: the same facts, the same sequence of states with their times, signed anew by
+    /// this device; attachments sealed anew.
+    ///
+    /// The file is read three times: its check value, its grammar and contents, then for writing. Only a failure
+    /// of the store itself can leave a part of the history behind; the vault should then be removed.
+    /// - Throws: `.vaultNotEmpty`, `.formatTruncated`, `.checkMismatch`, `.formatInvalid`, `.formatVersionUnknown`
+    ///   with nothing written; `.vaultFailed`; `.stateMismatch` if the file states another hash than results.
+    package func importEverything(
+        fromPath path: String, files: any FileContentStore, limits: ImportLimits = ImportLimits(),
+        progress: @escaping (WorkProgress) -> Void = { _ in }
+    ) throws(ImportExportError) -> FullExportReport {
+        guard try wrappingVaultErrors({ try present.snapshot.factCount() }) == 0 else {
+            throw ImportExportError(.vaultNotEmpty)
+        }
+        let descriptor = unsafe coffret_open(path, O_RDONLY | O_NONBLOCK, 0)
+        guard descriptor >= 0 else {
+            throw ImportExportError(
+                errno == ENOENT ? .sourceMissing : .sourceUnreadable, at: "errno \(errno)",
+                subject: printableText(path.utf8))
+        }
+        let open = OwnedDescriptor(descriptor)
+        let status = try open.status(subject: path)
+        guard status.kind == .file else {
+            throw ImportExportError(.sourceUnreadable, at: "not a file", subject: printableText(path.utf8))
+        }
+        let file = FullExportFile(path: path, file: open, byteCount: status.byteCount)
+        guard FullExport.hasMarker(try file.read(at: 0, count: 64)) else {
+            throw ImportExportError(.sourceUnrecognised, subject: printableText(path.utf8))
+        }
+        try file.verifyCheck()
+        var trial = FullImportTrial()
+        _ = try file.parse(into: &trial, limits: limits)
+        var run = FullImportRun(vault: self, files: files, commitCount: trial.commitCount, progress: progress)
+        let stated = try file.parse(into: &run, limits: limits)
+        run.report.byteCount = file.byteCount
+        try wrappingVaultErrors { try present.forEachItem { _ in run.report.items += 1 } }
+        run.report.stateHash = try wrappingVaultErrors { try present.snapshot }.portableStateHash(files: files)
+        guard run.report.stateHash == stated else { throw ImportExportError(.stateMismatch) }
+        return run.report
+    }
+}
+
+/// Reads everything and writes nothing.
+struct FullImportTrial: FullExportHandler {
+    private(set) var commitCount = 0
+    private(set) var changeCount = 0
+
+    mutating func attachment(
+        byteCount: Int, hash: [UInt8],
+        content: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        try content { _ in }
+    }
+
+    mutating func beginCommit(time: Milliseconds) {}
+    mutating func change(_ key: FactKey, _ value: ExportValue) { changeCount += 1 }
+    mutating func endCommit() { commitCount += 1 }
+}
+
+/// Writes the vault.
+private struct FullImportRun: FullExportHandler {
+    let vault: Vault
+    let files: any FileContentStore
+    let commitCount: Int
+    let progress: (WorkProgress) -> Void
+    var report = FullExportReport()
+    private var references: [[UInt8]] = []
+    private var bulk: BulkCommit?
+    private var time: Milliseconds = 0
+
+    init(
+        vault: Vault, files: any FileContentStore, commitCount: Int, progress: @escaping (WorkProgress) -> Void
+    ) {
+        self.vault = vault
+        self.files = files
+        self.commitCount = commitCount
+        self.progress = progress
+    }
+
+    mutating func attachment(
+        byteCount: Int, hash: [UInt8],
+        content: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        references.append(try files.store(content).encodedReference)
+        report.attachments += 1
+    }
+
+    mutating func beginCommit(time: Milliseconds) throws(ImportExportError) {
+        self.time = time
+        bulk = try wrappingVaultErrors { try vault.repository.beginBulk() }
+    }
+
+    mutating func change(_ key: FactKey, _ value: ExportValue) throws(ImportExportError) {
+        var bytes = value.bytes
+        if case .attachment(let index) = value { bytes = attachmentContentValue(references[index]) }
+        do {
+            try bulk?.add(FactChange(key: key, value: bytes))
+        } catch {
+            bulk?.cancel()
+            throw ImportExportError(.vaultFailed, cause: error)
+        }
+    }
+
+    mutating func endCommit() throws(ImportExportError) {
+        do {
+            try bulk?.commit(time: time)
+        } catch {
+            bulk?.cancel()
+            throw ImportExportError(.vaultFailed, cause: error)
+        }
+        bulk = nil
+        report.commits += 1
+        progress(WorkProgress(stage: .saving, doneCount: report.commits, totalCount: commitCount, byteCount: 0))
+    }
+}

@@ -1,0 +1,241 @@
+// A vault as one JSON file with everything, and back (U19).
+
+import CoffretBase
+import CoffretCore
+import CoffretCrypto
+import CoffretStorage
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@testable import CoffretImportExport
+
+@Suite("Full export")
+struct FullExportTests {
+    let folder: TemporaryFolder
+    let fixture: ImportFixture
+
+    init() throws {
+        folder = try TemporaryFolder()
+        fixture = try ImportFixture()
+    }
+
+    private var path: String { folder.path + "/all.json" }
+
+    @discardableResult
+    private func export() throws -> FullExportReport {
+        try fixture.vault.exportEverything(to: path, files: fixture.files, time: fixture.clock.now)
+    }
+
+    private func importBack(_ other: ImportFixture) throws -> FullExportReport {
+        try other.vault.importEverything(fromPath: path, files: other.files)
+    }
+
+    private func portableHash(_ fixture: ImportFixture) throws -> [UInt8] {
+        try fixture.vault.present.snapshot.portableStateHash(files: fixture.files)
+    }
+
+    /// A vault with a past: edits, deletions, tags, fields, files of all sizes.
+    private func makeHistory() throws {
+        let vault = fixture.vault
+        for size in [0, 1, FullExport.chunkByteCount, FullExport.chunkByteCount + 1, 2_000_000] {
+            try folder.write(Data(fixture.random.bytes(count: size)), to: "in/file \(size).bin")
+        }
+        try folder.write("# One\n\n#tag text\n", to: "in/one.md")
+        try fixture.importPath(folder.path + "/in")
+        fixture.clock.advance(by: 1_000)
+        var login = ItemDraft(kind: .login, title: "Site \"é😀\"\u{1}")
+        login.title = "Site \"é😀\""
+        login.fields = [try #require(ItemField(standard: "password", of: .login, value: "\u{0}\u{7}pw"))]
+        let id = try vault.create(login)
+        fixture.clock.advance(by: 1_000)
+        try vault.update(id) { $0.text = String(repeating: "long ", count: 50_000) }
+        fixture.clock.advance(by: -5_000)
+        try vault.setPinned(id, true)
+        let note = try #require(try fixture.items()["in/one.md"])
+        try vault.update(note.id) { $0.givenTags = [] }
+        let gone = try vault.create(ItemDraft(title: "Gone", text: "was here"))
+        try vault.deletePermanently([gone])
+        let holder = try #require(try fixture.items()["Files of in"])
+        try vault.batch { (batch) throws(CoreError) in try batch.removeAttachment(holder.attachments[1]) }
+        try vault.batch { (batch) throws(CoreError) in
+            let key = FactKey(entity: note.id, attribute: "future/attribute")
+            batch.write([FactChange(key: key, value: [0xA1, 0x01, 0xF6])])
+        }
+    }
+
+    @Test("export and import give the same state, the same sequence of states and the same times (U19)")
+    func roundTrip() throws {
+        try makeHistory()
+        let report = try export()
+        #expect(report.attachments == 5)
+        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+        let other = try ImportFixture()
+        let back = try importBack(other)
+        #expect(back.stateHash == report.stateHash)
+        #expect((back.items, back.commits, back.attachments) == (report.items, report.commits, 5))
+        #expect(try portableHash(fixture) == portableHash(other))
+        // Each state of the past is there, in order, with its time.
+        var mine = try fixture.vault.repository.log()
+        var theirs = try other.vault.repository.log()
+        while let commit = try mine.next() {
+            let copy = try #require(try theirs.next())
+            #expect(copy.timeMilliseconds == commit.timeMilliseconds)
+            let hash = try fixture.vault.repository.snapshot(at: commit.name).portableStateHash(files: fixture.files)
+            #expect(try other.vault.repository.snapshot(at: copy.name).portableStateHash(files: other.files) == hash)
+        }
+        #expect(try theirs.next() == nil)
+        // The contents of files came along, under keys of their own.
+        for (title, item) in try fixture.items() {
+            let copy = try #require(try other.items()[title])
+            #expect(copy.attachments.map(\.name) == item.attachments.map(\.name))
+            for (attachment, original) in zip(copy.attachments, item.attachments) {
+                let bytes = other.files.contents[attachment.encodedReference]
+                #expect(bytes != nil && bytes == fixture.files.contents[original.encodedReference])
+            }
+        }
+        // An import of the folder is still the same import.
+        #expect(try other.importPath(folder.path + "/in").isNothingNew)
+    }
+
+    @Test("without attachments the hash is that of the repository")
+    func plainHash() throws {
+        _ = try fixture.vault.create(ItemDraft(title: "x", text: "y"))
+        let report = try export()
+        #expect(try report.stateHash == fixture.vault.present.snapshot.stateHash())
+    }
+
+    @Test("an empty vault goes out and comes in")
+    func emptyVault() throws {
+        let report = try export()
+        #expect((report.items, report.commits) == (0, 0))
+        #expect(try importBack(ImportFixture()).commits == 0)
+    }
+
+    @Test("the file is plain JSON that others can read, secrets included")
+    func plainJSON() throws {
+        try makeHistory()
+        try export()
+        try folder.python(
+            """
+            import json, base64, hashlib
+            data = open('all.json', 'rb').read()
+            j = json.loads(data)
+            assert list(j) == ['format', 'version', 'exported', 'vault', 'items', 'attachments', 'history', 'stateHash', 'check']
+            end = data.rindex(b',"check":')
+            assert hashlib.blake2b(data[:end], digest_size=32).hexdigest() == j['check']
+            for a in j['attachments']:
+                content = b''.join(base64.b64decode(c) for c in a['chunks'])
+                assert len(content) == a['byteCount']
+                assert hashlib.blake2b(content, digest_size=32).hexdigest() == a['hash']
+            assert any(i['title'] == 'Site "é😀"' and i['fields'][0]['value'] == '\\0\\7pw' for i in j['items'])
+            """)
+    }
+
+    @Test("an existing file is never replaced")
+    func occupied() throws {
+        try folder.write("mine", to: "all.json")
+        #expect(throws: ImportExportError(.targetOccupied, subject: "all.json")) { try export() }
+        #expect(try folder.files() == ["all.json": Data("mine".utf8)])
+    }
+
+    @Test("a vault with items takes no full import")
+    func notEmpty() throws {
+        try makeHistory()
+        try export()
+        #expect(throws: ImportExportError(.vaultNotEmpty)) { try importBack(fixture) }
+    }
+
+    @Test("a file that is cut anywhere is refused and nothing is written")
+    func truncated() throws {
+        _ = try fixture.vault.create(ItemDraft(title: "x", text: "y"))
+        try export()
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        let other = try ImportFixture()
+        for count in Array(stride(from: 0, to: whole.count, by: 7)) + [whole.count - 1] {
+            try whole.prefix(count).write(to: URL(fileURLWithPath: path))
+            #expect(throws: ImportExportError.self, "\(count)") { try importBack(other) }
+        }
+        try whole.dropLast().write(to: URL(fileURLWithPath: path))
+        let error = #expect(throws: ImportExportError.self) { try importBack(other) }
+        #expect(error?.code == .formatTruncated)
+        #expect(try other.commitCount() == 0)
+    }
+
+    @Test("a flipped bit anywhere is noticed before anything is written")
+    func flippedBits() throws {
+        _ = try fixture.vault.create(ItemDraft(title: "x", text: "y"))
+        try export()
+        let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        let other = try ImportFixture()
+        for offset in 0..<whole.count {
+            var changed = whole
+            changed[offset] ^= 1 << UInt8(offset % 8)
+            try Data(changed).write(to: URL(fileURLWithPath: path))
+            #expect(throws: ImportExportError.self, "byte \(offset)") { try importBack(other) }
+        }
+        #expect(try other.commitCount() == 0)
+    }
+
+    @Test("a file with a right check value but wrong content writes nothing (R41)")
+    func hostileFiles() throws {
+        let head = "{\"format\":\"coffret-export\",\"version\":1,\"exported\":\"2026-01-01\",\"vault\":\"v\","
+        let tail = "\"stateHash\":\"\(String(repeating: "0", count: 64))\""
+        let good = "{\"time\":1,\"instance\":\"\(String(repeating: "0", count: 32))\",\"changes\":"
+        let fact = "[\"N\(String(repeating: "1", count: 32))\",\"title\",null,\"x\"]"
+        for (body, code) in [
+            ("\"items\":[],\"attachments\":[],\"history\":[\(good)[\(fact)]}],", ImportExportError.Code.stateMismatch),
+            ("\"items\":[],\"attachments\":[],\"history\":[\(good)[]}],", .formatInvalid),
+            ("\"items\":[],\"attachments\":[],\"history\":[\(good)[\(fact)]},{}],", .formatInvalid),
+            ("\"items\":[],\"attachments\":[],\"history\":[\(good)[[\"N1\",\"title\",null,\"x\"]]}],", .formatInvalid),
+            (
+                "\"items\":[],\"attachments\":[],\"history\":[\(good)[\(fact.replacingOccurrences(of: "\"x\"", with: "{\"attachment\":0}"))]}],",
+                .formatInvalid
+            ),
+            ("\"items\":\(String(repeating: "[", count: 100_000)),", .formatInvalid),
+            (
+                "\"items\":[],\"attachments\":[{\"byteCount\":3,\"hash\":\"\(String(repeating: "0", count: 64))\",\"chunks\":[\"QUJD\"]}],\"history\":[],",
+                .formatInvalid
+            ),
+            (
+                "\"items\":[],\"attachments\":[{\"byteCount\":2,\"hash\":\"\(String(repeating: "0", count: 64))\",\"chunks\":[\"QUJD\"]}],\"history\":[],",
+                .formatInvalid
+            ),
+            ("\"items\":[],\"attachments\":[],\"attachments\":[],\"history\":[],", .formatInvalid),
+        ] {
+            let text = Array((head + body + tail).utf8)
+            let check = Hex.encode(BLAKE2b.hash(text))
+            try Data(text + FullExport.trailer(check: check)).write(to: URL(fileURLWithPath: path))
+            let other = try ImportFixture()
+            let error = #expect(throws: ImportExportError.self) { try importBack(other) }
+            #expect(error?.code == code, "\(body.prefix(200))")
+            if code != .stateMismatch { #expect(try other.commitCount() == 0) }
+        }
+        let newer = Array(head.replacingOccurrences(of: ":1,", with: ":2,").dropLast().utf8)
+        try Data(newer + FullExport.trailer(check: Hex.encode(BLAKE2b.hash(newer)))).write(
+            to: URL(fileURLWithPath: path))
+        let error = #expect(throws: ImportExportError.self) { try importBack(ImportFixture()) }
+        #expect(error?.code == .formatVersionUnknown)
+    }
+
+    @Test("values of facts keep their bytes, readable or not")
+    func values() {
+        forAll(count: 300) { random in
+            let samples: [[UInt8]] = [
+                random.bytes(count: 0...40), CBOREncoder.encode { $0.encode(text: random.text(countMax: 20)) },
+                CBOREncoder.encode { $0.encode(signed: Int64(bitPattern: random.next())) },
+                CBOREncoder.encode { $0.encode(bytes: random.bytes(count: 0...20)) }, [0x18, 0x01], [0x78, 0x00],
+            ]
+            for sample in samples {
+                let form = ExportValue(sample)
+                var text: [UInt8] = []
+                var writer = JSONWriter<Never> { text += $0 }
+                form.write(to: &writer)
+                writer.finish()
+                var reader = JSONReader(text)
+                let back = try ExportValue(startingWith: reader.next(), from: &reader)
+                try require(back == form && back.bytes == sample, "\(sample)")
+            }
+        }
+    }
+}

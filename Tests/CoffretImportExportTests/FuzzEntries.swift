@@ -1,0 +1,107 @@
+// Entries for fuzzing: each takes any bytes and must return, whatever they are. A short seeded run of each
+// belongs to the tests; longer ones start from the same functions.
+
+import CoffretCore
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@testable import CoffretImportExport
+
+/// Front matter: what parses can be written again and reads back the same.
+func fuzzFrontMatter(_ bytes: [UInt8]) {
+    guard let block = FrontMatter(startOf: bytes[...], byteCountMax: 1 << 16) else { return }
+    let written = FrontMatterWriter.text(replacing: [], in: block)
+    precondition(Array(written.utf8) == Array(bytes.prefix(block.byteCount)), "front matter keeps its bytes")
+}
+
+/// A whole Markdown file, its links resolved against a small folder.
+func fuzzNoteFile(_ bytes: [UInt8]) {
+    let path = SourcePath(cleanBytes: Array("a/b.md".utf8))
+    guard case .success(let note)? = try? NoteFile.parse(bytes, path: path, limits: ImportLimits()) else { return }
+    let index = LinkIndex([SourceEntry(path: path, byteCount: 0, modifiedMilliseconds: nil)])
+    for link in note.links { _ = index.resolve(link, from: path) }
+    _ = note.draft
+}
+
+/// A list of items.
+func fuzzItemList(_ bytes: [UInt8]) {
+    _ = try? ItemListImporter.parse(bytes, limits: ImportLimits())
+}
+
+/// The grammar of a full export, without its check value.
+func fuzzFullExport(_ bytes: [UInt8]) {
+    var rest: [UInt8]? = bytes
+    var trial = FullImportTrial()
+    _ = try? FullExportParser.parse(into: &trial, limits: ImportLimits()) {
+        defer { rest = nil }
+        return rest
+    }
+}
+
+/// An archive: listed and read.
+func fuzzArchive(_ bytes: [UInt8], in folder: TemporaryFolder) {
+    guard let file = try? folder.write(Data(bytes), to: "fuzz.bin"),
+        let source = try? openImportSource(atPath: file.path)
+    else { return }
+    try? source.visit({ _ in true }) { (_, reader) throws(ImportExportError) in
+        try reader.forEachPiece(byteCountMax: 1 << 20) { _ in }
+    }
+}
+
+@Suite("Fuzz entries of import and export")
+struct ImportExportFuzzTests {
+    @Test("front matter and notes survive any bytes")
+    func text() {
+        let samples = [
+            "---\ntitle: \"a\\u00e9\"\ntags: [a, 'b']\nlist:\n  - x\n  - y: z\ntext: |\n  a\n---\n# T [x](a.md) ![[b]] #tag\n",
+            "---\r\na: b\r\n...\r\n`code` <img src=\"x.png\"> [r]: ../x%20y.md\n", "\u{FEFF}---\n---\n",
+        ].map { Array($0.utf8) }
+        var count = 0
+        fuzz(samples) { bytes in
+            fuzzFrontMatter(bytes)
+            fuzzNoteFile(bytes)
+            count += 1
+        }
+        #expect(count > 0)
+    }
+
+    @Test("structured files survive any bytes")
+    func structured() {
+        let samples = [
+            "{\"format\":\"coffret-items\",\"version\":1,\"items\":[{\"kind\":\"login\",\"title\":\"t\",\"tags\":[\"a\"],\"fields\":[{\"name\":\"password\",\"value\":\"x\"}]}]}",
+            "{\"format\":\"coffret-export\",\"version\":1,\"exported\":\"2026-01-01\",\"vault\":\"v\",\"items\":[],\"attachments\":[{\"byteCount\":0,\"hash\":\"0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8\",\"chunks\":[]}],\"history\":[{\"time\":1,\"instance\":\"00000000000000000000000000000000\",\"changes\":[[\"N00000000000000000000000000000000\",\"a\",null,{\"attachment\":0}]]}],\"stateHash\":\"0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8\",\"check\":\"0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8\"}",
+        ].map { Array($0.utf8) }
+        var trial = FullImportTrial()
+        var whole: [UInt8]? = samples[1]
+        let hash = try? FullExportParser.parse(into: &trial, limits: ImportLimits()) {
+            defer { whole = nil }
+            return whole
+        }
+        #expect(hash != nil && trial.changeCount == 1, "the sample itself must parse")
+        fuzz(samples) { bytes in
+            fuzzItemList(bytes)
+            fuzzFullExport(bytes)
+        }
+    }
+
+    @Test("archives survive any bytes")
+    func archives() throws {
+        let folder = try TemporaryFolder()
+        try folder.python(
+            """
+            import tarfile, zipfile, io
+            for name, mode in [('a.tar', 'w'), ('a.tgz', 'w:gz'), ('a.txz', 'w:xz')]:
+                t = tarfile.open(name, mode)
+                for path in ['f/ü.md', 'f/b.png']:
+                    i = tarfile.TarInfo(path); i.size = 3; t.addfile(i, io.BytesIO(b'abc'))
+                t.close()
+            z = zipfile.ZipFile('a.zip', 'w', zipfile.ZIP_DEFLATED); z.writestr('f/ü.md', b'abc' * 99); z.close()
+            """)
+        let samples = try ["a.tar", "a.tgz", "a.txz", "a.zip"].map {
+            [UInt8](try Data(contentsOf: folder.url.appendingPathComponent($0)))
+        }
+        fuzz(samples, rounds: 400) { fuzzArchive($0, in: folder) }
+        #expect(samples.count == 4)
+    }
+}
