@@ -24,6 +24,9 @@ package enum Context: String, CaseIterable, Sendable {
     // Derivation from a backup's key; no context.
     case backupContent = "backup/content"
 
+    // Derivation from the key of an attachment; no context.
+    case chunkKeyCommitment = "chunk-key/commit"
+
     // Derivations around slots.
     case slotsMAC = "slots/mac"
     case slotPassphrase = "slot/passphrase"

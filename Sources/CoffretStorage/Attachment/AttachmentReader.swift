@@ -1,0 +1,175 @@
+// Streams an attachment out. The one thing to keep true: no byte goes out that was not authenticated,
+// and a file appears under its name only after the whole was verified.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// Reads one attachment, once; opens chunks on a second thread while the caller's one hashes and passes
+/// them on.
+package final class AttachmentReader {
+    private let reference: AttachmentReference
+    private let store: AttachmentStore
+    private let file: any OpenFile
+    private let place: String
+
+    init(_ reference: AttachmentReference, store: AttachmentStore) throws(StorageError) {
+        self.reference = reference
+        self.store = store
+        let (file, address) = try Self.find(reference.fileID, in: store)
+        self.file = file
+        let place = "file \(address)"
+        self.place = place
+        guard reference.byteCount <= AttachmentFormat.byteCountMax,
+            reference.chunkCount == AttachmentFormat.chunkCount(byteCount: reference.byteCount)
+        else { throw StorageError(.attachmentAuthenticationFailed, place: place) }
+        let (byteCount, header) = try translatingFileErrors { () throws(FileSystemError) in
+            (try file.byteCount(), try file.readAvailable(byteCount: AttachmentFormat.header.count, at: 0))
+        }
+        guard byteCount == AttachmentFormat.fileByteCount(byteCount: reference.byteCount) else {
+            throw StorageError(.attachmentTruncated, place: place)
+        }
+        guard header == AttachmentFormat.header else {
+            throw StorageError(.attachmentAuthenticationFailed, place: place)
+        }
+    }
+
+    private static func find(
+        _ fileID: UniqueID, in store: AttachmentStore
+    ) throws(StorageError) -> (any OpenFile, BlobAddress) {
+        let addresses = store.addresses(of: fileID)
+        for address in addresses {
+            do throws(FileSystemError) {
+                return (try store.environment.fileSystem.open(store.path(of: address), .read), address)
+            } catch {
+                guard error.code == .notFound else { throw StorageError(file: error) }
+            }
+        }
+        throw StorageError(.attachmentMissing, place: "file \(addresses[0])")
+    }
+
+    /// Passes the plaintext on, a chunk at a time, as it verifies.
+    ///
+    /// What was passed on is authentic; that it is all of it, in this order, and that the whole has the
+    /// right hash, is known when this returns.
+    /// - Throws: `.attachmentAuthenticationFailed`, `.attachmentTruncated`, `.fileFailed`; what `sink`
+    ///   throws.
+    package func read(into sink: (UnsafeRawBufferPointer) throws(StorageError) -> Void) throws(StorageError) {
+        let ring = ChunkRing()
+        let opener = ChunkOpener(
+            cipher: ChunkCipher(key: reference.fileKey, fileID: reference.fileID, vaultID: store.keys.vaultID),
+            file: file, chunkCount: reference.chunkCount,
+            lastChunkByteCount: AttachmentFormat.lastChunkByteCount(byteCount: reference.byteCount), place: place)
+        let worker = WorkerThread { opener.openAll(ring) }
+        defer {
+            ring.fail(StorageError(.attachmentTruncated, place: place))
+            worker.join()
+        }
+        var hasher = BLAKE2bHasher(byteCount: 32)
+        var byteCount: UInt64 = 0
+        while let buffer = try ring.takeFilled() {
+            let content = unsafe UnsafeRawBufferPointer(buffer.bytes(buffer.byteCount))
+            unsafe hasher.update(content)
+            byteCount += UInt64(buffer.byteCount)
+            try unsafe sink(content)
+            ring.putFree(buffer)
+        }
+        worker.join()
+        guard byteCount == reference.byteCount else { throw StorageError(.attachmentTruncated, place: place) }
+        guard opener.digest == reference.digest, hasher.finish() == reference.plaintextHash else {
+            throw StorageError(.attachmentAuthenticationFailed, place: place)
+        }
+    }
+
+    /// Reads everything and passes nothing on.
+    package func verify() throws(StorageError) {
+        try unsafe read { (_) throws(StorageError) in }
+    }
+
+    /// Writes the attachment to a file, which gets its name when the whole was verified and is durable.
+    ///
+    /// A file of that name is replaced then, and untouched if anything fails.
+    /// - Parameter mode: permission bits of the file.
+    package func extract(toFile path: String, mode: UInt32 = 0o600) throws(StorageError) {
+        let fileSystem = store.environment.fileSystem
+        let suffix = Hex.encode(store.environment.random.bytes(count: 8))
+        let partPath = PathText.join(
+            PathText.parent(of: path), ".\(PathText.name(of: path)).\(suffix).part")
+        let output = try translatingFileErrors { () throws(FileSystemError) in
+            try fileSystem.open(partPath, .createNew, mode: mode)
+        }
+        do throws(StorageError) {
+            var byteOffset = 0
+            try unsafe read { (content) throws(StorageError) in
+                try translatingFileErrors { () throws(FileSystemError) in
+                    try unsafe output.write(content, at: byteOffset)
+                }
+                byteOffset += content.count
+            }
+            try translatingFileErrors { () throws(FileSystemError) in
+                try output.synchronizeData()
+                try fileSystem.rename(partPath, to: path)
+                try fileSystem.synchronizeDirectory(PathText.parent(of: path))
+            }
+        } catch {
+            try? fileSystem.remove(partPath)
+            throw error
+        }
+    }
+}
+
+/// The second thread of a reader: reads and opens chunks in order.
+private final class ChunkOpener: @unchecked Sendable {
+    // SAFETY: `digest` is written by the worker and read after it was joined; the rest does not change.
+    private let cipher: ChunkCipher
+    private let file: any OpenFile
+    private let chunkCount: UInt64
+    private let lastChunkByteCount: Int
+    private let place: String
+    private(set) var digest: [UInt8] = []
+
+    init(
+        cipher: ChunkCipher, file: any OpenFile, chunkCount: UInt64, lastChunkByteCount: Int, place: String
+    ) {
+        self.cipher = cipher
+        self.file = file
+        self.chunkCount = chunkCount
+        self.lastChunkByteCount = lastChunkByteCount
+        self.place = place
+    }
+
+    func openAll(_ ring: ChunkRing) {
+        var hasher = BLAKE2bHasher(byteCount: 32)
+        do throws(StorageError) {
+            for index in 0..<chunkCount {
+                guard let buffer = try ring.takeFree() else { return }
+                try open(index, into: buffer, &hasher)
+                ring.putFilled(buffer)
+            }
+        } catch {
+            return ring.fail(error)
+        }
+        digest = hasher.finish()
+        ring.close()
+    }
+
+    private func open(
+        _ index: UInt64, into buffer: ChunkBuffer, _ hasher: inout BLAKE2bHasher
+    ) throws(StorageError) {
+        let isLast = index == chunkCount - 1
+        let trueByteCount = isLast ? lastChunkByteCount : AttachmentFormat.chunkByteCount
+        let byteCount =
+            isLast ? AttachmentFormat.paddedLastChunkByteCount(trueByteCount) : AttachmentFormat.chunkByteCount
+        let all = unsafe buffer.bytes(byteCount + AttachmentFormat.tagByteCount)
+        let readCount = try translatingFileErrors { () throws(FileSystemError) in
+            try unsafe file.read(into: all, at: AttachmentFormat.offset(ofChunk: index))
+        }
+        guard readCount == all.count else { throw StorageError(.attachmentTruncated, place: "\(place) chunk \(index)") }
+        let tag = unsafe UnsafeRawBufferPointer(rebasing: all[byteCount...])
+        let chunk = unsafe UnsafeMutableRawBufferPointer(rebasing: all[..<byteCount])
+        unsafe hasher.update(tag)
+        guard unsafe cipher.open(chunk, index: index, isLast: isLast, tag: tag),
+            unsafe chunk[trueByteCount...].allSatisfy({ $0 == 0 })
+        else { throw StorageError(.attachmentAuthenticationFailed, place: "\(place) chunk \(index)") }
+        buffer.byteCount = trueByteCount
+    }
+}

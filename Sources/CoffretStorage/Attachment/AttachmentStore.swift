@@ -1,0 +1,133 @@
+// The files of a vault's attachments. The one thing to keep true: a file gets its name when it is
+// complete and durable, and its name tells nothing.
+
+package import CoffretBase
+package import CoffretCrypto
+
+/// Finds, writes, reads, checks and lists attachments of one vault.
+///
+/// A file lies at `files/<first two digits>/<64 digits>`, named by the address of its file id. What is
+/// being written lies at `files/<random>.part`.
+package final class AttachmentStore {
+    let directory: String
+    let keys: VaultKeys
+    let environment: StorageEnvironment
+    private let ciphers: [AddressCipher]
+
+    private static let partSuffix = ".part"
+
+    package init(directory: String, keys: VaultKeys, environment: StorageEnvironment) {
+        self.directory = PathText.join(directory, "files")
+        self.keys = keys
+        self.environment = environment
+        ciphers = keys.epochs.sorted { $0.epoch > $1.epoch }.map { AddressCipher($0.chunkAddressKey) }
+    }
+
+    /// A writer for a new attachment.
+    ///
+    /// - Throws: `.diskFull`, `.fileFailed`.
+    package func makeWriter() throws(StorageError) -> AttachmentWriter {
+        try AttachmentWriter(store: self)
+    }
+
+    /// A reader of one attachment.
+    ///
+    /// - Throws: `.attachmentMissing`, `.attachmentTruncated` if the file's size is not what the
+    ///   reference says, `.attachmentAuthenticationFailed` if its header is not ours.
+    package func makeReader(_ reference: AttachmentReference) throws(StorageError) -> AttachmentReader {
+        try AttachmentReader(reference, store: self)
+    }
+
+    /// The addresses that a file id has, newest epoch first.
+    package func addresses(of fileID: UniqueID) -> [BlobAddress] {
+        let name = BLAKE2b.hash(Array("coffret/file/1".utf8), keys.vaultID.bytes, fileID.bytes)
+        return ciphers.map { cipher in
+            guard let value = Bytes32(cipher.address(ofName: name)) else { preconditionFailure("32 bytes") }
+            return BlobAddress(value)
+        }
+    }
+
+    func path(of address: BlobAddress) -> String {
+        let digits = address.description
+        return PathText.join(PathText.join(directory, String(digits.prefix(2))), digits)
+    }
+
+    func makePartPath() -> String {
+        PathText.join(directory, Hex.encode(environment.random.bytes(count: 16)) + Self.partSuffix)
+    }
+
+    /// Gives a complete, synced file its name, and makes the name durable.
+    func adopt(partPath: String, address: BlobAddress) throws(StorageError) {
+        let fileSystem = environment.fileSystem
+        let target = path(of: address)
+        let folder = PathText.parent(of: target)
+        try translatingFileErrors { () throws(FileSystemError) in
+            try fileSystem.makeDirectories(folder)
+            try fileSystem.rename(partPath, to: target)
+            do throws(FileSystemError) {
+                try fileSystem.synchronizeDirectory(folder)
+                try fileSystem.synchronizeDirectory(directory)
+            } catch {
+                // A name that may vanish again is not given out.
+                try? fileSystem.remove(target)
+                throw error
+            }
+        }
+    }
+
+    // MARK: Listing and clearing away
+
+    /// A stored attachment file, as far as it can be told without a reference.
+    package struct StoredFile: Hashable, Sendable {
+        package let address: BlobAddress
+        package let byteCount: Int
+    }
+
+    /// All complete attachment files.
+    package func storedFiles() throws(StorageError) -> [StoredFile] {
+        let fileSystem = environment.fileSystem
+        return try translatingFileErrors { () throws(FileSystemError) in
+            var files: [StoredFile] = []
+            guard try fileSystem.exists(directory) else { return files }
+            for folder in try fileSystem.list(directory) where folder.kind == .directory {
+                for entry in try fileSystem.list(PathText.join(directory, folder.name)) where entry.kind == .file {
+                    guard let bytes = try? Hex.decode(entry.name), let value = Bytes32(bytes) else { continue }
+                    let address = BlobAddress(value)
+                    guard let status = try fileSystem.status(path(of: address)) else { continue }
+                    files.append(StoredFile(address: address, byteCount: status.byteCount))
+                }
+            }
+            return files
+        }
+    }
+
+    /// Removes every file that is none of `fileIDs`, and what was left half written.
+    ///
+    /// The caller holds the vault's writer lock and has no writer of his own under way: a file whose
+    /// fact is not committed yet would go too.
+    /// - Returns: number of files and their bytes.
+    @discardableResult
+    package func removeAll(
+        except fileIDs: some Sequence<UniqueID>
+    ) throws(StorageError) -> (count: Int, byteCount: Int) {
+        let kept = Set(fileIDs.flatMap { addresses(of: $0) })
+        let fileSystem = environment.fileSystem
+        let doomed = try storedFiles().filter { !kept.contains($0.address) }
+        try translatingFileErrors { () throws(FileSystemError) in
+            for file in doomed { try fileSystem.remove(path(of: file.address)) }
+            guard try fileSystem.exists(directory) else { return }
+            for entry in try fileSystem.list(directory)
+            where entry.kind == .file && entry.name.hasSuffix(Self.partSuffix) {
+                try fileSystem.remove(PathText.join(directory, entry.name))
+            }
+        }
+        return (doomed.count, doomed.reduce(0) { $0 + $1.byteCount })
+    }
+}
+
+extension BlobStore {
+    /// The attachments of this vault.
+    package var attachments: AttachmentStore {
+        AttachmentStore(directory: directory, keys: keys, environment: context.environment)
+    }
+}
