@@ -32,6 +32,7 @@ package enum Context: String, CaseIterable, Sendable {
     case slotPassphrase = "slot/passphrase"
     case pin = "pin"
     case recoveryBox = "recovery/box"
+    case slotCommitment = "slot/commit"
     case markerMAC = "marker/mac"
 
     // The key agreed between an ephemeral and a recipient's key.
