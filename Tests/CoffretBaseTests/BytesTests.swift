@@ -117,6 +117,23 @@ struct BytesTests {
         }
     }
 
+    @Test("R14 fuzz: altered texts of bytes, identifiers and times are refused or read back")
+    func fuzzTexts() {
+        let samples = [
+            "2024-02-29T12:00:00.5+01:30", "00112233-4455-6677-8899-aabbccddeeff", "MZXW6YQ=", "Zm9vYg==", "00ff",
+        ]
+        fuzz(samples.map { Array($0.utf8) }, rounds: 4_000) { bytes in
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let time = try? CivilTime.parse(text) { #expect(CivilTime.range.contains(time)) }
+            if let id = try? UniqueID.parse(text) { #expect((try? UniqueID.parse(id.description)) == id) }
+            if let read = try? Base64.standard.decode(text) { #expect(Base64.standard.encode(read) == text) }
+            if let read = try? Base32.rfc4648Unpadded.decode(text) {
+                #expect(Base32.rfc4648Unpadded.encode(read) == text.uppercased())
+            }
+            if let read = try? Hex.decode(text) { #expect(Hex.encode(read) == text.lowercased()) }
+        }
+    }
+
     @Test("uniform numbers stay below their bound and reach all of it")
     func uniform() {
         let generator = SeededGenerator.fromEnvironment()

@@ -72,7 +72,7 @@ struct JSONTests {
             defer { rest = nil }
             return rest
         }
-        #expect(throws: JSONError(.stringTooLong, byteOffset: 7, line: 1)) { try strict.next() }
+        #expect(throws: JSONError(.stringTooLong, byteOffset: 1, line: 1)) { try strict.next() }
     }
 
     private func randomValue(_ generator: SeededGenerator, depth: Int) -> JSONValue {

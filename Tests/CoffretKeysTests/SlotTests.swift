@@ -141,6 +141,52 @@ struct SlotTests {
         #expect(fixture.file == before)
     }
 
+    @Test("R13: more slots to try than a person would wait for are refused, when written and when read")
+    func manySlots() throws {
+        let keyring = try fixture.create()
+        let slot = keyring.slots[0]
+        keyring.slots += (0..<PassphraseSlot.countMax).map { _ in
+            KeySlot(
+                id: .generate(from: fixture.generator), kind: slot.kind, algorithm: slot.algorithm,
+                publicKey: slot.publicKey, password: slot.password, reference: slot.reference, sealedStorageKey: [])
+        }
+        #expect(code { _ = try keyring.addVault(named: "A") } == .passwordPolicy)
+        let file = try KeyringFile(decoding: fixture.file)
+        try fixture.put(
+            KeyringFile(
+                storeID: file.storeID, generation: file.generation, slots: keyring.slots, body: file.body, mac: file.mac
+            ).encoded)
+        #expect(code { _ = try fixture.open() } == .passwordPolicy)
+    }
+
+    @Test("R14 fuzz: typed recovery keys, fingerprints, markers and opened bodies never crash their readers")
+    func fuzzReaders() throws {
+        let key = RecoveryKey.generate(from: fixture.generator)
+        fuzz([Array(key.text().utf8), Array(Fingerprint(of: [UInt8](0..<10)).description.utf8)]) { bytes in
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let read = try? RecoveryKey.parse(text) { #expect(read.text() == key.text()) }
+            _ = Fingerprint.parse(text)
+        }
+        let keyring = try fixture.create()
+        _ = try keyring.addVault(named: "A")
+        let body = unsafe try keyring.body().withEncoded { unsafe [UInt8]($0) }
+        fuzz([body], rounds: 300) { bytes in
+            let result = unsafe bytes.withUnsafeBytes { unsafe KeyringBody.decode($0) }
+            if case .success(let read) = result {
+                #expect(unsafe read.withEncoded { unsafe [UInt8]($0) } == bytes)
+            }
+        }
+        let path = Marker.path(storeID: keyring.storeID, stateDirectory: "/state")
+        let marker = try fixture.disk.readFile(path, byteCountMax: 4_096)
+        let markerKey = try keyring.body().markerKey
+        fuzz([marker], rounds: 500) { bytes in
+            try? fixture.disk.replaceFile(path, with: bytes)
+            let finding = try? Marker.read(
+                storeID: keyring.storeID, key: markerKey, stateDirectory: "/state", fileSystem: fixture.disk)
+            if case .present = finding { #expect(bytes == marker) }
+        }
+    }
+
     @Test("a backup's header opens with the passphrase or a sheet, and holds no device's keys")
     func backups() throws {
         let keyring = try fixture.create()

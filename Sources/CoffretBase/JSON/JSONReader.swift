@@ -214,12 +214,22 @@ package struct JSONReader {
         while true {
             guard let character = try peek() else { throw error(.truncated) }
             guard character >= 0x20 else { throw error(.invalidText) }
-            index += 1
-            if character == UInt8(ascii: "\"") { break }
+            if character == UInt8(ascii: "\"") {
+                index += 1
+                break
+            }
             if character == UInt8(ascii: "\\") {
+                index += 1
                 try readEscape(into: &text)
             } else {
-                text.append(character)
+                // A run without escapes is taken whole: long values are mostly that.
+                let end = chunk[index...].firstIndex { byte in
+                    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+                }
+                let run = index..<(end ?? chunk.count)
+                guard text.count + run.count <= stringByteCountMax else { throw error(.stringTooLong) }
+                text.append(contentsOf: chunk[run])
+                index = run.upperBound
             }
             guard text.count <= stringByteCountMax else { throw error(.stringTooLong) }
         }

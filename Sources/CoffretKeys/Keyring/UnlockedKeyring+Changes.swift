@@ -158,6 +158,7 @@ extension UnlockedKeyring {
         let (oldBody, oldSlots) = (try body(), slots)
         var (newBody, newSlots) = (oldBody, oldSlots)
         try edit(&newBody, &newSlots)
+        try PassphraseSlot.checkPolicy(of: newSlots)
         replaceBody(newBody)
         slots = newSlots
         do throws(KeyError) {

@@ -44,8 +44,15 @@ enum PassphraseSlot {
         }
     }
 
-    /// Refuses a table in which any slot states parameters outside the bounds (R13).
+    /// Slots with a passphrase or PIN in one keyring: opening may have to try each.
+    static let countMax = 8
+
+    /// Refuses a table in which any slot states parameters outside the bounds (R13), or with more slots to
+    /// try than a person would wait for.
     static func checkPolicy(of slots: [KeySlot]) throws(KeyError) {
+        guard slots.count(where: { $0.password != nil }) <= countMax else {
+            throw KeyError(.passwordPolicy, at: "slots")
+        }
         for slot in slots {
             guard let parameters = slot.password else { continue }
             do throws(CryptoError) {
