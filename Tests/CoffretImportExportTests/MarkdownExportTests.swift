@@ -202,23 +202,4 @@ struct MarkdownExportTests {
         #expect(ExportNames.safe(text) == name)
         #expect(ExportNames.safe(String(repeating: "é", count: 200)).utf8.count == 120)
     }
-
-    @Test(
-        "the corpora come out as they came in", .enabled(if: SharedData.isAvailable),
-        arguments: ["tldr-pages-en", "rust-book", "rust-rfcs"])
-    func corpora(_ name: String) throws {
-        let archive = try #require(SharedData.root).appendingPathComponent("data/notes/\(name).tar.gz")
-        let imported = try fixture.importPath(archive.path)
-        let report = try export()
-        #expect(
-            (report.notes, report.identical, report.attachments) == (
-                imported.imported, imported.imported, imported.attachments
-            ))
-        try folder.python("import tarfile; tarfile.open('\(archive.path)').extractall('in')")
-        let before = try folder.files(below: "in/\(name)")
-        let after = try folder.files(below: "out")
-        #expect(before.count == imported.imported + imported.attachments)
-        #expect(before == after)
-        #expect(try fixture.importPath(folder.path + "/out").isNothingNew)
-    }
 }

@@ -52,7 +52,7 @@ struct MarkdownImportTests {
         #expect(bed.text == "# Bed\n\n![plan](../img/a%20b.png) #inline\n[all](../Index.md)\n")
         #expect(bed.attachments.map(\.path) == ["notes/img/a b.png"])
         #expect(bed.attachments.map(\.mediaType) == ["image/png"])
-        #expect(fixture.files.contents[bed.attachments[0].encodedReference] == [1, 2, 3])
+        #expect(try fixture.content(bed.attachments[0].encodedReference) == [1, 2, 3])
         let index = try #require(items["notes/Index.md"])
         #expect(index.attachments.map(\.name) == ["plan.svg"])
         #expect(items["Files of notes"]?.attachments.map(\.name) == ["LICENSE"])
@@ -148,7 +148,7 @@ struct MarkdownImportTests {
         let report = try fixture.importPath(folder.path + "/notes", isDryRun: true)
         #expect((report.imported, report.attachments) == (2, 3))
         #expect(try fixture.commitCount() == 0)
-        #expect(fixture.files.contents.isEmpty)
+        #expect(try fixture.attachments.storedFiles().isEmpty)
     }
 
     @Test("a refused file means that nothing was imported (R41)")
@@ -172,7 +172,7 @@ struct MarkdownImportTests {
         #expect((report.imported, report.attachments) == (1, 1))
         #expect(report.warnings == ["not UTF-8, kept as a file: latin.md"])
         let note = try #require(try fixture.items()["Files of notes"])
-        #expect(fixture.files.contents[note.attachments[0].encodedReference] == [0x61, 0xFF])
+        #expect(try fixture.content(note.attachments[0].encodedReference) == [0x61, 0xFF])
         #expect(try importNotes().isNothingNew)
     }
 
@@ -204,41 +204,5 @@ struct MarkdownImportTests {
         #expect(library.kind == .login)
         #expect(library.fields.map(\.key.name) == ["username", "password", "url", "totp"])
         #expect(try fixture.importPath(samples.appendingPathComponent("logins.json").path).isNothingNew)
-    }
-}
-
-@Suite("Real collections")
-struct CorpusImportTests {
-    @Test(
-        "all notes and files of the corpora come in, and a second run finds nothing new",
-        .enabled(if: SharedData.isAvailable),
-        arguments: [
-            ("tldr-pages-en", 7_426, 0, 4_275_187), ("rust-book", 112, 31, 1_221_077), ("rust-rfcs", 648, 4, 9_222_555),
-        ] as [(String, Int, Int, Int)])
-    func corpora(_ name: String, _ noteCount: Int, _ fileCount: Int, _ byteCount: Int) throws {
-        let fixture = try ImportFixture()
-        let path = try #require(SharedData.root).appendingPathComponent("data/notes/\(name).tar.gz").path
-        let first = try fixture.importPath(path)
-        #expect((first.imported, first.attachments, first.dropped) == (noteCount, fileCount, 0))
-        #expect(try fixture.commitCount() == 1)
-        let reader = SourceRecordReader(snapshot: try fixture.vault.present.snapshot)
-        let records = try reader.files(of: try #require(try reader.sources().first).entity)
-        var textByteCount = 0
-        var titles: [String: Int] = [:]
-        try fixture.vault.present.forEachItem { item in
-            guard item.path != nil else { return }
-            let record = records[Array(item.path?.utf8.dropFirst(name.utf8.count + 1) ?? "".utf8[...])]
-            textByteCount += item.text.utf8.count + (record?.frontMatter.utf8.count ?? 0)
-            titles[item.title, default: 0] += 1
-        }
-        if name == "tldr-pages-en" {
-            #expect(titles.values.count { $0 > 1 } >= 140, "titles may occur more than once")
-        } else {
-            #expect(textByteCount == byteCount)
-        }
-        let second = try fixture.importPath(path)
-        #expect(second.isNothingNew)
-        #expect((second.unchanged, second.attachmentsUnchanged) == (noteCount, fileCount))
-        #expect(try fixture.commitCount() == 1)
     }
 }

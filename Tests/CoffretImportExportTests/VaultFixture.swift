@@ -1,4 +1,4 @@
-// A vault on a real repository in a temporary folder, and contents of files in memory.
+// A vault on a real repository in a temporary folder, with its attachments.
 
 import CoffretBase
 import CoffretCore
@@ -15,7 +15,8 @@ final class ImportFixture {
     let random: SeededGenerator
     let clock = ManualClock()
     let vault: Vault
-    let files = MemoryFileContentStore()
+    let files: SealedFileContentStore
+    let attachments: AttachmentStore
 
     init() throws {
         folder = try TemporaryDirectory("vault")
@@ -28,6 +29,8 @@ final class ImportFixture {
             deviceChainHead: random.bytes(count: 32), memberChainHead: random.bytes(count: 32))
         let environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: clock)
         let blobs = try BlobStore.create(directory: folder.file("vault"), keys: keys, environment: environment)
+        attachments = blobs.attachments
+        files = SealedFileContentStore(attachments)
         let repository = VaultRepository(backend: blobs, keys: keys, author: author, random: random)
         vault = Vault(name: "Personal", repository: repository, clock: clock, random: random)
     }
@@ -37,6 +40,14 @@ final class ImportFixture {
     func importPath(_ path: String, isDryRun: Bool = false) throws -> ImportReport {
         let source = try openImportSource(atPath: path)
         return try vault.importFrom(source, files: files, random: random, isDryRun: isDryRun)
+    }
+
+    /// The content of a file; nil if there is none.
+    func content(_ reference: [UInt8]) throws -> [UInt8]? {
+        guard files.contains(reference) else { return nil }
+        var bytes: [UInt8] = []
+        try files.load(reference) { piece in bytes += piece }
+        return bytes
     }
 
     /// Commits of the vault, the newest first.
@@ -52,39 +63,5 @@ final class ImportFixture {
         var items: [String: Item] = [:]
         try vault.present.forEachItem { items[$0.path ?? $0.title] = $0 }
         return items
-    }
-}
-
-/// Contents of files, kept in memory.
-final class MemoryFileContentStore: FileContentStore {
-    private(set) var contents: [[UInt8]: [UInt8]] = [:]
-
-    func store(
-        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
-    ) throws(ImportExportError) -> StoredFile {
-        var bytes: [UInt8] = []
-        try produce { piece in bytes += piece }
-        let reference = Array("reference \(contents.count)".utf8)
-        contents[reference] = bytes
-        return StoredFile(byteCount: bytes.count, contentHash: BLAKE2b.hash(bytes), encodedReference: reference)
-    }
-
-    func load(
-        _ encodedReference: [UInt8], _ body: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
-    ) throws(ImportExportError) {
-        guard let bytes = contents[encodedReference] else {
-            throw ImportExportError(.vaultFailed, at: "no such content")
-        }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            try body(rest.prefix(1_000))
-            rest = rest.dropFirst(1_000)
-        }
-    }
-
-    func contains(_ encodedReference: [UInt8]) -> Bool { contents[encodedReference] != nil }
-
-    func description(of encodedReference: [UInt8]) -> (byteCount: Int, contentHash: [UInt8])? {
-        contents[encodedReference].map { ($0.count, BLAKE2b.hash($0)) }
     }
 }
