@@ -217,7 +217,7 @@ extension SearchIndex.Session {
         return try ordered(numbers).filter { NameKey.hasPrefix($0.title, prefix) }.prefix(limit).map { $0 }
     }
 
-    fileprivate func number(of entity: [UInt8]) throws(SQLiteError) -> Int64? {
+    func number(of entity: [UInt8]) throws(SQLiteError) -> Int64? {
         guard entity.count == SearchDocument.entityByteCount else { return nil }
         return try connection.number(of: entity)
     }

@@ -3,6 +3,7 @@
 import CoffretBase
 import CoffretCore
 import CoffretCrypto
+import CoffretSearch
 import CoffretStorage
 import CoffretTestSupport
 
@@ -27,16 +28,32 @@ final class VaultFixture {
         let environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: clock)
         let blobs = try BlobStore.create(directory: folder.file("vault"), keys: keys, environment: environment)
         let repository = VaultRepository(backend: blobs, keys: keys, author: author, random: random)
-        vault = Vault(name: "Personal", repository: repository, clock: clock, random: random)
+        let openIndex = Self.indexOpener(folder.file("search"), keys, random)
+        vault = Vault(
+            name: "Personal", repository: repository, clock: clock, random: random, openIndex: openIndex)
+    }
+
+    private static func indexOpener(
+        _ directory: String, _ keys: VaultKeys, _ random: SeededGenerator
+    ) -> () throws(SearchError) -> SearchIndex {
+        { () throws(SearchError) in
+            try SearchIndex(
+                directory: directory, key: keys.searchKey, vaultID: keys.vaultID, fileSystem: PosixFileSystem(),
+                random: random)
+        }
     }
 
     /// The same vault as another process would open it to read.
-    func reopened() throws -> Vault {
+    ///
+    /// - Parameter hasIndex: whether it may use the index.
+    func reopened(hasIndex: Bool = true) throws -> Vault {
         let environment = StorageEnvironment(fileSystem: PosixFileSystem(), random: random, clock: clock)
         let blobs = try BlobStore.open(
             directory: folder.file("vault"), keys: keys, environment: environment, mode: .readOnly)
         let repository = VaultRepository(backend: blobs, keys: keys, author: nil, random: random)
-        return Vault(name: "Personal", repository: repository, clock: clock, random: random)
+        return Vault(
+            name: "Personal", repository: repository, clock: clock, random: random,
+            openIndex: hasIndex ? Self.indexOpener(folder.file("search"), keys, random) : nil)
     }
 
     /// Lets a day pass.

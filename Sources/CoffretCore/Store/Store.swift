@@ -4,6 +4,7 @@
 internal import CoffretBase
 package import CoffretCrypto
 package import CoffretKeys
+internal import CoffretSearch
 internal import CoffretStorage
 internal import CoffretTrust
 
@@ -160,8 +161,15 @@ package final class Store {
         return makeVault(record, repository: repository, keys: keys)
     }
 
-    func makeVault(_ record: VaultRecord, repository: VaultRepository, keys: VaultKeys) -> Vault {
-        Vault(name: record.name, repository: repository, clock: environment.clock, random: environment.random)
+    private func makeVault(_ record: VaultRecord, repository: VaultRepository, keys: VaultKeys) -> Vault {
+        let directory = PathText.join(layout.vaultPath(record.vaultID), "search")
+        let (fileSystem, random) = (environment.fileSystem, environment.random)
+        return Vault(name: record.name, repository: repository, clock: environment.clock, random: random) {
+            () throws(SearchError) in
+            try SearchIndex(
+                directory: directory, key: keys.searchKey, vaultID: record.vaultID, fileSystem: fileSystem,
+                random: random)
+        }
     }
 
     func author(for vault: VaultID) throws(CoreError) -> CommitAuthor {

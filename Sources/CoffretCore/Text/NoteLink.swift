@@ -1,4 +1,4 @@
-// What a link in a note points to. The one thing to keep true: the same place always has the same name, from
+// What a link in a note points to. The one thing to keep true: the same place always has the same key, from
 // the side of the link as from the side of the note, so that links and backlinks are the same relation.
 
 internal import CoffretBase
@@ -12,32 +12,32 @@ package enum NoteLink {
     /// The scheme of links that name an id: `[Tomatoes](coffret:4f7a…)`, with all 32 digits.
     package static let scheme = "coffret:"
 
-    /// What an item answers to besides its title.
-    package static func aliases(of id: EntityID, path: String?) -> [String] {
-        [scheme + id.uuid.hex] + (path.map { [$0] } ?? [])
+    /// The keys that an item answers to: `i:` and its id, `t:` and its title in lower case, `p:` and its path.
+    package static func keys(of id: EntityID, title: String, path: String?) -> [String] {
+        var keys = ["i:" + id.uuid.hex]
+        if !title.isEmpty { keys.append("t:" + title.lowercased()) }
+        if let path { keys.append("p:" + path) }
+        return keys
     }
 
-    /// Whether an item answers to a name.
-    static func answers(_ title: String, aliases: [String], to name: String) -> Bool {
-        title.lowercased() == name.lowercased() || aliases.contains { $0.lowercased() == name.lowercased() }
-    }
-
-    /// The names that a link may mean, the likeliest first; empty for addresses of other kinds, for images and
+    /// The keys that a link may mean, the likeliest first; empty for addresses of other kinds, for images and
     /// for fragments of the same note.
     ///
     /// - Parameter path: where the linking note was imported from; relative links start in its folder.
-    package static func names(in link: MarkdownScan.Link, from path: String?) -> [String] {
+    package static func keys(in link: MarkdownScan.Link, from path: String?) -> [String] {
         switch link.form {
         case .image: []
-        case .wiki: [link.destination] + (link.destination.contains("/") ? [link.destination + ".md"] : [])
-        case .inline, .definition, .html: name(inAddress: link.destination, from: path).map { [$0] } ?? []
+        case .wiki:
+            ["t:" + link.destination.lowercased()]
+                + (link.destination.contains("/") ? ["p:" + link.destination, "p:" + link.destination + ".md"] : [])
+        case .inline, .definition, .html: key(inAddress: link.destination, from: path).map { [$0] } ?? []
         }
     }
 
-    private static func name(inAddress address: String, from path: String?) -> String? {
-        guard address.lowercased().hasPrefix(scheme) else { return relativePath(address, from: path) }
+    private static func key(inAddress address: String, from path: String?) -> String? {
+        guard address.lowercased().hasPrefix(scheme) else { return relativePath(address, from: path).map { "p:" + $0 } }
         let digits = address.dropFirst(scheme.count).lowercased()
-        return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? scheme + digits : nil
+        return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? "i:" + digits : nil
     }
 
     /// The path that a relative address means, in the folder tree of the import.

@@ -45,6 +45,20 @@ struct SnapshotReader {
         for kind in ItemKind.allCases { try forEachItem(of: kind, body) }
     }
 
+    /// How many items there are.
+    ///
+    /// - Complexity: walks all their facts without reading long values.
+    func itemCount() throws(CoreError) -> Int {
+        var count = 0
+        for kind in ItemKind.allCases {
+            try forEachEntityID(withPrefix: [kind.rawValue]) { _ in
+                count += 1
+                return true
+            }
+        }
+        return count
+    }
+
     /// The ids of items, of any kind, whose UUIDs begin with these hex digits; at most `countMax`.
     func itemIDs(beginningWith digits: [UInt8], countMax: Int) throws(CoreError) -> [EntityID] {
         // An odd digit is half a byte: ask for the whole bytes and look at the rest.

@@ -2,6 +2,7 @@
 // and nothing that is derived, such as the index, is ever the only place where something stands.
 
 package import CoffretBase
+package import CoffretSearch
 package import CoffretStorage
 
 /// Items, their history and how to find them, over one repository.
@@ -15,13 +16,21 @@ package final class Vault {
 
     let clock: any WallClock
     let random: any RandomSource
+    /// Nil for a vault without an index, in which everything is found by reading.
+    let indexer: VaultIndexer?
 
-    /// - Parameter repository: open, for reading or for writing.
-    package init(name: String, repository: VaultRepository, clock: any WallClock, random: any RandomSource) {
+    /// - Parameters:
+    ///   - repository: open, for reading or for writing.
+    ///   - openIndex: opens the search index; called when something is looked for, at most once.
+    package init(
+        name: String, repository: VaultRepository, clock: any WallClock, random: any RandomSource,
+        openIndex: (() throws(SearchError) -> SearchIndex)? = nil
+    ) {
         self.name = name
         self.repository = repository
         self.clock = clock
         self.random = random
+        indexer = openIndex.map { VaultIndexer(open: $0) }
     }
 
     /// Whether the vault may be changed.
@@ -46,20 +55,6 @@ package final class Vault {
     package func item(_ id: EntityID) throws(CoreError) -> Item {
         guard let item = try present.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
         return item
-    }
-
-    /// The items that a filter admits, in an order.
-    package func list(
-        _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified
-    ) throws(CoreError) -> [ItemSummary] {
-        try present.list(filter, order: order)
-    }
-
-    /// The item that a reference names; see `ReferenceResolver`.
-    ///
-    /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates (R34).
-    package func resolve(_ reference: String) throws(CoreError) -> EntityID {
-        try present.resolve(reference)
     }
 
     /// Writes changes as one commit; none at all if there are none.

@@ -1,0 +1,184 @@
+// Lists, references, searches and links of the present, out of the index; by reading all items where there is none.
+
+internal import CoffretBase
+package import CoffretSearch
+package import CoffretStorage
+
+/// An item that a search found.
+package struct ItemHit: Equatable, Sendable {
+    package let item: ItemSummary
+    /// The words in the title, as offsets into its UTF-8.
+    package let titleMatches: [Range<Int>]
+    /// A piece of the text, on one line, around what was found.
+    package let snippet: String
+    /// The words in the snippet, as offsets into its UTF-8.
+    package let snippetMatches: [Range<Int>]
+}
+
+/// One page of what a search found.
+package struct ItemSearchResult: Equatable, Sendable {
+    /// Best first.
+    package let hits: [ItemHit]
+    /// How many items match altogether.
+    package let totalCount: Int
+}
+
+/// A tag and how many items carry it.
+package struct TagUse: Equatable, Sendable {
+    package let path: String
+    package let itemCount: Int
+}
+
+/// A link in a note and what it leads to.
+package struct ItemLink: Equatable, Sendable {
+    package let link: MarkdownScan.Link
+    /// None if it leads nowhere, several if its title is not one item's alone.
+    package let items: [ItemSummary]
+}
+
+extension Vault {
+    /// The items that a filter admits, in an order.
+    package func list(
+        _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int = .max, offset: Int = 0
+    ) throws(CoreError) -> [ItemSummary] {
+        guard let index = try usableIndex() else {
+            return Array(try present.list(filter, order: order).dropFirst(offset).prefix(limit))
+        }
+        var indexFilter = ListFilter()
+        indexFilter.kinds = filter.kinds.map { Set($0.map(\.rawValue)) }
+        indexFilter.tag = filter.tags.first?.folded
+        indexFilter.isPinned = filter.isPinned
+        indexFilter.isArchived = filter.isArchived
+        indexFilter.isTrashed = filter.isTrashed
+        let documents = try documents(
+            index, indexFilter, order, countMax: filter.tags.count > 1 ? .max : limit.addingOrMax(offset))
+        var items = try summaries(documents, index)
+        // The index filters by one tag; the others are looked at here.
+        if filter.tags.count > 1 { items = items.filter(filter.admits) }
+        return Array(items.dropFirst(offset).prefix(limit))
+    }
+
+    /// The first documents of a list; in the order of modification, pinned ones come first.
+    private func documents(
+        _ index: SearchIndex, _ filter: ListFilter, _ order: ItemOrder, countMax: Int
+    ) throws(CoreError) -> [DocumentSummary] {
+        try inSearch { () throws(SearchError) in
+            switch order {
+            case .created: return try index.list(filter, order: .created, limit: countMax).documents
+            case .title: return try index.list(filter, order: .title, limit: countMax).documents
+            case .modified:
+                guard filter.isPinned == nil else {
+                    return try index.list(filter, order: .modified, limit: countMax).documents
+                }
+                var (pinned, others) = (filter, filter)
+                pinned.isPinned = true
+                others.isPinned = false
+                let first = try index.list(pinned, order: .modified, limit: countMax).documents
+                return try first
+                    + index.list(others, order: .modified, limit: countMax - min(countMax, first.count)).documents
+            }
+        }
+    }
+
+    /// The item that a reference names; see `ReferenceResolver`. An id needs no index.
+    ///
+    /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates (R34).
+    package func resolve(_ reference: String) throws(CoreError) -> EntityID {
+        let resolver = ReferenceResolver(reference)
+        if let id = try resolver.resolveByID(in: try present.reader) { return id }
+        guard let index = try usableIndex() else { return try resolver.resolveByTitle(among: list(.everything)) }
+        let documents = try inSearch { () throws(SearchError) in try index.resolve(reference, limit: 1_000) }
+        return try resolver.resolveByTitle(among: summaries(documents, index))
+    }
+
+    /// Searches the present.
+    ///
+    /// - Parameter text: words, `"phrases"`, `prefix*`, `tag:`, `type:`, `in:` and the rest of `Spec/search.md`.
+    /// - Throws: `CoreError.search` with the cause for a query that cannot be understood.
+    package func search(
+        _ text: String, options: SearchQueryOptions = SearchQueryOptions(), limit: Int = 20, offset: Int = 0
+    ) throws(CoreError) -> ItemSearchResult {
+        guard let index = try usableIndex() else {
+            return try present.search(text, options: options, limit: limit, offset: offset)
+        }
+        let results = try inSearch { () throws(SearchError) in
+            try index.search(SearchQuery.parse(text, options: options), limit: limit, offset: offset)
+        }
+        let items = try summaries(results.hits.map(\.document), index)
+        return ItemSearchResult(
+            hits: zip(items, results.hits).map { item, hit in
+                ItemHit(
+                    item: item, titleMatches: hit.titleMatches, snippet: hit.snippet.text,
+                    snippetMatches: hit.snippet.matches)
+            }, totalCount: results.totalCount)
+    }
+
+    /// All tags in use, by path; items in the trash do not count.
+    package func tags() throws(CoreError) -> [TagUse] {
+        if let index = try usableIndex() {
+            return try inSearch { () throws(SearchError) in try index.tags() }
+                .map { TagUse(path: $0.path, itemCount: $0.count) }
+        }
+        return try present.tags()
+    }
+
+    /// The links in an item's text, in its order, with the items that they lead to.
+    package func links(of id: EntityID) throws(CoreError) -> [ItemLink] {
+        let item = try item(id)
+        let links = MarkdownScan(item.text).links.map { ($0, NoteLink.keys(in: $0, from: item.path)) }
+            .filter { !$0.1.isEmpty }
+        guard let index = try usableIndex() else { return try present.resolve(links) }
+        var resolved: [ItemLink] = []
+        for (link, keys) in links {
+            var items: [ItemSummary] = []
+            for key in keys where items.isEmpty {
+                let documents = try inSearch { () throws(SearchError) in try index.documents(answeringTo: key) }
+                items = try summaries(documents, index)
+            }
+            resolved.append(ItemLink(link: link, items: items))
+        }
+        return resolved
+    }
+
+    /// The items whose texts link to an item; those in the trash left out.
+    package func backlinks(of id: EntityID) throws(CoreError) -> [ItemSummary] {
+        let item = try item(id)
+        guard let index = try usableIndex() else { return try present.backlinks(of: item) }
+        let documents = try inSearch { () throws(SearchError) in try index.documents(linkingTo: id.bytes) }
+        return try summaries(documents, index)
+    }
+
+    private func summaries(
+        _ documents: [DocumentSummary], _ index: SearchIndex
+    ) throws(CoreError) -> [ItemSummary] {
+        let tags = try inSearch { () throws(SearchError) in try index.tagPaths(of: documents.map(\.entity)) }
+        return zip(documents, tags).compactMap { document, tags in
+            guard let id = EntityID(bytes: document.entity), let kind = ItemKind(id) else { return nil }
+            return ItemSummary(
+                id: id, kind: kind, title: document.title, tags: tags, created: document.createdMilliseconds,
+                modified: document.modifiedMilliseconds, isPinned: document.isPinned, isArchived: document.isArchived,
+                isTrashed: document.isTrashed, hasAttachments: document.hasAttachments)
+        }
+    }
+}
+
+extension VaultBatch {
+    /// Adds a link to another item at the end of an item's text, on a line of its own.
+    ///
+    /// The link names the id, so that it stays when the title changes.
+    package func addLink(from id: EntityID, to target: EntityID) throws(CoreError) {
+        guard let item = try item(target) else { throw CoreError(.itemNotFound, at: target.uuid.hex) }
+        let label = item.title.filter { $0 != "[" && $0 != "]" && !$0.isNewline }
+        try update(id) { source in
+            if !source.text.isEmpty && !source.text.hasSuffix("\n") { source.text += "\n" }
+            source.text += "[\(label.isEmpty ? "Untitled" : label)](\(NoteLink.scheme)\(target.uuid.hex))\n"
+        }
+    }
+}
+
+extension Int {
+    fileprivate func addingOrMax(_ other: Int) -> Int {
+        let (sum, isOverflow) = addingReportingOverflow(other)
+        return isOverflow ? .max : sum
+    }
+}

@@ -1,0 +1,25 @@
+// The search index kept in step with the facts. The one thing to keep true: before the index answers anything, it
+// reflects the commit that the vault shows; whatever is wrong with it costs a rebuild, never an answer.
+
+internal import CoffretSearch
+
+/// Holds the index of a vault, opened when first needed.
+final class VaultIndexer {
+    private let openIndex: () throws(SearchError) -> SearchIndex
+    private var opened: SearchIndex?
+    /// Hears why the index is made anew, before it is; not called when there is merely none yet.
+    var willRebuild: ((RebuildReason) -> Void)?
+    /// Hears how many items of how many were indexed during a rebuild.
+    var progress: ((_ doneCount: Int, _ itemCount: Int) -> Void)?
+
+    init(open: @escaping () throws(SearchError) -> SearchIndex) {
+        openIndex = open
+    }
+
+    func index() throws(SearchError) -> SearchIndex {
+        if let opened { return opened }
+        let index = try openIndex()
+        opened = index
+        return index
+    }
+}

@@ -1,0 +1,199 @@
+// What the index learns, and when. A state of the vault is named by its head commit; from the commit that the index
+// reflects to the present one, only the items that commits touched are read again.
+
+internal import CoffretBase
+package import CoffretSearch
+internal import CoffretStorage
+
+extension Vault {
+    /// Above this many commits since the indexed one, two states are compared instead of walking the commits.
+    private static var walkedCommitCountMax: Int { 256 }
+    /// Above this many touched items, making the index anew is quicker than bringing it up to date.
+    private static var updatedItemCountMax: Int { 20_000 }
+
+    /// Hears of the index being made anew: why (nil if there was none), and how far it is.
+    package func observeIndex(
+        willRebuild: @escaping (RebuildReason) -> Void,
+        progress: @escaping (_ doneCount: Int, _ itemCount: Int) -> Void = { _, _ in }
+    ) {
+        indexer?.willRebuild = willRebuild
+        indexer?.progress = progress
+    }
+
+    /// Brings the index up to date with the present; does nothing if it is. Worth calling after large changes, so
+    /// that the next search need not.
+    ///
+    /// - Throws: `CoreError.search` if the index can be neither read nor made, `.storage`.
+    package func synchronizeIndex() throws(CoreError) {
+        _ = try synchronizedIndex()
+    }
+
+    /// The index, reflecting the present; nil for a vault without one, or if it lies where it cannot be used now:
+    /// read-only media, a full disk, another process that holds it for long. Then everything is found by reading.
+    func usableIndex() throws(CoreError) -> SearchIndex? {
+        do throws(CoreError) {
+            return try synchronizedIndex()
+        } catch {
+            let code = (error.cause as? SearchError)?.code
+            guard code == .indexReadOnly || code == .indexFull || code == .indexBusy else { throw error }
+            return nil
+        }
+    }
+
+    private func synchronizedIndex() throws(CoreError) -> SearchIndex? {
+        guard let indexer else { return nil }
+        let index = try inSearch { () throws(SearchError) in try indexer.index() }
+        // Another process may have brought the index to a commit that this one has not seen yet.
+        try inStorage { () throws(StorageError) in _ = try repository.refresh() }
+        let present = IndexedState(head: repository.headNames.first)
+        switch try inSearch({ () throws(SearchError) in try index.state() }) {
+        case .ready(let bytes) where bytes == present.bytes:
+            return index
+        case .ready(let bytes):
+            if let indexed = IndexedState(bytes: bytes), let touched = try touchedItems(since: indexed),
+                touched.count <= Self.updatedItemCountMax
+            {
+                try update(index, touched, to: present)
+            } else {
+                try rebuild(index, to: present)
+            }
+        case .rebuildNeeded(let reason):
+            if reason != .missing { indexer.willRebuild?(reason) }
+            try rebuild(index, to: present)
+        }
+        return index
+    }
+
+    private func update(
+        _ index: SearchIndex, _ items: Set<EntityID>, to state: IndexedState
+    ) throws(CoreError) {
+        let view = try present
+        var changes: [DocumentChange] = []
+        for id in items.sorted() {
+            if let item = try view.item(id) {
+                changes.append(.put(SearchDocument(item)))
+            } else {
+                changes.append(.remove(id.bytes))
+            }
+        }
+        try inSearch { () throws(SearchError) in try index.update(changes, newState: state.bytes) }
+    }
+
+    private func rebuild(_ index: SearchIndex, to state: IndexedState) throws(CoreError) {
+        let view = try present
+        let itemCount = try view.reader.itemCount()
+        var doneCount = 0
+        do {
+            try index.rebuild(newState: state.bytes) { add in
+                try view.forEachItem { (item) throws(CoreError) in
+                    try inSearch { () throws(SearchError) in try add(SearchDocument(item)) }
+                    doneCount += 1
+                    if doneCount % 100 == 0 || doneCount == itemCount { indexer?.progress?(doneCount, itemCount) }
+                }
+            }
+        } catch let error as CoreError {
+            throw error
+        } catch let error as SearchError {
+            throw CoreError(.search, at: error.code.rawValue, cause: error)
+        } catch {
+            throw CoreError(.search, cause: error)
+        }
+    }
+
+    /// The items that differ, or may differ, between an indexed state and the present; nil if nobody can tell
+    /// because the indexed commit is not there any more.
+    private func touchedItems(since indexed: IndexedState) throws(CoreError) -> Set<EntityID>? {
+        guard let indexedHead = indexed.head else { return nil }
+        var entities: Set<EntityID> = []
+        var commitCount = 0
+        var isFound = false
+        try walkHistory { (commit) throws(CoreError) in
+            isFound = commit.name == indexedHead
+            if isFound || commitCount == Self.walkedCommitCountMax { return false }
+            commitCount += 1
+            let changes = try inStorage { () throws(StorageError) in try repository.changes(of: commit) }
+            entities.formUnion(changes.facts.map(\.key.entity))
+            return true
+        }
+        if !isFound {
+            guard let differing = try differingEntities(since: indexedHead) else { return nil }
+            entities = differing
+        }
+        return try items(of: entities)
+    }
+
+    private func differingEntities(since commit: BlobName) throws(CoreError) -> Set<EntityID>? {
+        var entities: Set<EntityID> = []
+        do throws(StorageError) {
+            let old = try repository.snapshot(at: commit)
+            try repository.diff(from: old, to: repository.present) { difference in
+                entities.insert(difference.key.entity)
+            }
+            return entities
+        } catch {
+            guard error.code == .historyCompacted || error.code == .historyBroken else { throw CoreError(error) }
+            return nil
+        }
+    }
+
+    /// Items among entities, and the items of the attachments among them.
+    private func items(of entities: Set<EntityID>) throws(CoreError) -> Set<EntityID> {
+        let reader = try present.reader
+        var items: Set<EntityID> = []
+        for entity in entities {
+            if ItemKind(entity) != nil {
+                items.insert(entity)
+            } else if entity.kind == EntityKind.attachment {
+                // Gone or not, half of its id is half of its item's.
+                let half = entity.uuid.bytes.prefix(AttachmentID.sharedByteCount)
+                let digits = half.flatMap { [$0 >> 4, $0 & 15] }
+                items.formUnion(try reader.itemIDs(beginningWith: digits, countMax: .max))
+            }
+        }
+        return items
+    }
+}
+
+/// The state of a vault as the index remembers it: format (1) ‖ name of the head commit (32, or none yet).
+///
+/// The format number changes whenever documents are made differently, which makes every index anew.
+struct IndexedState: Equatable {
+    static let format: UInt8 = 1
+    let head: BlobName?
+
+    init(head: BlobName?) { self.head = head }
+
+    init?(bytes: [UInt8]) {
+        guard bytes.first == Self.format, bytes.count == 1 || bytes.count == 33 else { return nil }
+        head = BlobName(bytes: bytes.dropFirst())
+    }
+
+    var bytes: [UInt8] { [Self.format] + (head?.bytes ?? []) }
+}
+
+/// Runs `body` and turns errors of the search index into this module's.
+func inSearch<Result>(_ body: () throws(SearchError) -> Result) throws(CoreError) -> Result {
+    do throws(SearchError) {
+        return try body()
+    } catch {
+        throw CoreError(.search, at: error.code.rawValue, cause: error)
+    }
+}
+
+extension SearchDocument {
+    /// An item as it is to be found: without the values of secret fields.
+    init(_ item: Item) {
+        let scan = MarkdownScan(item.text)
+        let given = item.givenTitle ?? ""
+        let title = given.isEmpty ? scan.title : given
+        var fields = item.fields.filter { !$0.kind.isSecret }.map { (name: $0.label, text: $0.value) }
+        fields += item.attachments.map { (name: "file", text: $0.name) }
+        self.init(
+            entity: item.id.bytes, title: title, body: item.text, tags: item.allTags(scan: scan).map(\.path),
+            fields: fields, createdMilliseconds: item.created, modifiedMilliseconds: item.modified,
+            isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
+            hasAttachments: !item.attachments.isEmpty,
+            links: scan.links.flatMap { NoteLink.keys(in: $0, from: item.path) },
+            keys: NoteLink.keys(of: item.id, title: title, path: item.path))
+    }
+}

@@ -1,0 +1,169 @@
+// What is found through the index is what reading all items finds, whatever happened in between.
+
+import CoffretBase
+import CoffretCore
+import CoffretSearch
+import CoffretStorage
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Finding")
+struct IndexTests {
+    let fixture: VaultFixture
+    var vault: Vault { fixture.vault }
+
+    init() throws { fixture = try VaultFixture() }
+
+    func note(_ text: String, path: String? = nil) throws -> EntityID {
+        var draft = ItemDraft(text: text)
+        draft.path = path
+        return try vault.create(draft)
+    }
+
+    /// Compares what both ways of finding say.
+    func expectAgreement(_ queries: [String] = []) throws {
+        let plain = try fixture.reopened(hasIndex: false)
+        let indexed = try fixture.reopened()
+        for order in ItemOrder.allCases {
+            #expect(
+                Set(try indexed.list(.everything, order: order).map(\.id)) == Set(try plain.list(.everything).map(\.id))
+            )
+        }
+        #expect(try indexed.list() == plain.list())
+        #expect(try indexed.tags() == plain.tags())
+        for query in queries {
+            let found = try indexed.search(query, limit: 100)
+            let read = try plain.search(query, limit: 100)
+            #expect(Set(found.hits.map(\.item.id)) == Set(read.hits.map(\.item.id)), "\(query)")
+            #expect(found.totalCount == read.totalCount, "\(query)")
+        }
+        for item in try plain.list(.everything) {
+            #expect(try indexed.links(of: item.id) == plain.links(of: item.id))
+            #expect(
+                Set(try indexed.backlinks(of: item.id).map(\.id)) == Set(try plain.backlinks(of: item.id).map(\.id)))
+        }
+    }
+
+    @Test("a note is found as soon as it is written, and no more once it is in the trash or gone")
+    func upToDate() throws {
+        let id = try note("# Tomatoes\nafter the rain check for blight #garden")
+        #expect(try vault.search("blight tomatoes").hits.map(\.item.id) == [id])
+        try vault.update(id) { $0.text = "# Tomatoes\nnothing to check" }
+        #expect(try vault.search("blight").totalCount == 0)
+        #expect(try vault.search("nothing").hits.first?.item.title == "Tomatoes")
+        try vault.trash(id)
+        #expect(try vault.search("nothing").totalCount == 0)
+        #expect(try vault.search("nothing is:trashed").totalCount == 1)
+        try vault.deletePermanently([id])
+        #expect(try vault.search("nothing is:trashed").totalCount == 0)
+        try expectAgreement(["nothing", "tomatoes"])
+    }
+
+    @Test("secrets are in no answer of the index, and other fields are")
+    func secrets() throws {
+        var draft = ItemDraft(kind: .login, title: "Example")
+        draft.fields = [
+            ItemField(standard: "username", of: .login, value: "alice")!,
+            ItemField(standard: "password", of: .login, value: "canarysecret")!,
+            ItemField(key: FieldKey("x-1")!, label: "Odd", kind: FieldKind(rawValue: "hologram"), value: "canaryodd"),
+        ]
+        let id = try vault.create(draft)
+        #expect(try vault.search("alice").hits.map(\.item.id) == [id])
+        for word in ["canarysecret", "canaryodd"] {
+            #expect(try vault.search(word).totalCount == 0)
+            #expect(try fixture.reopened(hasIndex: false).search(word).totalCount == 0)
+        }
+    }
+
+    @Test("a damaged or deleted index is made again, aloud if it was damaged")
+    func rebuild() throws {
+        for index in 0..<20 { _ = try note("# Note \(index)\nword\(index)") }
+        try vault.synchronizeIndex()
+        let folder = fixture.folder.file("search")
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            let url = URL(fileURLWithPath: folder + "/" + name)
+            var bytes = try Data(contentsOf: url)
+            guard bytes.count > 5_000 else { continue }
+            for offset in stride(from: 100, to: bytes.count, by: 500) { bytes[offset] ^= 0x55 }
+            try bytes.write(to: url)
+        }
+        let damaged = try fixture.reopened()
+        var reasons: [RebuildReason] = []
+        damaged.observeIndex { reasons.append($0) }
+        #expect(try damaged.search("word7").totalCount == 1)
+        #expect(reasons == [.damaged])
+        try FileManager.default.removeItem(atPath: folder)
+        let missing = try fixture.reopened()
+        reasons = []
+        missing.observeIndex { reasons.append($0) }
+        #expect(try missing.search("word7").totalCount == 1)
+        #expect(reasons.isEmpty)
+    }
+
+    @Test("random edits, seen by many processes, leave the index agreeing with the facts")
+    func agreement() throws {
+        let random = fixture.random
+        let words = ["alpha", "beta", "gamma", "delta", "#red", "#red/dark", "#blue", "[[Note 1]]", "[[Note 2]]"]
+        var ids: [EntityID] = []
+        for round in 0..<60 {
+            fixture.clock.advance(by: 1_000)
+            let text =
+                "# Note \(random.int(in: 0...5))\n"
+                + (0..<random.int(in: 0...8)).map { _ in random.element(of: words) }.joined(separator: " ")
+            switch random.int(in: 0...6) {
+            case 0 where !ids.isEmpty: try vault.update(random.element(of: ids)) { $0.text = text }
+            case 1 where !ids.isEmpty: try vault.trash(random.element(of: ids))
+            case 2 where !ids.isEmpty: try vault.setPinned(random.element(of: ids), random.bool())
+            case 3 where ids.count > 3:
+                try vault.deletePermanently([ids.remove(at: random.int(in: 0...ids.count - 1))])
+            default: ids.append(try note(text))
+            }
+            if round % 7 == 0 { _ = try vault.search("alpha") }
+        }
+        try expectAgreement([
+            "alpha", "alpha beta", "\"alpha beta\"", "tag:red", "gam*", "alpha -beta", "in:title note",
+        ])
+    }
+
+    @Test("more commits than are walked are told apart by comparing states")
+    func manyCommits() throws {
+        let id = try note("first")
+        try vault.synchronizeIndex()
+        for index in 0..<300 { try vault.update(id) { $0.text = "edit\(index)" } }
+        let other = try note("second")
+        let reopened = try fixture.reopened()
+        #expect(try reopened.search("edit299").hits.map(\.item.id) == [id])
+        #expect(try reopened.search("second").hits.map(\.item.id) == [other])
+        #expect(try reopened.search("first").totalCount == 0)
+    }
+
+    @Test("links by title, path and id lead to notes, and notes know who links to them")
+    func links() throws {
+        let target = try note("# Target note", path: "book/target.md")
+        let source = try note("see [[target NOTE]] and [x](../book/target.md#part) and [[nowhere]]", path: "other/a.md")
+        try vault.batch { (batch) throws(CoreError) in try batch.addLink(from: source, to: target) }
+        let links = try vault.links(of: source)
+        #expect(links.map { $0.items.map(\.id) } == [[target], [target], [], [target]])
+        #expect(try vault.backlinks(of: target).map(\.id) == [source])
+        let twin = try note("# Target Note")
+        #expect(Set(try vault.links(of: source)[0].items.map(\.id)) == [target, twin])
+        try vault.trash(source)
+        #expect(try vault.backlinks(of: target).isEmpty)
+        try expectAgreement()
+    }
+
+    @Test("the past is searched by the same queries")
+    func pastSearch() throws {
+        let start = fixture.clock.now
+        let id = try note("# Old title\nblight #garden/beds")
+        fixture.nextDay()
+        try vault.update(id) { $0.text = "# New title\nnothing" }
+        let past = try vault.view(at: .time(start))
+        #expect(try past.search("blight tag:garden").hits.map(\.item.title) == ["Old title"])
+        #expect(try past.search("nothing").totalCount == 0)
+        #expect(try past.tags().map(\.path) == ["garden/beds"])
+        #expect(throws: CoreError.self) { try past.search("tag:") }
+        #expect(throws: CoreError.self) { try vault.search("tag:") }
+    }
+}
