@@ -68,19 +68,24 @@ struct PositionHint: Equatable, Sendable {
         var runs: [IndexRun] = []
         for index in 0..<Int(bytes[45]) {
             let start = 46 + 12 * index
-            runs.append(
-                IndexRun(
-                    byteOffset: integer(bytes, start),
-                    entryCount: Int(UInt32(bigEndianBytes: bytes[start + 8..<start + 12]) ?? 0)))
+            guard let byteOffset = offset(bytes, start),
+                let entryCount = UInt32(bigEndianBytes: bytes[start + 8..<start + 12])
+            else { return nil }
+            runs.append(IndexRun(byteOffset: byteOffset, entryCount: Int(entryCount)))
         }
+        guard let scanOffset = offset(bytes, 4), let scanSequence = UInt64(bigEndianBytes: bytes[12..<20]),
+            let stateRecordOffset = offset(bytes, 20), let endOffset = offset(bytes, 28),
+            let endSequence = UInt64(bigEndianBytes: bytes[36..<44]), scanOffset <= endOffset,
+            scanSequence <= endSequence,
+            runs.allSatisfy({ $0.byteOffset + $0.entryCount * IndexEntry.byteCount <= endOffset })
+        else { return nil }
         return PositionHint(
-            scanOffset: integer(bytes, 4), scanSequence: UInt64(integer(bytes, 12)),
-            stateRecordOffset: integer(bytes, 20), endOffset: integer(bytes, 28),
-            endSequence: UInt64(integer(bytes, 36)), isClosed: bytes[44] == 1, runs: runs)
+            scanOffset: scanOffset, scanSequence: scanSequence, stateRecordOffset: stateRecordOffset,
+            endOffset: endOffset, endSequence: endSequence, isClosed: bytes[44] == 1, runs: runs)
     }
 
-    /// A non-negative integer of eight bytes; authenticated before use.
-    private static func integer(_ bytes: [UInt8], _ offset: Int) -> Int {
-        Int(truncatingIfNeeded: UInt64(bigEndianBytes: bytes[offset..<offset + 8]) ?? 0)
+    /// An offset of eight bytes that fits a file.
+    private static func offset(_ bytes: [UInt8], _ start: Int) -> Int? {
+        UInt64(bigEndianBytes: bytes[start..<start + 8]).flatMap(Int.init(exactly:)).flatMap { $0 < 1 << 48 ? $0 : nil }
     }
 }

@@ -70,6 +70,10 @@ extension BlobStore {
                 try unsafe checkBlob(payload, place: "\(file.place) offset \(record.byteOffset)", &report)
             }
         }
+        let room = file.byteCount - SealedFileFooter.byteCount - walker.offset - RecordHeader.byteCount
+        if walker.indexByteCount != room, !report.repairable.contains(damagedIndex) {
+            report.repairable.append(damagedIndex)
+        }
     }
 
     private func checkActive(_ report: inout BlobCheckReport) throws(StorageError) {

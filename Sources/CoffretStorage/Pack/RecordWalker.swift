@@ -15,6 +15,8 @@ final class RecordWalker {
     private let file: any OpenFile
     private let endOffset: Int
     private(set) var offset: Int
+    /// What the header of the index record says, once it was met.
+    private(set) var indexByteCount: Int?
     private var window: [UInt8] = []
     private var windowOffset: Int
 
@@ -43,7 +45,10 @@ final class RecordWalker {
         guard let kind = RecordKind(rawValue: kindByte), payloadByteCount <= RecordHeader.payloadByteCountMax else {
             throw damaged
         }
-        if kind == .index { return nil }
+        if kind == .index {
+            indexByteCount = payloadByteCount
+            return nil
+        }
         guard kind != .blob || payloadByteCount >= 32 + BlobFormat.overheadByteCount + BlobFormat.headerByteCount,
             try load(through: offset + RecordHeader.byteCount + payloadByteCount)
         else { throw damaged }
