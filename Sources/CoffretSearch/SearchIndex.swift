@@ -132,6 +132,7 @@ package final class SearchIndex {
                 try writer.finish()
                 try connection.fullTextCommand("optimize")
                 try connection.setFullText("hashsize", Self.updateHashByteCount)
+                try connection.settleMergedSegment()
                 try connection.setMeta("state", newState)
                 try connection.setMeta("generation", 1)
             }
@@ -140,14 +141,19 @@ package final class SearchIndex {
         }
     }
 
-    private static let buildHashByteCount: Int64 = 32 << 20
+    private static let buildHashByteCount: Int64 = 16 << 20
     private static let updateHashByteCount: Int64 = 1 << 20
 
     /// Rewrites the full-text table, so that nothing of removed documents is left in it.
     ///
     /// Until then their words lie, sealed, in old segments until those are merged in passing.
     package func purge() throws(SearchError) {
-        try write { writer throws(SQLiteError) in try writer.connection.fullTextCommand("optimize") }
+        try write { writer throws(SQLiteError) in
+            try writer.connection.fullTextCommand("optimize")
+            try writer.connection.settleMergedSegment()
+        }
+        // FTS5 keeps in memory where its segments are.
+        database.disconnect()
     }
 
     private func write(_ body: (inout DocumentWriter) throws(SQLiteError) -> Void) throws(SearchError) {

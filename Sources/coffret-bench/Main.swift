@@ -17,6 +17,10 @@ struct Main {
         BenchMode(
             name: "storage", purpose: "facts, commits and history, against the design's targets", run: StorageBench.run),
         BenchMode(
+            name: "search", purpose: "search over 100,000 notes, against plain SQLite FTS5", run: SearchBench.run),
+        BenchMode(
+            name: "search-once", purpose: "one search in a process of its own, for `search`", run: SearchBench.runOnce),
+        BenchMode(
             name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
     ]
 

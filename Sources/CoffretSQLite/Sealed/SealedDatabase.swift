@@ -124,9 +124,15 @@ package final class SealedDatabase {
                 let result = try body(connection)
                 try connection.run("COMMIT")
                 try file.finishBuilding()
+                disconnect()
                 return result
             }
         }
+    }
+
+    /// Lets the connection go, with all that it has cached; the next use makes a new one.
+    package func disconnect() {
+        connection = nil
     }
 
     // MARK: Connections
