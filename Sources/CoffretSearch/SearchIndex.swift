@@ -38,11 +38,12 @@ package final class SearchIndex {
     /// Opens the index in a directory; makes the directory, not the index.
     ///
     /// - Parameter vaultID: bound into every page, so that one vault's index is worth nothing to another.
+    /// - Parameter foldPageCount: pages that the log may hold; for tests.
     /// - Throws: `SearchError` if the directory cannot be used. A missing or damaged index is no
     ///   error here: `state` and every use of it say so.
     package init(
         directory: String, key: SearchKey, vaultID: VaultID, fileSystem: any FileSystem,
-        random: any RandomSource, lockTimeoutMilliseconds: Int = 10_000
+        random: any RandomSource, lockTimeoutMilliseconds: Int = 10_000, foldPageCount: Int? = nil
     ) throws(SearchError) {
         let engine = Engine()
         self.engine = engine
@@ -50,6 +51,7 @@ package final class SearchIndex {
             database = try SealedDatabase(
                 directory: directory, key: SealedDatabaseKey(key.duplicateSecret(), context: vaultID.bytes),
                 fileSystem: fileSystem, random: random, lockTimeoutMilliseconds: lockTimeoutMilliseconds,
+                foldPageCount: foldPageCount ?? SealedDatabase.foldPageCountDefault,
                 configure: { connection throws(SQLiteError) in
                     // A new connection: what was known of the old one's tables may be of another index.
                     engine.forget()

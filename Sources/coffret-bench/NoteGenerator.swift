@@ -22,7 +22,9 @@ struct NoteGenerator {
         var generator = SplitMix(state: seed)
         var words: [String] = []
         var seen: Set<String> = []
-        let consonants = ["b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "br", "st", "tr"]
+        let consonants = [
+            "b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "br", "st", "tr",
+        ]
         let vowels = ["a", "e", "i", "o", "u", "ai", "or", "en"]
         while words.count < Self.wordCount {
             var word = ""

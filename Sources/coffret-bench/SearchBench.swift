@@ -88,7 +88,8 @@ private struct Comparison {
             try plain.execute(Self.plainSchema)
             try plain.transaction { () throws(SQLiteError) in
                 for (number, note) in notes.enumerated() {
-                    try plain.run("INSERT INTO note VALUES (?1, ?2, ?3, '', ?4)", number, note.title, note.tag, note.body)
+                    try plain.run(
+                        "INSERT INTO note VALUES (?1, ?2, ?3, '', ?4)", number, note.title, note.tag, note.body)
                     try plain.run(
                         "INSERT INTO search (rowid, title, tags, fields, body) VALUES (?1, ?2, ?3, '', ?4)", number,
                         note.title, note.tag, note.body)
@@ -134,7 +135,8 @@ private struct Comparison {
         try compare("phrase of two words", (0..<200).map { _ in phrase() })
         try compare("prefix of four letters", pairs.prefix(200).map { $0.0.prefix(4) + "*" })
         try compare("prefix of two letters", pairs.prefix(40).map { $0.0.prefix(2) + "*" })
-        try compare("two words and a tag", pairs.prefix(200).map { "\($0.0) \($0.1) tag:area3" }, isPlainUnfiltered: true)
+        try compare(
+            "two words and a tag", pairs.prefix(200).map { "\($0.0) \($0.1) tag:area3" }, isPlainUnfiltered: true)
     }
 
     private mutating func phrase() -> String {
@@ -267,7 +269,7 @@ private struct Comparison {
         unsafe posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         var pointers = unsafe (["coffret-bench"] + arguments).map { unsafe strdup($0) }
-        defer { for unsafe pointer in unsafe pointers { unsafe free(pointer) } }
+        defer { for unsafepointer in unsafe pointers { unsafe free(pointer) } }
         unsafe pointers.append(nil)
         var process: pid_t = 0
         let status = unsafe posix_spawn(&process, "/proc/self/exe", &actions, nil, pointers, environ)

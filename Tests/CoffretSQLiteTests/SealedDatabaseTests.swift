@@ -149,7 +149,7 @@ struct SealedDatabaseTests {
             largest = max(largest, try fileSystem.status(path("index.log"))!.byteCount)
             if row % 100 == 0 { #expect(try rowCount(second) == Int64(row + 1)) }
         }
-        #expect(largest < (SealedFile.foldPageCount + 50) * 4_200)
+        #expect(largest < (SealedDatabase.foldPageCountDefault + 50) * 4_200)
         #expect(try fileSystem.status(path("index"))!.byteCount > 400_000)
         #expect(try verify(second) == 1_000)
         #expect(try verify(open()) == 1_000)

@@ -1,9 +1,11 @@
 // The index over time: changes, other processes, damage, what lies on disk.
 
 import CoffretBase
-import CoffretSearch
 import CoffretTestSupport
 import Testing
+
+@testable import CoffretSQLite
+@testable import CoffretSearch
 
 @Suite("Search index over time")
 struct IndexLifeTests {
@@ -73,6 +75,9 @@ struct IndexLifeTests {
                 try index.update(changes, newState: [UInt8(step)])
             }
             if generator.bool() { try index.purge() }
+            _ = try index.read { session throws(SQLiteError) in
+                try session.connection.fullTextCommand("integrity-check")
+            }
             let other = try SearchFixture()
             let fresh = try other.make(model.sorted { $0.key < $1.key }.map(\.value))
             for text in words + [
@@ -126,6 +131,43 @@ struct IndexLifeTests {
         #expect(index.writtenByteCount - before <= 12 * 4_200)
         #expect(try index.titles("is:pinned") == ["note 250"])
         #expect(try index.titles("\"and one more\"") == ["note 250"])
+    }
+
+    @Test("no edit writes the large part of the index again")
+    func mergesLeaveTheLargeSegment() throws {
+        let generator = SeededGenerator(seed: 11)
+        func words(_ count: Int) -> String {
+            (0..<count).map { _ in "w\(generator.int(in: 0...5_000))" }.joined(separator: " ")
+        }
+        _ = try fixture.make((1...1_500).map { note($0, words(3), words(60)) })
+        // Folding aside.
+        let index = try fixture.open(foldPageCount: 100_000)
+        let size = try fixture.files().first { $0.name == "index" }?.bytes.count ?? 0
+        #expect(size > 200 * 4_096)
+        var largest = 0
+        for _ in 0..<80 {
+            let before = index.writtenByteCount
+            try index.update([.put(note(generator.int(in: 1...1_500), words(3), words(60)))], newState: [2])
+            largest = max(largest, index.writtenByteCount - before)
+        }
+        #expect(largest < 60 * 4_200, "\(largest) bytes")
+    }
+
+    @Test("a merged segment's structure is understood to the last byte, or left alone")
+    func segmentStructure() throws {
+        let one: [UInt8] = [0, 0, 0, 9, 2, 1, 0x81, 0x05, 0, 0, 0, 1, 3, 1, 0x82, 0x11]
+        let structure = try #require(SegmentStructure(one))
+        #expect(structure.level == 1)
+        let settled = try #require(SegmentStructure(structure.settled()))
+        #expect(settled.level == SegmentStructure.settledLevel)
+        #expect(settled.settled() == structure.settled())
+        #expect(structure.settled().suffix(4) == [3, 1, 0x82, 0x11] && structure.settled().starts(with: one[..<4]))
+        for length in 0..<one.count { #expect(SegmentStructure(Array(one[..<length])) == nil) }
+        #expect(SegmentStructure(one + [0]) == nil)
+        // Two segments; a merge under way.
+        #expect(SegmentStructure([0, 0, 0, 9, 1, 2, 1, 0, 2, 1, 1, 1, 2, 1, 1]) == nil)
+        #expect(SegmentStructure([0, 0, 0, 9, 1, 1, 1, 1, 1, 1, 1, 1]) == nil)
+        fuzz([one]) { _ = SegmentStructure($0)?.settled() }
     }
 
     @Test("no file of the index holds a word of the documents, or of a query, after any operation")
@@ -185,7 +227,7 @@ struct IndexLifeTests {
         }
         #expect(try fixture.open().search(SearchQuery.parse("words"), limit: 200).hits.count == 121)
         let file = try fixture.fileSystem.open(fixture.path + "/index", .readWrite)
-        try file.write([UInt8](repeating: 0xFF, count: 5_000), at: 2_000)
+        try file.write([UInt8](repeating: 0xFF, count: 5_000), at: 50)
         let broken = try fixture.open()
         #expect(try broken.state() == .rebuildNeeded(.damaged))
         try broken.rebuild(newState: [7]) { add in for document in documents { try add(document) } }

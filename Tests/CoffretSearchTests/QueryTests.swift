@@ -106,7 +106,8 @@ struct QueryTests {
 
     @Test("any text is a query or a named error, and what is a query runs")
     func anyText() throws {
-        let index = try SearchFixture().make([note(1, "title", "some body OR other")])
+        let fixture = try SearchFixture()
+        let index = try fixture.make([note(1, "title", "some body OR other")])
         let signs = [
             "\"", "(", ")", "-", "*", ":", "OR", "NOT", "tag:", "in:", "type:login", " ", "after:", "2026", "中", "^",
             "{",

@@ -16,12 +16,12 @@ struct SearchFixture {
 
     var path: String { directory.file("search") }
 
-    func open(keyByte: UInt8 = 5, vaultByte: UInt8 = 1) throws -> SearchIndex {
+    func open(keyByte: UInt8 = 5, vaultByte: UInt8 = 1, foldPageCount: Int? = nil) throws -> SearchIndex {
         var bytes = [UInt8](repeating: keyByte, count: 32)
         return try SearchIndex(
             directory: path, key: SearchKey(SecretBytes(consuming: &bytes)),
             vaultID: VaultID([UInt8](repeating: vaultByte, count: 32))!, fileSystem: fileSystem,
-            random: SystemRandomSource())
+            random: SystemRandomSource(), foldPageCount: foldPageCount)
     }
 
     /// A new index of these documents; its state is the byte 1.

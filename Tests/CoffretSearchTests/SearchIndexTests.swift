@@ -188,7 +188,8 @@ struct SearchIndexTests {
             let words = (0..<generator.int(in: 1...60)).map { _ in generator.text(countMax: 12) }
             let text = words.joined(separator: " ")
             let query = generator.element(of: words) + " 天"
-            let index = try SearchFixture().make([note(1, "t", text + " 天")])
+            let fixture = try SearchFixture()
+            let index = try fixture.make([note(1, "t", text + " 天")])
             guard let parsed = try? SearchQuery.parse(query), let results = try? index.search(parsed) else { return }
             for hit in results.hits {
                 let bytes = Array(hit.snippet.text.utf8)

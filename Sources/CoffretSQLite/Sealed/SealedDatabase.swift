@@ -14,6 +14,8 @@ internal import Glibc
 ///
 /// - Concurrency: belongs to one isolation domain.
 package final class SealedDatabase {
+    /// The log is folded into the main file when it holds this many pages (4 MiB).
+    package static let foldPageCountDefault = 1_000
     /// What SQLite may keep of the file in memory, in KiB.
     static let cacheKibibyteCount = 64 * 1_024
 
@@ -22,6 +24,7 @@ package final class SealedDatabase {
     private let fileSystem: any FileSystem
     private let random: any RandomSource
     private let lockTimeoutMilliseconds: Int
+    private let foldPageCount: Int
     private let configure: (Connection) throws(SQLiteError) -> Void
     private let lockFile: any OpenFile
     private var file: SealedFile?
@@ -38,7 +41,7 @@ package final class SealedDatabase {
     /// - Throws: `SQLiteError` if the directory cannot be used.
     package init(
         directory: String, key: SealedDatabaseKey, fileSystem: any FileSystem, random: any RandomSource,
-        lockTimeoutMilliseconds: Int = 10_000,
+        lockTimeoutMilliseconds: Int = 10_000, foldPageCount: Int = SealedDatabase.foldPageCountDefault,
         configure: @escaping (Connection) throws(SQLiteError) -> Void = { _ in }
     ) throws(SQLiteError) {
         self.directory = directory
@@ -46,6 +49,7 @@ package final class SealedDatabase {
         self.fileSystem = fileSystem
         self.random = random
         self.lockTimeoutMilliseconds = lockTimeoutMilliseconds
+        self.foldPageCount = foldPageCount
         self.configure = configure
         do throws(FileSystemError) {
             if try !fileSystem.exists(directory) { try fileSystem.makeDirectories(directory) }
@@ -98,7 +102,7 @@ package final class SealedDatabase {
                 let result = try body(connection)
                 try connection.run("COMMIT")
                 try file.commitPending()
-                if file.isFoldDue {
+                if file.logPageCount >= foldPageCount {
                     // The transaction is in the log; a fold that fails, on a full disk for instance, is
                     // begun again after the next one.
                     try? file.fold()
@@ -124,6 +128,11 @@ package final class SealedDatabase {
                 let result = try body(connection)
                 try connection.run("COMMIT")
                 try file.finishBuilding()
+                do throws(FileSystemError) {
+                    try fileSystem.synchronizeDirectory(directory)
+                } catch {
+                    throw SQLiteError(error)
+                }
                 disconnect()
                 return result
             }
@@ -141,6 +150,7 @@ package final class SealedDatabase {
     private func currentConnection() throws(SQLiteError) -> Connection {
         if let file, try !refresh(file) { letGo() }
         if let connection { return connection }
+        if let file { return try connect(to: file, isNew: false) }
         let (main, log) = try openFiles(.readWrite)
         let file = try SealedFile(main: main, log: log, key: key, random: random)
         self.file = file

@@ -10,9 +10,6 @@ internal import CoffretCrypto
 /// transaction is complete. A transaction's pages are sealed as SQLite writes them, into the record
 /// that goes to the log in one write.
 @safe final class SealedFile {
-    /// The log is folded into the main file when it holds this many pages (4 MiB).
-    static let foldPageCount = 1_000
-
     private let main: any OpenFile
     private let log: any OpenFile
     private let key: SealedDatabaseKey
@@ -76,6 +73,7 @@ internal import CoffretCrypto
         try onDisk { () throws(FileSystemError) in
             try main.truncate(to: 0)
             try main.write(headerBytes, at: 0)
+            try main.truncate(to: PageSealer.pageByteCount)
             try log.truncate(to: 0)
         }
     }
@@ -248,7 +246,8 @@ internal import CoffretCrypto
             head: head, directory: directory[...], code: Array(trailer.suffix(PageSealer.codeByteCount)))
     }
 
-    var isFoldDue: Bool { logState.framePageCount >= Self.foldPageCount }
+    /// Pages in the log, counting those that were written again.
+    var logPageCount: Int { logState.framePageCount }
 
     /// Copies the log's pages into the main file and starts an empty log.
     ///
@@ -271,8 +270,14 @@ internal import CoffretCrypto
             }
             try main.truncate(to: (Int(pageCount) + 1) * PageSealer.pageByteCount)
             try main.synchronizeData()
-            try main.write(foldedBytes, at: 0)
-            try main.synchronizeData()
+            do throws(FileSystemError) {
+                try main.write(foldedBytes, at: 0)
+                try main.synchronizeData()
+            } catch {
+                // The log still holds everything; with the header as it was it still counts.
+                try main.write(headerBytes, at: 0)
+                throw error
+            }
             header = folded
             headerBytes = foldedBytes
             mainPageCount = pageCount

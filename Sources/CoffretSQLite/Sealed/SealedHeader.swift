@@ -1,4 +1,4 @@
-// The first page of a sealed database's file. The one thing to keep true: whatever is not exactly a
+// The first sector of a sealed database's file. The one thing to keep true: whatever is not exactly a
 // header of this version, made under this key, is a reason to rebuild and nothing else.
 
 internal import CoffretBase
@@ -6,10 +6,12 @@ internal import CoffretCrypto
 
 /// Says which database this is and which log belongs to it.
 ///
-/// Layout (4096 bytes): magic (16) ‖ version (4) ‖ page size (4) ‖ state (4) ‖ database id (16) ‖
+/// One sector of a disk, so that it is replaced whole or not at all; the rest of the first page is not used.
+///
+/// Layout (512 bytes): magic (16) ‖ version (4) ‖ page size (4) ‖ state (4) ‖ database id (16) ‖
 /// log salt (16) ‖ zeros ‖ code (32) over all that comes before. Spec/search.md, "Header".
 struct SealedHeader {
-    static let byteCount = PageSealer.pageByteCount
+    static let byteCount = 512
     static let version: UInt32 = 1
     static let saltByteCount = 16
     static let magic = Array("coffret sealed\0\0".utf8)
