@@ -106,6 +106,49 @@ struct FullExportTests {
         #expect(try report.stateHash == fixture.vault.present.snapshot.stateHash())
     }
 
+    @Test("a compacted vault goes out with the history that is left, contents that are gone left out")
+    func compacted() throws {
+        try makeHistory()
+        fixture.clock.advance(by: 100_000)
+        let id = try fixture.vault.create(ItemDraft(title: "After", text: "x"))
+        try fixture.vault.update(id) { $0.text = "y" }
+        var kept: [UniqueID] = []
+        _ = try fixture.vault.repository.compact(
+            dropHistoryOlderThan: fixture.clock.now, timeMilliseconds: fixture.clock.now
+        ) { (fact) throws(StorageError) in
+            guard isAttachmentContent(fact.key), let value = fact.inlineValue,
+                let reference = attachmentReference(in: value)
+            else { return }
+            kept.append(try AttachmentReference.parse(reference).fileID)
+        }
+        try fixture.attachments.removeAll(except: kept)
+        let report = try export()
+        #expect((report.attachments, report.missingAttachments) == (4, 0))
+        let other = try ImportFixture()
+        let back = try importBack(other)
+        #expect(back.stateHash == report.stateHash)
+        #expect(back.commits == report.commits)
+        #expect(report.commits >= 1 && report.commits <= 3)
+    }
+
+    @Test("a file that the past names but the store has lost is left out, and said")
+    func missingContent() throws {
+        try makeHistory()
+        var present: [UniqueID] = []
+        try fixture.vault.present.forEachItem { item in
+            for attachment in item.attachments {
+                if let reference = try? AttachmentReference.parse(attachment.encodedReference) {
+                    present.append(reference.fileID)
+                }
+            }
+        }
+        try fixture.attachments.removeAll(except: present)
+        let report = try export()
+        #expect((report.attachments, report.missingAttachments) == (4, 1))
+        let other = try ImportFixture()
+        #expect(try importBack(other).stateHash == report.stateHash)
+    }
+
     @Test("an empty vault goes out and comes in")
     func emptyVault() throws {
         let report = try export()

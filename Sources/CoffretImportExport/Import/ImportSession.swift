@@ -128,21 +128,23 @@ package final class ImportSession {
     /// - Parameters:
     ///   - key: what names the item in its source.
     ///   - contentHash: BLAKE2b-256 of its foreign form.
+    ///   - textTags: the tags in the draft's text, if the importer has read it anyway; nil to look for them.
     ///   - form: completes the record that is kept of it.
     /// - Returns: the item that now stands for the entry; nil if it was deleted in the vault and stays so.
     @discardableResult
     func put(
-        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String,
+        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, textTags: [TagPath]? = nil,
         form: (inout FileRecord) -> Void = { _ in }
     ) throws(ImportExportError) -> EntityID? {
         seenKeys.insert(key)
-        switch standing(ofKey: key, contentHash: contentHash) {
-        case .unchanged(let record):
+        let known = record(ofKey: key)
+        if let known, known.contentHash == contentHash {
             report.unchanged += 1
-            return try vaultItem(record.target) == nil ? nil : record.target
-        case .new:
-            return try create(draft, key: key, contentHash: contentHash, form: form)
-        case .changed(let record):
+            return try vaultItem(known.target) == nil ? nil : known.target
+        }
+        let found = textTags ?? MarkdownScan(draft.text).tags.map(\.tag)
+        for tag in draft.tags + found { tags.insert(tag.folded) }
+        if let record = known {
             guard ItemKind(record.target) != nil, let item = try vaultItem(record.target) else {
                 return try create(draft, key: key, contentHash: contentHash, form: form)
             }
@@ -152,6 +154,7 @@ package final class ImportSession {
             }
             return try keepBoth(draft, item: item, record: record, contentHash: contentHash, name: name)
         }
+        return try create(draft, key: key, contentHash: contentHash, form: form)
     }
 
     private func vaultItem(_ id: EntityID) throws(ImportExportError) -> Item? {
@@ -196,7 +199,6 @@ package final class ImportSession {
         var record = record
         record.contentHash = contentHash
         write(record)
-        count(tagsOf: copy)
         report.conflicts += 1
         report.warn("changed here and in the source, both kept: \(name)")
         return item.id
@@ -213,13 +215,7 @@ package final class ImportSession {
                 isArchived: draft.isArchived))
         form(&record)
         write(record)
-        count(tagsOf: draft)
         return id
-    }
-
-    private func count(tagsOf draft: ItemDraft) {
-        for tag in draft.tags { tags.insert(tag.folded) }
-        for mention in MarkdownScan(draft.text).tags { tags.insert(mention.tag.folded) }
     }
 
     private func write(_ record: FileRecord) {

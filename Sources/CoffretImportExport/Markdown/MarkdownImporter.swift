@@ -121,7 +121,8 @@ private struct MarkdownImportPass {
             }
             noteMentions(of: note, entry: entry)
             itemOfEntry[entry] = try session.put(
-                draft(note, entry: entries[entry]), key: path.bytes, contentHash: hash, name: path.printable
+                draft(note, entry: entries[entry]), key: path.bytes, contentHash: hash, name: path.printable,
+                textTags: note.textTags
             ) { record in
                 record.hasByteOrderMark = note.hasByteOrderMark
                 record.frontMatter = note.frontMatter.map { FrontMatterWriter.text(replacing: [], in: $0) } ?? ""
