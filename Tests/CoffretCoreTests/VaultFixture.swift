@@ -30,7 +30,8 @@ final class VaultFixture {
         let repository = VaultRepository(backend: blobs, keys: keys, author: author, random: random)
         let openIndex = Self.indexOpener(folder.file("search"), keys, random)
         vault = Vault(
-            name: "Personal", repository: repository, clock: clock, random: random, openIndex: openIndex)
+            name: "Personal", repository: repository, clock: clock, random: random, attachments: blobs.attachments,
+            openIndex: openIndex)
     }
 
     private static func indexOpener(
@@ -52,7 +53,7 @@ final class VaultFixture {
             directory: folder.file("vault"), keys: keys, environment: environment, mode: .readOnly)
         let repository = VaultRepository(backend: blobs, keys: keys, author: nil, random: random)
         return Vault(
-            name: "Personal", repository: repository, clock: clock, random: random,
+            name: "Personal", repository: repository, clock: clock, random: random, attachments: blobs.attachments,
             openIndex: hasIndex ? Self.indexOpener(folder.file("search"), keys, random) : nil)
     }
 

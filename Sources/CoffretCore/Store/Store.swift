@@ -164,8 +164,12 @@ package final class Store {
     private func makeVault(_ record: VaultRecord, repository: VaultRepository, keys: VaultKeys) -> Vault {
         let directory = PathText.join(layout.vaultPath(record.vaultID), "search")
         let (fileSystem, random) = (environment.fileSystem, environment.random)
-        return Vault(name: record.name, repository: repository, clock: environment.clock, random: random) {
-            () throws(SearchError) in
+        let attachments = AttachmentStore(
+            directory: layout.vaultPath(record.vaultID), keys: keys, environment: environment.storage)
+        return Vault(
+            name: record.name, repository: repository, clock: environment.clock, random: random,
+            attachments: attachments
+        ) { () throws(SearchError) in
             try SearchIndex(
                 directory: directory, key: keys.searchKey, vaultID: record.vaultID, fileSystem: fileSystem,
                 random: random)

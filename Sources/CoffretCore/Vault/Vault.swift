@@ -18,18 +18,21 @@ package final class Vault {
     let random: any RandomSource
     /// Nil for a vault without an index, in which everything is found by reading.
     let indexer: VaultIndexer?
+    let attachmentStore: AttachmentStore?
 
     /// - Parameters:
     ///   - repository: open, for reading or for writing.
+    ///   - attachments: where the contents of files lie.
     ///   - openIndex: opens the search index; called when something is looked for, at most once.
     package init(
         name: String, repository: VaultRepository, clock: any WallClock, random: any RandomSource,
-        openIndex: (() throws(SearchError) -> SearchIndex)? = nil
+        attachments: AttachmentStore? = nil, openIndex: (() throws(SearchError) -> SearchIndex)? = nil
     ) {
         self.name = name
         self.repository = repository
         self.clock = clock
         self.random = random
+        attachmentStore = attachments
         indexer = openIndex.map { VaultIndexer(open: $0) }
     }
 

@@ -129,8 +129,7 @@ package final class VaultBatch {
         created: Milliseconds? = nil
     ) throws(CoreError) -> Attachment {
         var item = try existing(id)
-        let isNameValid = !name.isEmpty && name.utf8.count <= 1_024 && !name.utf8.contains { $0 < 0x20 || $0 == 0x2F }
-        guard isNameValid, name != ".", name != ".." else { throw CoreError(.fieldInvalid, at: "file name") }
+        try Self.checkFileName(name)
         let attachment = Attachment(
             id: AttachmentID.generate(for: id, from: vault.random), item: id, name: name, mediaType: mediaType,
             byteCount: byteCount, path: path, created: created ?? time, encodedReference: reference)
@@ -139,6 +138,14 @@ package final class VaultBatch {
         item.attachments.sort { ($0.name, $0.id) < ($1.name, $1.id) }
         pending.updateValue(item, forKey: id)
         return attachment
+    }
+
+    /// Refuses names that are paths, empty, too long or unprintable.
+    static func checkFileName(_ name: String) throws(CoreError) {
+        let isPlain = !name.utf8.contains { $0 < 0x20 || $0 == 0x2F || $0 == 0x7F }
+        guard isPlain, (1...1_024).contains(name.utf8.count), name != ".", name != ".." else {
+            throw CoreError(.fieldInvalid, at: "file name")
+        }
     }
 
     /// Takes a file away from its item; the past still has it.

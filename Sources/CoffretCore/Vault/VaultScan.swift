@@ -47,8 +47,15 @@ extension VaultView {
             }
         }
         return links.map { link, keys in
-            ItemLink(link: link, items: keys.lazy.compactMap { answers[$0] }.first ?? [])
+            let items = keys.lazy.compactMap { answers[$0] }.first ?? []
+            return ItemLink(link: link, items: items.sorted(by: Self.isOfferedBefore))
         }
+    }
+
+    /// The order in which the index offers documents: out of the trash before in it, last changed first.
+    private static func isOfferedBefore(_ left: ItemSummary, _ right: ItemSummary) -> Bool {
+        if left.isTrashed != right.isTrashed { return right.isTrashed }
+        return left.modified != right.modified ? left.modified > right.modified : left.id < right.id
     }
 
     func backlinks(of target: Item) throws(CoreError) -> [ItemSummary] {

@@ -1,0 +1,130 @@
+// Files of items: in and out as streams. The one thing to keep true: an item names a file only when the file is
+// durable, and what comes out was verified.
+
+package import CoffretBase
+package import CoffretStorage
+
+extension Vault {
+    /// Where the contents of files lie.
+    ///
+    /// - Throws: `CoreError.storage` for a vault that was opened without its files.
+    package func contents() throws(CoreError) -> AttachmentStore {
+        guard let attachmentStore else { throw CoreError(.storage, at: "files") }
+        return attachmentStore
+    }
+
+    /// Attaches a file to an item: stores the content, then commits the fact.
+    ///
+    /// - Parameters:
+    ///   - name: without a path.
+    ///   - mediaType: nil to tell it from the name.
+    ///   - fill: writes at the start of the buffer and returns how many bytes; 0 at the end.
+    /// - Throws: `CoreError` `.itemNotFound` and `.fieldInvalid` before anything is read.
+    @discardableResult
+    package func attach(
+        to id: EntityID, name: String, mediaType: String? = nil,
+        filling fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Int
+    ) throws(CoreError) -> Attachment {
+        guard isWritable else { throw CoreError(.vaultReadOnly) }
+        _ = try item(id)
+        try VaultBatch.checkFileName(name)
+        let store = try contents()
+        let reference = try inStorage { () throws(StorageError) in
+            let writer = try store.makeWriter()
+            while try unsafe writer.append(filling: fill) > 0 {}
+            return try writer.finish()
+        }
+        return try batch { (batch) throws(CoreError) in
+            try batch.addAttachment(
+                to: id, name: name, mediaType: mediaType ?? MediaType.guess(fileName: name),
+                byteCount: Int(clamping: reference.byteCount), reference: reference.encode())
+        }
+    }
+
+    /// Attaches a file of the disk.
+    ///
+    /// - Parameter name: nil for the name that the file has.
+    @discardableResult
+    package func attach(
+        to id: EntityID, fileAt path: String, name: String? = nil, fileSystem: any FileSystem
+    ) throws(CoreError) -> Attachment {
+        let file = try inFiles { () throws(FileSystemError) in try fileSystem.open(path, .read) }
+        var offset = 0
+        return try unsafe attach(to: id, name: name ?? PathText.name(of: path)) { (buffer) throws(StorageError) in
+            do throws(FileSystemError) {
+                let count = try unsafe file.read(into: buffer, at: offset)
+                offset += count
+                return count
+            } catch {
+                throw StorageError(.fileFailed, place: error.place, cause: error)
+            }
+        }
+    }
+
+    /// Hands out a file's content in verified pieces; the whole is verified when this returns.
+    package func read(
+        _ attachment: Attachment, into sink: (UnsafeRawBufferPointer) throws(StorageError) -> Void
+    ) throws(CoreError) {
+        let reader = try reader(of: attachment)
+        try inStorage { () throws(StorageError) in try unsafe reader.read(into: sink) }
+    }
+
+    /// Writes a file's content to the disk; the file gets its name when the whole was verified.
+    package func extract(_ attachment: Attachment, toFile path: String) throws(CoreError) {
+        let reader = try reader(of: attachment)
+        try inStorage { () throws(StorageError) in try reader.extract(toFile: path) }
+    }
+
+    private func reader(of attachment: Attachment) throws(CoreError) -> AttachmentReader {
+        let store = try contents()
+        return try inStorage { () throws(StorageError) in
+            try store.makeReader(AttachmentReference.parse(attachment.encodedReference))
+        }
+    }
+
+    /// Takes a file away from its item; the past still has it until history is compacted.
+    package func removeAttachment(_ attachment: Attachment) throws(CoreError) {
+        try batch { (batch) throws(CoreError) in try batch.removeAttachment(attachment) }
+    }
+}
+
+extension Item {
+    /// The file that a name, or the beginning of an id (at least four hex digits), means.
+    ///
+    /// - Throws: `CoreError` `.attachmentNotFound`, `.attachmentAmbiguous` with the candidates.
+    package func attachment(named reference: String) throws(CoreError) -> Attachment {
+        let sought = reference.lowercased()
+        var found = attachments.filter { $0.name == reference }
+        if found.isEmpty { found = attachments.filter { $0.name.lowercased() == sought } }
+        if found.isEmpty && sought.utf8.count >= ReferenceResolver.digitCountMin {
+            found = attachments.filter { $0.id.uuid.hex.hasPrefix(sought) }
+        }
+        guard let first = found.first else { throw CoreError(.attachmentNotFound, at: reference) }
+        guard found.count == 1 else {
+            throw CoreError(
+                .attachmentAmbiguous, at: reference,
+                candidates: found.prefix(ReferenceResolver.candidateCountMax).map {
+                    CoreError.Candidate(id: $0.id.uuid.hex, title: $0.name)
+                })
+        }
+        return first
+    }
+}
+
+/// Media types by the endings of file names.
+package enum MediaType {
+    private static let types: [String: String] = [
+        "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html", "json": "application/json",
+        "xml": "application/xml", "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
+        "tar": "application/x-tar", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
+        "svg": "image/svg+xml", "webp": "image/webp", "heic": "image/heic", "mp3": "audio/mpeg", "mp4": "video/mp4",
+        "mov": "video/quicktime", "pem": "application/x-pem-file", "ics": "text/calendar", "vcf": "text/vcard",
+    ]
+
+    /// The type that a file name suggests; `application/octet-stream` if it suggests none.
+    package static func guess(fileName: String) -> String {
+        guard let dot = fileName.lastIndex(of: ".") else { return "application/octet-stream" }
+        let ending = fileName[fileName.index(after: dot)...].lowercased()
+        return types[ending] ?? "application/octet-stream"
+    }
+}

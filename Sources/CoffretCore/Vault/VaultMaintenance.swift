@@ -1,0 +1,78 @@
+// Giving room back and checking everything. The one thing to keep true: a file is removed only if neither the present
+// nor any kept state of the past names it.
+
+package import CoffretBase
+package import CoffretStorage
+
+/// What a compaction of a vault did.
+package struct VaultCompaction: Sendable {
+    package let repository: CompactionReport
+    /// Files of attachments that nothing names any more.
+    package let removedFileCount: Int
+    package let removedFileByteCount: Int
+}
+
+/// What a check of a vault found.
+package struct VaultCheck: Sendable {
+    package let repository: FsckReport
+    /// Attachments of the present, read and verified to their last byte.
+    package let attachmentCount: Int
+    /// What is wrong with them: each names the item and the file.
+    package let attachmentProblems: [CoreError]
+
+    package var isClean: Bool { repository.isClean && attachmentProblems.isEmpty }
+}
+
+extension Vault {
+    /// Rewrites what is live, forgets history from before a time if asked for, and removes files that nothing names.
+    ///
+    /// - Parameter time: commits older than this go; the present never does. Nil keeps all history.
+    package func compact(dropHistoryOlderThan time: Milliseconds? = nil) throws(CoreError) -> VaultCompaction {
+        guard isWritable else { throw CoreError(.vaultReadOnly) }
+        let store = try contents()
+        var files: Set<UniqueID> = []
+        let report = try inStorage { () throws(StorageError) in
+            try repository.compact(dropHistoryOlderThan: time, timeMilliseconds: clock.now) {
+                (fact) throws(StorageError) in
+                guard fact.key.entity.kind == EntityKind.attachment,
+                    fact.key.attribute == AttachmentAttribute.content, !fact.isRetraction
+                else { return }
+                // A reference that cannot be read might name any file: nothing is removed then.
+                guard let value = fact.inlineValue, let bytes = try? FactValue.bytes(value) else {
+                    throw StorageError(.factMalformedValue, place: fact.key.entity.description)
+                }
+                files.insert(try AttachmentReference.parse(bytes).fileID)
+            }
+        }
+        let removed = try inStorage { () throws(StorageError) in try store.removeAll(except: files) }
+        return VaultCompaction(
+            repository: report, removedFileCount: removed.count, removedFileByteCount: removed.byteCount)
+    }
+
+    /// Checks all of the vault: files, commits, signatures, trees and values, and every attachment of the present.
+    ///
+    /// - Parameter signers: the devices whose signatures count; nil for the own device alone.
+    /// - Complexity: reads everything.
+    package func check(
+        signers: (any CommitSignerDirectory)? = nil, progress: (FsckProgress) -> Void = { _ in }
+    ) throws(CoreError) -> VaultCheck {
+        let report = repository.fsck(signers: signers, progress: progress)
+        var count = 0
+        var problems: [CoreError] = []
+        if attachmentStore != nil, report.isClean {
+            try present.forEachItem { (item) throws(CoreError) in
+                for attachment in item.attachments {
+                    count += 1
+                    do throws(CoreError) {
+                        try unsafe read(attachment) { _ in }
+                    } catch {
+                        problems.append(
+                            CoreError(
+                                error.code, at: "\(item.id.uuid.hex) \(attachment.name)", cause: error.cause))
+                    }
+                }
+            }
+        }
+        return VaultCheck(repository: report, attachmentCount: count, attachmentProblems: problems)
+    }
+}
