@@ -269,7 +269,7 @@ private struct Comparison {
         unsafe posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         var pointers = unsafe (["coffret-bench"] + arguments).map { unsafe strdup($0) }
-        defer { for unsafepointer in unsafe pointers { unsafe free(pointer) } }
+        defer { unsafe pointers.forEach { unsafe free($0) } }
         unsafe pointers.append(nil)
         var process: pid_t = 0
         let status = unsafe posix_spawn(&process, "/proc/self/exe", &actions, nil, pointers, environ)
