@@ -20,6 +20,10 @@ enum StorageBench {
         print(row(["what", "result", "limit"]))
         print(row(["---", "---", "---"]))
         boundaryHash()
+        if arguments.contains("--build-only") {
+            try StorageRun(factCount: factCount, directory: directory + "/large").reportBuild()
+            return removeTree(directory)
+        }
         let small = try StorageRun(factCount: min(1_000, factCount), directory: directory + "/small")
         let smallCost = try small.measureCommits(isReported: false)
         let run = try StorageRun(factCount: factCount, directory: directory + "/large")

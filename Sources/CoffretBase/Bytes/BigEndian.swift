@@ -10,6 +10,17 @@ extension Array where Element == UInt8 {
         }
     }
 
+    // Without these the callers in other modules would run the generic code above unspecialised, which
+    // costs a look-up of metadata per byte.
+    package mutating func appendBigEndian(_ value: UInt64) { appendBytes(of: value) }
+    package mutating func appendBigEndian(_ value: UInt32) { appendBytes(of: value) }
+    package mutating func appendBigEndian(_ value: UInt16) { appendBytes(of: value) }
+
+    private mutating func appendBytes<Value: FixedWidthInteger>(of value: Value) {
+        var bigEndian = value.bigEndian
+        unsafe Swift.withUnsafeBytes(of: &bigEndian) { bytes in unsafe append(contentsOf: bytes) }
+    }
+
     /// Appends lp(x): the four-byte length of `bytes`, then `bytes`.
     package mutating func appendLengthPrefixed(_ bytes: [UInt8]) {
         appendBigEndian(UInt32(bytes.count))
@@ -32,6 +43,26 @@ extension FixedWidthInteger {
         var value: Self = 0
         for byte in bytes { value = (value << 8) | Self(truncatingIfNeeded: byte) }
         self = value
+    }
+}
+
+extension UInt64 {
+    /// The integer's bytes, most significant first.
+    package var bigEndianBytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8)
+        bytes.appendBigEndian(self)
+        return bytes
+    }
+}
+
+extension UInt32 {
+    /// The integer's bytes, most significant first.
+    package var bigEndianBytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(4)
+        bytes.appendBigEndian(self)
+        return bytes
     }
 }
 

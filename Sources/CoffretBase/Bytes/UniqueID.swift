@@ -20,6 +20,19 @@ package struct UniqueID: Hashable, Comparable, Sendable, CustomStringConvertible
         (high, low) = words
     }
 
+    /// Reads 16 bytes of an array; nil for another number. As above, but specialised for the callers in
+    /// other modules, who read millions of these.
+    package init?(bytes: [UInt8]) { self.init(bytes: bytes[...]) }
+
+    /// Reads 16 bytes of an array; nil for another number.
+    package init?(bytes: ArraySlice<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        var words: (UInt64, UInt64) = (0, 0)
+        for byte in bytes.prefix(8) { words.0 = words.0 << 8 | UInt64(byte) }
+        for byte in bytes.suffix(8) { words.1 = words.1 << 8 | UInt64(byte) }
+        (high, low) = words
+    }
+
     private init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low

@@ -11,21 +11,31 @@ package import CoffretCrypto
 package struct UnverifiedCommit: Sendable {
     package let name: BlobName
     package let commit: Commit
-    let body: [UInt8]
-    let signature: [UInt8]
+    private let content: [UInt8]
+
+    private init(name: BlobName, commit: Commit, content: [UInt8]) {
+        self.name = name
+        self.commit = commit
+        self.content = content
+    }
+
+    var body: [UInt8] { Array(content.dropLast(signatureByteCount)) }
+    var signature: [UInt8] { content.suffix(signatureByteCount) }
 
     /// - Throws: `.commitMalformed` naming the commit.
     package static func decode(_ content: [UInt8], name: BlobName) throws(StorageError) -> UnverifiedCommit {
         let bodyByteCount = content.count - signatureByteCount
         guard bodyByteCount > 0 else { throw StorageError(.commitMalformed, place: name.description) }
-        let body = Array(content[..<bodyByteCount])
-        let commit = try withCBORDecoder(
-            body,
-            convert: { error in
-                StorageError(.commitMalformed, place: name.description, cause: error)
-            }, { (decoder) throws(CBORError) in try Commit(from: &decoder) })
-        return UnverifiedCommit(
-            name: name, commit: commit, body: body, signature: Array(content[bodyByteCount...]))
+        let commit = try unsafe content.lending(0..<bodyByteCount) { (bytes) throws(StorageError) in
+            do throws(CBORError) {
+                return try unsafe withCBORDecoder(over: bytes) { (decoder) throws(CBORError) in
+                    try Commit(from: &decoder)
+                }
+            } catch {
+                throw StorageError(.commitMalformed, place: name.description, cause: error)
+            }
+        }
+        return UnverifiedCommit(name: name, commit: commit, content: content)
     }
 }
 

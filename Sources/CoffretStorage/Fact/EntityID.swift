@@ -18,11 +18,14 @@ package struct EntityID: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 
     /// Reads 17 bytes; nil for another number.
-    package init?(bytes: some Collection<UInt8>) {
+    package init?(bytes: ArraySlice<UInt8>) {
         guard bytes.count == Self.byteCount, let kind = bytes.first, let uuid = UniqueID(bytes: bytes.dropFirst())
         else { return nil }
         self.init(kind: kind, uuid: uuid)
     }
+
+    /// Reads 17 bytes; nil for another number.
+    package init?(bytes: [UInt8]) { self.init(bytes: bytes[...]) }
 
     package var bytes: [UInt8] { [kind] + uuid.bytes }
 

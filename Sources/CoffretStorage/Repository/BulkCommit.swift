@@ -14,7 +14,8 @@ package final class BulkCommit {
     private let root: TreeNode
     let transaction: any BlobTransactionWriter
     private let dot: Dot
-    private var changes: [FactKey: CommittedContent] = [:]
+    /// As they came; sorted, and thinned to one per key, when the commit is written.
+    private var changes: [CommitChange] = []
     private var listedByteCount = 0
     /// Set when the changes became too many for a list: from then on all long values are stored.
     private var isBulk = false
@@ -36,7 +37,7 @@ package final class BulkCommit {
     /// - Throws: `.factValueTooLarge`, and what writing blobs throws.
     package func add(_ change: FactChange) throws(StorageError) {
         let content = try content(change)
-        changes[change.key] = content
+        changes.append(CommitChange(key: change.key, content: content))
         listedByteCount += change.key.bytes.count
         switch content {
         case .inline(let bytes), .salted(_, let bytes): listedByteCount += bytes.count
@@ -73,15 +74,11 @@ package final class BulkCommit {
         time: Milliseconds, flags: CommitFlags = [], compaction: CompactionRecord? = nil
     ) throws(StorageError) -> CommitSummary {
         precondition(!changes.isEmpty || compaction != nil, "a commit changes something")
-        var sorted = changes.map { CommitChange(key: $0.key, content: $0.value) }
-        sorted.sort { $0.key < $1.key }
+        var sorted = changes.sortedByKey()
+        changes = []
         if isBulk { try storeValues(of: &sorted) }
         let facts = sorted.map { $0.fact(ownDot: dot) }
-        let replacements = facts.map { Replacement(key: $0.key, facts: $0.isRetraction ? [] : [$0]) }
-        let newRoot =
-            try root.entryCount == 0 && isBulk
-            ? TreeBuilder.build(replacements, repository: repository, writer: transaction)
-            : repository.editor.apply(replacements, to: root)
+        let newRoot = try newRoot(facts)
 
         let context = repository.context(for: author)
         let contextBytes = context.encode()
@@ -108,6 +105,17 @@ package final class BulkCommit {
         return try write(commit, context: context, facts: facts, changes: sorted, root: newRoot)
     }
 
+    private func newRoot(_ facts: [Fact]) throws(StorageError) -> TreeNode {
+        if root.entryCount == 0 && isBulk {
+            // The first tree of a vault is written as it is built.
+            var builder = TreeBuilder(splitHash: repository.splitHash, sink: NodeSink(writer: transaction))
+            for fact in facts where !fact.isRetraction { try builder.append(fact) }
+            return try builder.finish()
+        }
+        let replacements = facts.map { Replacement(key: $0.key, facts: $0.isRetraction ? [] : [$0]) }
+        return try repository.editor.apply(replacements, to: root)
+    }
+
     private func write(
         _ commit: Commit, context: CommitContext, facts: [Fact], changes: [CommitChange], root: TreeNode
     ) throws(StorageError) -> CommitSummary {
@@ -120,12 +128,13 @@ package final class BulkCommit {
                 unstored[value.name] = content
             }
         }
-        tail.add(summary, facts: facts, unstored: unstored, byteCount: content.count)
+        let isCheckpoint = commit.flags.contains(.checkpoint)
+        // A tail that is about to end needs no more than the values that the tree may refer to.
+        tail.add(summary, facts: isCheckpoint ? [] : facts, unstored: unstored, byteCount: content.count)
         var state = repository.backend.state
         state.heads = [name]
         state.tailCommits.append(name)
         var nodes = TreeWriter()
-        let isCheckpoint = commit.flags.contains(.checkpoint)
         if isCheckpoint {
             try repository.write(root, values: tail.overlay.unstored, with: &nodes, to: transaction)
             VaultRepository.setCheckpoint(&state, head: summary, versions: tail.versionVector)
@@ -164,15 +173,30 @@ package final class BulkCommit {
     }
 }
 
-extension TreeBuilder {
-    /// Builds and writes the first tree of a vault.
-    fileprivate static func build(
-        _ replacements: [Replacement], repository: VaultRepository, writer: any BlobWriter
-    ) throws(StorageError) -> TreeNode {
-        var builder = TreeBuilder(splitHash: repository.splitHash, sink: NodeSink(writer: writer))
-        for replacement in replacements {
-            for fact in replacement.facts { try builder.append(fact) }
+extension [CommitChange] {
+    /// Ascending by key; of several changes of one key the last stays.
+    fileprivate func sortedByKey() -> [CommitChange] {
+        // Eight bytes decide nearly always, and comparing them touches no other memory.
+        var order = indices.map { (prefix: self[$0].key.sortPrefix, index: $0) }
+        order.sort { left, right in
+            if left.prefix != right.prefix { return left.prefix < right.prefix }
+            let comparison = self[left.index].key.compare(to: self[right.index].key)
+            return comparison != 0 ? comparison < 0 : left.index < right.index
         }
-        return try builder.finish()
+        var result: [CommitChange] = []
+        result.reserveCapacity(count)
+        for entry in order {
+            let change = self[entry.index]
+            if result.last?.key == change.key { result.removeLast() }
+            result.append(change)
+        }
+        return result
+    }
+}
+
+extension FactKey {
+    /// The first eight bytes, as a number that sorts as they do.
+    fileprivate var sortPrefix: UInt64 {
+        bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 }
