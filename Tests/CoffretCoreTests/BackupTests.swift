@@ -37,6 +37,10 @@ struct BackupTests {
                     ItemDraft(text: "# \(name) \(index)\n" + String(repeating: "x", count: 9_000)))
                 try vault.update(id) { $0.text += "\nmore #tag" }
             }
+            let first = try #require(try vault.list(order: .title).first).id
+            let file = fixture.folder.file("\(name).bin")
+            try Data(repeating: 7, count: 1_500_000).write(to: URL(fileURLWithPath: file))
+            try vault.attach(to: first, fileAt: file, fileSystem: PosixFileSystem())
             vault.close()
         }
         return store
@@ -74,7 +78,13 @@ struct BackupTests {
             let vault = try restored.openVault(name, isWritable: true)
             #expect(try vault.list() == before.list())
             #expect(try vault.present.snapshot.stateHash() == before.present.snapshot.stateHash())
-            let id = try #require(try vault.list().first).id
+            let listed = try vault.list(order: .title)
+            let attachment = try #require(try vault.item(listed[0].id).attachments.first)
+            let target = fixture.folder.file("out")
+            try vault.extract(attachment, toFile: target)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data(repeating: 7, count: 1_500_000))
+            #expect(try vault.check(signers: restored.signers()).isClean)
+            let id = listed[1].id
             #expect(try vault.history(of: id).count == 2)
             try vault.update(id) { $0.text += "\nafter the restore" }
             #expect(try vault.history(of: id).count == 3)

@@ -243,4 +243,21 @@ struct VaultTests {
         #expect(try vault.present.importRecord(source: "notes", path: "a/b.md") == record)
         #expect(try vault.present.importRecord(source: "note", path: "sa/b.md") == nil)
     }
+
+    @Test("finding one item of thousands by its id and reading it touches a handful of tree nodes")
+    func fewReads() throws {
+        let ids = try vault.batch { (batch) throws(CoreError) in
+            var ids: [EntityID] = []
+            for index in 0..<3_000 {
+                ids.append(try batch.create(ItemDraft(text: "# Note \(index)\nwith a little text #tag\(index % 10)")))
+            }
+            return ids
+        }
+        let reopened = try fixture.reopened()
+        let id = ids[1_234]
+        #expect(try reopened.resolve(id.uuid.hex) == id)
+        #expect(try reopened.item(id).title == "Note 1234")
+        // Seven kinds, the item and its files: ranges whose paths share all but their last nodes.
+        #expect(reopened.repository.nodeReadCount <= 40)
+    }
 }

@@ -2,18 +2,23 @@
 // item, and is reported, never dropped.
 
 internal import CoffretBase
-internal import CoffretStorage
+package import CoffretStorage
 
 /// Puts an item together from the facts of its entity.
-struct ItemReader {
+package struct ItemReader {
     /// Reads the value of a fact, wherever it lies.
-    let value: (Fact) throws(CoreError) -> [UInt8]
+    private let value: (Fact) throws(CoreError) -> [UInt8]
+
+    /// - Parameter value: reads the value of a fact, wherever it lies.
+    package init(value: @escaping (Fact) throws(CoreError) -> [UInt8]) {
+        self.value = value
+    }
 
     /// The item that the facts describe; nil if the entity is no item or the facts do not say when it was made,
     /// which every item's do.
     ///
     /// - Parameter facts: all facts of the entity, in the order of the tree.
-    func item(_ id: EntityID, facts: [Fact], attachments: [Attachment]) throws(CoreError) -> Item? {
+    package func item(_ id: EntityID, facts: [Fact], attachments: [Attachment]) throws(CoreError) -> Item? {
         guard let kind = ItemKind(id), !facts.isEmpty else { return nil }
         var item = Item(id: id, kind: kind, created: 0)
         var hasCreated = false

@@ -3,14 +3,14 @@
 
 internal import CoffretBase
 internal import CoffretCrypto
-internal import CoffretStorage
+package import CoffretStorage
 
 /// Works out the facts that turn one state of an item into another.
-enum ItemWriter {
+package enum ItemWriter {
     /// The changes from `old` (nil: from nothing) to `new`.
     ///
     /// - Throws: `CoreError` `.fieldInvalid` if a title, text, label or value breaks a limit or a key occurs twice.
-    static func changes(from old: Item?, to new: Item) throws(CoreError) -> [FactChange] {
+    package static func changes(from old: Item?, to new: Item) throws(CoreError) -> [FactChange] {
         try validate(new)
         var writer = ChangeCollector(entity: new.id)
         let base = old ?? Item(id: new.id, kind: new.kind, created: new.created)
