@@ -77,6 +77,9 @@ let libraries: [Target] = [
 
 let executables: [Target] = [
     .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings),
+    // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
+    .executableTarget(
+        name: "coffret-bench-interop", dependencies: ["CoffretInterop", "COpenSSL"], swiftSettings: settings),
     // Measures parts of Coffret in one process; not part of the product.
     .executableTarget(
         name: "coffret-bench",

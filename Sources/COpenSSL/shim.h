@@ -9,6 +9,7 @@
 
 /* Macros that the importer cannot read. */
 static const int coffret_EVP_PKEY_KEYPAIR = EVP_PKEY_KEYPAIR;
+static const int coffret_EVP_PKEY_PUBLIC_KEY = EVP_PKEY_PUBLIC_KEY;
 static const int coffret_EVP_PKEY_KEY_PARAMETERS = EVP_PKEY_KEY_PARAMETERS;
 
 /* A parameter keeps a pointer to its name. Swift would pass a temporary copy of the name, so these
