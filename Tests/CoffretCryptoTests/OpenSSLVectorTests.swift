@@ -262,4 +262,16 @@ struct OpenSSLVectorTests {
         }
         #expect(unsafe !other.publicKey.isValidSignature(signature.span.bytes, digest: digest.span.bytes))
     }
+
+    @Test("nonces never repeat, whichever thread asks, and however many")
+    func noncePool() async {
+        let nonces = await withTaskGroup(of: [[UInt8]].self) { group in
+            for _ in 0..<4 {
+                group.addTask { (0..<5_000).map { _ in NoncePool.shared.bytes(count: 12) } }
+            }
+            return await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(Set(nonces).count == 20_000)
+        #expect(Set((0..<100).map { _ in NoncePool.shared.bytes(count: 100) }).count == 100)
+    }
 }

@@ -15,9 +15,9 @@ package enum AESGCM {
     package static let plaintextByteCountMax = (1 << 36) - 32
 
     static func context(
-        _ direction: CipherDirection, key: RawSpan, nonceByteCount: Int
+        _ direction: CipherDirection, key: RawSpan, nonce: RawSpan
     ) throws(CryptoError) -> CipherContext {
-        guard nonceByteCounts.contains(nonceByteCount) else { throw CryptoError(.invalidParameter, at: "nonce size") }
+        guard nonceByteCounts.contains(nonce.byteCount) else { throw CryptoError(.invalidParameter, at: "nonce size") }
         let cipher: FetchedCipher
         switch key.byteCount {
         case 16: cipher = .aes128GCM
@@ -25,7 +25,7 @@ package enum AESGCM {
         case 32: cipher = .aes256GCM
         default: throw CryptoError(.invalidKey, at: "aes key size")
         }
-        return try CipherContext.make(cipher, direction, key: key, nonceByteCount: nonceByteCount)
+        return try CipherContext.make(cipher, direction, key: key, nonceByteCount: nonce.byteCount, nonce: nonce)
     }
 
     /// Encrypts `plaintext` to `ciphertext`, of the same size, and writes the 16-byte tag.
@@ -37,8 +37,7 @@ package enum AESGCM {
         ciphertext: UnsafeMutableRawBufferPointer, tag: UnsafeMutableRawBufferPointer
     ) throws(CryptoError) {
         guard plaintext.count <= plaintextByteCountMax else { throw CryptoError(.tooLarge, at: "plaintext") }
-        var context = try context(.seal, key: key, nonceByteCount: nonce.byteCount)
-        try context.start(nonce: nonce)
+        var context = try context(.seal, key: key, nonce: nonce)
         try context.authenticate(additionalData)
         try unsafe context.transform(plaintext, into: ciphertext)
         try unsafe context.finishSealing(tag: tag)
@@ -54,8 +53,7 @@ package enum AESGCM {
         additionalData: RawSpan, plaintext: UnsafeMutableRawBufferPointer
     ) throws(CryptoError) {
         guard ciphertext.count <= plaintextByteCountMax else { throw CryptoError(.tooLarge, at: "ciphertext") }
-        var context = try context(.open, key: key, nonceByteCount: nonce.byteCount)
-        try context.start(nonce: nonce)
+        var context = try context(.open, key: key, nonce: nonce)
         try context.authenticate(additionalData)
         try unsafe context.transform(ciphertext, into: plaintext)
         try unsafe context.finishOpening(tag: tag, plaintext: plaintext)

@@ -18,7 +18,8 @@ package enum ChaCha20Poly1305 {
         _ direction: CipherDirection, key: RawSpan, nonce: RawSpan
     ) throws(CryptoError) -> CipherContext {
         guard nonce.byteCount == nonceByteCount else { throw CryptoError(.invalidParameter, at: "nonce size") }
-        return try CipherContext.make(.chaCha20Poly1305, direction, key: key, nonceByteCount: nonceByteCount)
+        return try CipherContext.make(
+            .chaCha20Poly1305, direction, key: key, nonceByteCount: nonceByteCount, nonce: nonce)
     }
 
     /// Encrypts `plaintext` to `ciphertext`, of the same size, and writes the 16-byte tag.
@@ -31,7 +32,6 @@ package enum ChaCha20Poly1305 {
     ) throws(CryptoError) {
         guard plaintext.count <= plaintextByteCountMax else { throw CryptoError(.tooLarge, at: "plaintext") }
         var context = try context(.seal, key: key, nonce: nonce)
-        try context.start(nonce: nonce)
         try context.authenticate(additionalData)
         try unsafe context.transform(plaintext, into: ciphertext)
         try unsafe context.finishSealing(tag: tag)
@@ -48,7 +48,6 @@ package enum ChaCha20Poly1305 {
     ) throws(CryptoError) {
         guard ciphertext.count <= plaintextByteCountMax else { throw CryptoError(.tooLarge, at: "ciphertext") }
         var context = try context(.open, key: key, nonce: nonce)
-        try context.start(nonce: nonce)
         try context.authenticate(additionalData)
         try unsafe context.transform(ciphertext, into: plaintext)
         try unsafe context.finishOpening(tag: tag, plaintext: plaintext)

@@ -23,30 +23,45 @@ package enum CipherDirection: Sendable {
         self.direction = direction
     }
 
-    /// Makes a context. `nonceByteCount` is told to ciphers whose nonce may vary; nil keeps their own size.
+    /// Makes a context with a key, and, if `nonce` is given, starts a message under it in the same step.
+    ///
+    /// `nonceByteCount` is told to ciphers whose nonce may vary; nil keeps their own size.
     static func make(
-        _ cipher: FetchedCipher, _ direction: CipherDirection, key: RawSpan, nonceByteCount: Int?
+        _ cipher: FetchedCipher, _ direction: CipherDirection, key: RawSpan, nonceByteCount: Int?,
+        nonce: RawSpan? = nil
     ) throws(CryptoError) -> CipherContext {
         guard Int(unsafe EVP_CIPHER_get_key_length(cipher.pointer)) == key.byteCount else {
             throw CryptoError(.invalidKey, at: "cipher key size")
         }
-        let context = try CipherContext(direction)
+        var context = try CipherContext(direction)
         let isEncrypting: Int32 = direction == .seal ? 1 : 0
-        // The cipher comes first and by itself, as naming it again would reset the nonce's size.
-        guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, isEncrypting, nil) == 1 else {
-            throw CryptoError(.unavailable, at: "cipher")
+        if let nonceByteCount, nonceByteCount != Int(unsafe EVP_CIPHER_get_iv_length(cipher.pointer)) {
+            // The cipher comes first and by itself, as naming it again would reset the nonce's size.
+            guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, isEncrypting, nil) == 1,
+                unsafe EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_IVLEN, Int32(nonceByteCount), nil) == 1
+            else { throw CryptoError(.invalidParameter, at: "nonce size") }
+            try unsafe context.initialize(nil, key, nonce)
+        } else {
+            try unsafe context.initialize(cipher.pointer, key, nonce)
         }
-        if let nonceByteCount, nonceByteCount != Int(unsafe EVP_CIPHER_get_iv_length(cipher.pointer)),
-            unsafe EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_IVLEN, Int32(nonceByteCount), nil) != 1
-        {
-            throw CryptoError(.invalidParameter, at: "nonce size")
-        }
+        return context
+    }
+
+    private mutating func initialize(
+        _ cipher: OpaquePointer?, _ key: RawSpan, _ nonce: RawSpan?
+    ) throws(CryptoError) {
+        let isEncrypting: Int32 = direction == .seal ? 1 : 0
         let status = unsafe key.withUnsafeBytes { keyBytes in
-            unsafe EVP_CipherInit_ex2(
-                context.pointer, nil, keyBytes.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, isEncrypting, nil)
+            let keyBase = unsafe keyBytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            guard let nonce else {
+                return unsafe EVP_CipherInit_ex2(pointer, cipher, keyBase, nil, isEncrypting, nil)
+            }
+            return unsafe nonce.withUnsafeBytes { nonceBytes in
+                let nonceBase = unsafe nonceBytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                return unsafe EVP_CipherInit_ex2(pointer, cipher, keyBase, nonceBase, isEncrypting, nil)
+            }
         }
         guard status == 1 else { throw CryptoError(.unavailable, at: "cipher key") }
-        return context
     }
 
     deinit {

@@ -13,7 +13,16 @@ package final class EllipticCurvePublicKey: Sendable, Equatable {
     init(_ curve: EllipticCurve, generated key: EVPKey) throws(CryptoError) {
         self.curve = curve
         self.key = key
-        uncompressedPoint = try Self.uncompressedPoint(of: key, curve)
+        // A fresh key comes out uncompressed, and in one piece: asking for the coordinates one by one would
+        // cost a field inversion each.
+        var point = [UInt8](repeating: 0, count: curve.uncompressedPointByteCount)
+        var byteCount = 0
+        let status = unsafe EVP_PKEY_get_octet_string_param(
+            key.pointer, OSSL_PKEY_PARAM_PUB_KEY, &point, point.count, &byteCount)
+        guard status == 1, byteCount == point.count, point[0] == 4 else {
+            throw CryptoError(.unavailable, at: "point")
+        }
+        uncompressedPoint = point
     }
 
     /// Imports `04 ‖ X ‖ Y`, or, if asked for, also the compressed form `02/03 ‖ X`.

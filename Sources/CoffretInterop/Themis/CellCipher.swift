@@ -1,12 +1,11 @@
 // The part that all sealed cells share: derive the AES key, run GCM. Derived keys live on scratch memory.
 
-internal import CoffretBase
 internal import CoffretCrypto
 
 /// AES-GCM under a key derived for one message. Spec: Spec/interop-themis.md §4.
 enum CellCipher {
-    /// Where the random parts of a cell come from; tests fix them to reproduce vectors.
-    static let systemRandom = SystemRandomSource()
+    /// Where IVs and salts come from; tests fix them to reproduce vectors.
+    static let random = NoncePool.shared
 
     /// Encrypts under `KDF(key, [size, context])` with AES-256.
     static func seal(

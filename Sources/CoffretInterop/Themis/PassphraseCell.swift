@@ -44,7 +44,7 @@ public final class PassphraseCell: Sendable {
     /// - Throws: `InteropError`: `.invalidArgument` for an empty plaintext, `.limitExceeded`.
     /// - Complexity: 314,110 rounds of PBKDF2, a few tenths of a second.
     public func seal(_ plaintext: [UInt8], context: [UInt8] = []) throws(InteropError) -> [UInt8] {
-        let random = CellCipher.systemRandom
+        let random = CellCipher.random
         return try seal(
             plaintext, context: context, nonce: random.bytes(count: CellHeader.nonceByteCount),
             salt: random.bytes(count: CellHeader.saltByteCount), iterationCount: Self.iterationCountDefault)

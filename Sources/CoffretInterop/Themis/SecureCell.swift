@@ -195,7 +195,7 @@ public final class SecureCell: Sendable {
     ) throws(InteropError) {
         unsafe CellCipher.writeHeader(.key, messageByteCount: plaintext.byteCount, to: token)
         let iv = unsafe token.part(16..<28)
-        if let nonce { unsafe iv.copyBytes(from: nonce) } else { unsafe CellCipher.systemRandom.fill(iv) }
+        if let nonce { unsafe iv.copyBytes(from: nonce) } else { unsafe CellCipher.random.fill(iv) }
         // EXPOSE: read by the key derivation, which keeps no copy.
         try unsafe key.withUnsafeBytes { (key) throws(InteropError) in
             try unsafe plaintext.withUnsafeBytes { (plaintext) throws(InteropError) in

@@ -26,7 +26,7 @@ public enum SecureMessage {
     public static func encrypt(
         _ plaintext: [UInt8], from sender: ThemisPrivateKey, to recipient: ThemisPublicKey
     ) throws(InteropError) -> [UInt8] {
-        let nonce = CellCipher.systemRandom.bytes(count: CellHeader.nonceByteCount)
+        let nonce = CellCipher.random.bytes(count: CellHeader.nonceByteCount)
         return try encrypt(plaintext, from: sender, to: recipient, nonce: nonce)
     }
 
