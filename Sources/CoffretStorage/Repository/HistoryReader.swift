@@ -72,6 +72,8 @@ struct Overlay {
     /// Content of values that are not stored yet.
     private(set) var unstored: [BlobName: [UInt8]] = [:]
 
+    init(unstored: [BlobName: [UInt8]] = [:]) { self.unstored = unstored }
+
     var isEmpty: Bool { changes.isEmpty }
     var sortedKeys: [FactKey] { changes.keys.sorted() }
 

@@ -24,6 +24,8 @@ package final class VaultRepository {
     /// The head's tree; the writer keeps it, with the nodes that are not stored, to go on from.
     private var headNode: TreeNode?
     private var cutter: ValueCutter?
+    /// The state of the head, until something is committed.
+    private var knownPresent: Snapshot?
 
     static let treeGeneration: UInt32 = 1
 
@@ -54,13 +56,17 @@ package final class VaultRepository {
     /// - Complexity: reads the commits since the last checkpoint once, a few microseconds each.
     package var present: Snapshot {
         get throws(StorageError) {
+            if let knownPresent { return knownPresent }
             let tail = try tail()
+            let made: Snapshot
             if let headNode {
-                var values = Overlay()
-                values.add([], unstored: tail.overlay.unstored)
-                return snapshot(of: tail.head, base: TreeRoot(node: headNode), overlay: values)
+                let values = Overlay(unstored: tail.overlay.unstored)
+                made = snapshot(of: tail.head, base: TreeRoot(node: headNode), overlay: values)
+            } else {
+                made = snapshot(of: tail.head, base: try baseRoot(tail), overlay: tail.overlay)
             }
-            return snapshot(of: tail.head, base: try baseRoot(tail), overlay: tail.overlay)
+            knownPresent = made
+            return made
         }
     }
 
@@ -117,11 +123,13 @@ package final class VaultRepository {
     func adopt(tail: RepositoryTail, headRoot: TreeNode) {
         loadedTail = tail
         headNode = headRoot
+        knownPresent = nil
     }
 
     func forget() {
         loadedTail = nil
         headNode = nil
+        knownPresent = nil
     }
 
     func valueCutter() -> ValueCutter {
