@@ -246,24 +246,28 @@ struct SealedDatabaseTests {
         try insert(61, into: database)
         let whole = try bytes("index.log")
         let main = try fileSystem.open(path("index"), .readWrite)
-        for length in before...whole.count {
-            // Cut short, or with a hole of zeros at the end as a power cut may leave it.
-            for filled in [0, whole.count - length] {
-                try write(whole[..<length] + [UInt8](repeating: 0, count: filled), to: "index.log")
-                let log = try fileSystem.open(path("index.log"), .readWrite)
-                let file = try SealedFile(main: main, log: log, key: key(), random: SystemRandomSource())
-                let isWhole = length == whole.count
-                try file.discardTornLog()
-                #expect(try log.byteCount() == (isWhole ? whole.count : before), "length \(length)")
-            }
-            if length % 997 == 0 || length >= whole.count - 1 {
-                try write(Array(whole[..<length]), to: "index.log")
-                let database = try open()
-                #expect(try verify(database) == (length == whole.count ? 62 : 61))
-                // And it goes on from there.
-                try insert(99, into: database)
-                #expect(try verify(open()) == (length == whole.count ? 63 : 62))
-            }
+        let log = try fileSystem.open(path("index.log"), .readWrite)
+        func validByteCount() throws -> Int {
+            try SealedFile(main: main, log: log, key: key(), random: SystemRandomSource()).logEndByteOffset
+        }
+        #expect(try validByteCount() == whole.count)
+        // Cut short, byte by byte; and with a hole of zeros at the end, as a power cut may leave it.
+        for length in (before..<whole.count).reversed() {
+            try log.truncate(to: length)
+            #expect(try validByteCount() == before, "cut at \(length)")
+            guard length % 101 == 0 else { continue }
+            try log.truncate(to: whole.count)
+            #expect(try validByteCount() == before, "zeros from \(length)")
+        }
+        for length in stride(from: before, through: whole.count, by: (whole.count - before) / 12) {
+            try write(Array(whole[..<length]), to: "index.log")
+            let database = try open()
+            let rowCount = length == whole.count ? 62 : 61
+            #expect(try verify(database) == rowCount)
+            // And it goes on from there.
+            try insert(99, into: database)
+            #expect(database.didDiscardTornLog == (length != before && length != whole.count))
+            #expect(try verify(open()) == rowCount + 1)
         }
     }
 

@@ -123,7 +123,8 @@ internal import CoffretCrypto
 
     private func readSizes() throws(SQLiteError) {
         try onDisk { () throws(FileSystemError) in
-            mainPageCount = UInt32(try main.byteCount() / PageSealer.pageByteCount) - 1
+            // A file that was cut may end inside its first page.
+            mainPageCount = UInt32(clamping: max(0, try main.byteCount() / PageSealer.pageByteCount - 1))
             try logState.readRecords(from: log, sealer: sealer)
         }
     }
@@ -245,6 +246,9 @@ internal import CoffretCrypto
         logState.take(
             head: head, directory: directory[...], code: Array(trailer.suffix(PageSealer.codeByteCount)))
     }
+
+    /// Where the log's last whole record ends.
+    var logEndByteOffset: Int { logState.endByteOffset }
 
     /// Pages in the log, counting those that were written again.
     var logPageCount: Int { logState.framePageCount }
