@@ -70,7 +70,11 @@ let libraries: [Target] = [
     // 7. Commands for people and scripts.
     library(
         "CoffretCLI",
-        ["CoffretBase", "CoffretCrypto", "CoffretKeys", "CoffretCore", "CoffretImportExport", "CPlatform"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
+            "CoffretKeys",
+            "CoffretCore", "CoffretImportExport", "CPlatform",
+        ]),
     // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
     library("CoffretAgent", ["CoffretBase"]),
 ]
@@ -107,7 +111,8 @@ let testTargets: [Target] = [
     tests(
         "CoffretCoreTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretCore",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
+            "CoffretKeys",
             "CoffretTestSupport",
         ]),
     tests(

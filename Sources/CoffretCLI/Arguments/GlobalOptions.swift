@@ -4,7 +4,7 @@ enum GlobalOptions {
     static let store = OptionDescription.value(
         "store", "PATH", .directory, "the store to use (or COFFRET_STORE; otherwise ~/.local/share/coffret)")
     static let vault = OptionDescription.value(
-        "vault", "NAME", "the vault to use, if the store holds several")
+        "vault", "NAME", "the vault to use, if the store holds several (or COFFRET_VAULT)")
     static let passphraseDescriptor = OptionDescription.value(
         "passphrase-fd", "N", .number(0...1_048_575), "read the passphrase from an open file descriptor")
     static let json = OptionDescription.flag("json", "answer with JSON, one value per line")

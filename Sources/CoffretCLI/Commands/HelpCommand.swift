@@ -8,6 +8,9 @@ enum HelpCommand {
     static let manual = OptionDescription.value(
         "write-manual-pages", "FOLDER", .directory, "write the manual pages into a folder")
 
+    /// The topic that lists the exit codes.
+    static let exitCodes = "exit-codes"
+
     static let description = CommandDescription(
         "help", group: .help, "Explain a command, or how to do something",
         discussion: ["Without a topic it lists what it can explain. Topics need not be exact: words will do."],
@@ -36,6 +39,10 @@ enum HelpCommand {
             }
             return
         }
+        if words == [exitCodes] {
+            try context.print(exitCodesValue) { exitCodesText }
+            return
+        }
         let tasks = HelpTask.matching(words)
         guard let task = tasks.first else { throw unknown(words) }
         guard tasks.count == 1 else {
@@ -56,6 +63,16 @@ enum HelpCommand {
         let terminal = terminal ?? Terminal(environment: ProcessEnvironment(), color: nil)
         let command = RootCommand.description.descendant(at: path) ?? RootCommand.description
         return HelpText(width: min(terminal.width, 100), style: terminal.style).text(for: command, path: path)
+    }
+
+    private static var exitCodesValue: JSONValue {
+        .array(ExitCode.allCases.map { .fields(["code": .integer($0.rawValue), "meaning": .string($0.meaning)]) })
+    }
+
+    private static var exitCodesText: String {
+        var table = TextTable([.init(alignsRight: true), .init()])
+        for code in ExitCode.allCases { table.add(["\(code.rawValue)", code.meaning]) }
+        return table.lines(width: nil, style: .plain).joined(separator: "\n")
     }
 
     private static func unknown(_ words: [String]) -> CommandFailure {
@@ -82,6 +99,7 @@ enum HelpCommand {
         var lines = [style.apply(.heading, "How to …   (coffret help NAME)")]
         let widest = HelpTasks.all.map(\.name.count).max() ?? 0
         lines += HelpTasks.all.map { "  \(TextWidth.pad($0.name, to: widest + 2))\($0.title)" }
+        lines.append("  \(TextWidth.pad(exitCodes, to: widest + 2))what the exit codes mean")
         lines.append("")
         lines.append(style.apply(.heading, "Commands   (coffret help COMMAND)"))
         for group in CommandGroup.allCases {

@@ -1,7 +1,61 @@
 // `coffret`: the list of all commands, and what it does when called alone.
 
+internal import CoffretBase
+internal import CoffretCore
+
 enum RootCommand {
     static let description = CommandDescription(
         "coffret", "An encrypted vault for notes and secrets",
-        subcommands: [GenerateCommand.description, CompletionsCommand.description, HelpCommand.description])
+        discussion: ["Called alone, coffret shows what you did last."],
+        subcommands: [
+            NewCommand.description, ShowCommand.description, EditCommand.description, RemoveCommand.description,
+            FlagCommands.pin, FlagCommands.unpin, FlagCommands.archive, FlagCommands.unarchive,
+            AttachCommand.description,
+            ListCommand.description, SearchCommand.description, TagCommand.description, LinkCommand.description,
+            HistoryCommand.description, DiffCommand.description, RestoreCommand.description, LogCommand.description,
+            CopyCommand.description, OneTimeCodeCommand.description, GenerateCommand.description,
+            ImportCommand.description, ExportCommand.description,
+            InitCommand.description, StatusCommand.description, PassphraseCommand.description,
+            RecoveryCommand.description, VaultCommand.description, FsckCommand.description,
+            CompactCommand.description, BackupCommand.description,
+            HelpCommand.description, CompletionsCommand.description, ClipboardGuard.description,
+        ],
+        run: run)
+
+    /// The items that were changed last, or how to begin.
+    private static func run(_ context: CommandContext) throws {
+        let path = try StoreAccess.path(context)
+        guard try StoreAccess.exists(context) else {
+            try context.print(.fields(["store": .string(path), "exists": .bool(false)])) {
+                """
+                There is no vault here yet.
+
+                Next:  coffret init            make one
+                       coffret backup restore  bring one back from a backup
+                       coffret help            what else there is
+                """
+            }
+            return
+        }
+        let session = try VaultSession.open(context)
+        let items = try session.vault.list().prefix(10)
+        try context.print(.fields(["items": .array(items.map { .summary($0) })])) {
+            guard !items.isEmpty else {
+                return "The vault is empty.\n\n" + next(context)
+            }
+            let lines = try ItemTable(context: context, session: session).lines(items.map { .init(item: $0) })
+            guard context.terminal.outputIsTerminal else { return lines.joined(separator: "\n") }
+            return (lines + ["", "coffret edit ITEM goes on; coffret search WORDS finds more; coffret help explains."])
+                .joined(separator: "\n")
+        }
+    }
+
+    /// What to type in a vault that is new.
+    static func next(_ context: CommandContext) -> String {
+        """
+        Next:  coffret new           write a note
+               coffret import PATH   bring in notes or passwords
+               coffret               see what you did last
+        """
+    }
 }

@@ -22,7 +22,8 @@ struct CompletionTree {
     static func words(for kind: ValueKind) -> [String]? {
         switch kind {
         case .choice(let choices): choices
-        case .helpTopic: RootCommand.description.visibleSubcommands.map(\.name) + HelpTasks.all.map(\.name)
+        case .helpTopic:
+            RootCommand.description.visibleSubcommands.map(\.name) + HelpTasks.all.map(\.name) + [HelpCommand.exitCodes]
         case .text, .number, .file, .directory: nil
         }
     }

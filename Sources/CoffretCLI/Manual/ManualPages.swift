@@ -96,6 +96,7 @@ enum ManualPages {
         [".Sh ENVIRONMENT"]
             + list([
                 (".Ev COFFRET_STORE", "the store to use, unless --store names one"),
+                (".Ev COFFRET_VAULT", "the vault to use, unless --vault names one"),
                 (
                     ".Ev COFFRET_PASSPHRASE_FILE",
                     "a file, readable by its owner only, with the passphrase in its first line"

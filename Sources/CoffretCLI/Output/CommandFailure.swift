@@ -42,19 +42,16 @@ struct CommandFailure: Error, Sendable {
 
 /// Codes of failures that arise at the command line itself; Spec/errors.md lists them.
 enum CLIErrorCode: String, Sendable, CaseIterable {
-    case itemAmbiguous = "cli.item.ambiguous"
-    case itemNotFound = "cli.item.not-found"
     case fieldNotFound = "cli.field.not-found"
     case versionNotFound = "cli.version.not-found"
-    case vaultNotFound = "cli.vault.not-found"
     case tagNotFound = "cli.tag.not-found"
     case attachmentNotFound = "cli.attachment.not-found"
-    case attachmentAmbiguous = "cli.attachment.ambiguous"
     case slotNotFound = "cli.recovery.not-found"
+    case slotAmbiguous = "cli.recovery.ambiguous"
     case topicNotFound = "cli.help.not-found"
     case storeMissing = "cli.store.missing"
+    case storePathRelative = "cli.store.path-relative"
     case storeExists = "cli.store.exists"
-    case vaultExists = "cli.vault.exists"
     case passphraseUnavailable = "cli.passphrase.unavailable"
     case passphraseFileUnsafe = "cli.passphrase.file-unsafe"
     case passphraseTooLong = "cli.passphrase.too-long"

@@ -1,15 +1,41 @@
 // Errors of the layers below, told in the words of a person. The one thing to keep true: each error
 // keeps its stable code, and technical causes appear only with `--verbose`.
 
+internal import CoffretBase
+internal import CoffretCore
+
 /// Turns any error into what the person sees.
 enum FailureTranslation {
     static func failure(from error: any Error) -> CommandFailure {
-        switch error {
-        case let failure as CommandFailure: failure
-        default:
-            CommandFailure(
+        if let failure = error as? CommandFailure { return failure }
+        guard let coded = error as? any CodedError else {
+            return CommandFailure(
                 .internalError, .unexpected, "something unexpected happened; nothing acknowledged is lost",
                 hint: "run it again with --verbose and report what it says", cause: String(describing: error))
         }
+        let telling = coded.chain.first { !FailureMeaning.wrappers.contains($0.codeText) } ?? coded
+        let meaning = FailureMeaning.find(telling.codeText)
+        var failure = CommandFailure(
+            meaning.exitCode, code: telling.codeText, meaning.message(telling), hint: meaning.hint,
+            cause: coded.causeText)
+        if let core = telling as? CoreError, !core.candidates.isEmpty { failure.add(core.candidates) }
+        return failure
+    }
+}
+
+extension CommandFailure {
+    /// Lists what an ambiguous reference could mean.
+    mutating func add(_ candidates: [CoreError.Candidate]) {
+        let digits = Self.distinguishingDigits(candidates.map(\.id))
+        details += candidates.map { "\($0.id.prefix(digits))  \(TextWidth.displaySafe($0.title))" }
+        jsonFields.append(
+            ("candidates", .array(candidates.map { .fields(["id": .string($0.id), "title": .string($0.title)]) })))
+    }
+
+    /// How many digits tell all the ids apart; at least four.
+    static func distinguishingDigits(_ ids: [String]) -> Int {
+        let longest = ids.map(\.count).max() ?? 4
+        return (4...max(4, longest)).first { digits in Set(ids.map { $0.prefix(digits) }).count == Set(ids).count }
+            ?? longest
     }
 }

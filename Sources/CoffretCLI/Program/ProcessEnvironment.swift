@@ -7,6 +7,7 @@ internal import Glibc
 struct ProcessEnvironment: Sendable {
     enum Variable: String, CaseIterable, Sendable {
         case store = "COFFRET_STORE"
+        case vault = "COFFRET_VAULT"
         case passphraseFile = "COFFRET_PASSPHRASE_FILE"
         case dataHome = "XDG_DATA_HOME"
         case stateHome = "XDG_STATE_HOME"

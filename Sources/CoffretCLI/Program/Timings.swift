@@ -14,6 +14,9 @@ final class Timings {
         return try body()
     }
 
+    /// What a stage took so far.
+    func microseconds(of name: String) -> Int { stages.first { $0.name == name }?.microseconds ?? 0 }
+
     private func record(_ name: String, _ microseconds: Int) {
         if let index = stages.firstIndex(where: { $0.name == name }) {
             stages[index].microseconds += microseconds

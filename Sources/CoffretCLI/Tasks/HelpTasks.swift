@@ -207,7 +207,7 @@ enum HelpTasks {
                 .text("One store can hold several vaults with keys of their own, opened by the same passphrase."),
                 .command("coffret vault new Work", "Makes another vault."),
                 .command("coffret ls --vault Work", "Every command takes --vault."),
-                .command("coffret vault default Work", "Makes it the one that is used when none is named."),
+                .text("COFFRET_VAULT=Work in the environment makes it the one that is used when none is named."),
             ]),
         HelpTask(
             name: "privacy", title: "know what others can see",

@@ -1,6 +1,7 @@
 // Moments as a person's calendar shows them. The one thing to keep true: the system's time zone
 // rules are used for every moment separately, so summer time never shifts an old date.
 
+internal import CoffretBase
 internal import Glibc
 
 /// A moment taken apart in the local time zone.
@@ -30,7 +31,9 @@ struct LocalTime: Equatable {
         minute = Int(unsafe parts.tm_min)
         second = Int(unsafe parts.tm_sec)
         offsetSeconds = unsafe parts.tm_gmtoff
-        dayNumber = Self.dayNumber(year: year, month: month, day: day)
+        var midnight = CivilTime(milliseconds: 0)
+        (midnight.year, midnight.month, midnight.day) = (year, month, day)
+        dayNumber = Int(midnight.milliseconds / CivilTime.millisecondsPerDay)
     }
 
     /// The moment in milliseconds since 1970 when local clocks show this; `nil` for a date that no
@@ -52,18 +55,6 @@ struct LocalTime: Equatable {
         let time = unsafe mktime(&parts)
         guard unsafe parts.tm_mday == Int32(day), unsafe parts.tm_mon == Int32(month - 1) else { return nil }
         return Int64(time) * 1000
-    }
-
-    /// Days since 1 January 1970 in the proleptic Gregorian calendar.
-    ///
-    /// Source: Howard Hinnant, "chrono-compatible low-level date algorithms", days_from_civil.
-    static func dayNumber(year: Int, month: Int, day: Int) -> Int {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return era * 146_097 + dayOfEra - 719_468
     }
 
     static let monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -66,8 +66,8 @@ final class ProgressReporter {
             try? output.flush()
         case .lines:
             guard last.done > 0 else { return }
-            var text = "\(stage): \(NumberText.counted(last.done, unit))"
-            if let byteCount = last.byteCount { text += ", \(NumberText.bytes(byteCount))" }
+            let facts = Self.facts(unit: unit, done: last.done, total: nil, byteCount: last.byteCount)
+            let text = "\(stage): \(facts.joined(separator: ", "))"
             try? output.line(text)
             try? output.flush()
         case .json:
@@ -101,13 +101,7 @@ final class ProgressReporter {
         stage: String, unit: String, done: Int, total: Int?, byteCount: Int?, elapsedMilliseconds: Int, width: Int
     ) -> String {
         var words = [stage.count < 9 ? TextWidth.pad(stage, to: 9) : stage]
-        var facts: [String] = []
-        if let total, total > 0 {
-            facts.append("\(NumberText.grouped(done)) of \(NumberText.counted(total, unit))")
-        } else {
-            facts.append(NumberText.counted(done, unit))
-        }
-        if let byteCount { facts.append(NumberText.bytes(byteCount)) }
+        var facts = facts(unit: unit, done: done, total: total, byteCount: byteCount)
         if let total, done > 0, done < total, elapsedMilliseconds > 1000 {
             let left = elapsedMilliseconds * (total - done) / done
             facts.append("\(NumberText.duration(milliseconds: left)) left")
@@ -122,6 +116,18 @@ final class ProgressReporter {
         }
         words.append(" " + text)
         return TextWidth.truncate(words.joined(separator: " "), to: width - 1)
+    }
+
+    /// What is counted in bytes is shown as bytes; everything else as a number, and its bytes if known.
+    private static func facts(unit: String, done: Int, total: Int?, byteCount: Int?) -> [String] {
+        if unit == "byte" {
+            return [total.map { "\(NumberText.bytes(done)) of \(NumberText.bytes($0))" } ?? NumberText.bytes(done)]
+        }
+        let count =
+            total.map { "\(NumberText.grouped(done)) of \(NumberText.counted($0, unit))" }
+            ?? NumberText.counted(done, unit)
+        guard let byteCount, byteCount > 0 else { return [count] }
+        return [count, NumberText.bytes(byteCount)]
     }
 
     private static var nowMilliseconds: Int {

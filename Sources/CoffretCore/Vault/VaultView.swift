@@ -1,6 +1,7 @@
 // The whole vault at one moment, read-only. Serves the past, where no index reaches, and direct reads of the
 // present; everything here works by reading facts.
 
+internal import CoffretBase
 package import CoffretStorage
 
 /// One state of a vault.
@@ -48,5 +49,17 @@ package struct VaultView {
     /// The import record for a place, if the import ever met it.
     package func importRecord(source: String, path: String) throws(CoreError) -> ImportRecord? {
         try ImportRecord.read(source: source, path: path, from: reader)
+    }
+
+    /// How many hex digits of an item's id no other item's id begins with; at least four.
+    ///
+    /// - Complexity: a few range reads; no index.
+    package func distinguishingDigitCount(of id: EntityID) throws(CoreError) -> Int {
+        let digits = id.uuid.bytes.flatMap { [$0 >> 4, $0 & 15] }
+        var count = ReferenceResolver.digitCountMin
+        while count < digits.count, try reader.itemIDs(beginningWith: Array(digits[..<count]), countMax: 2).count > 1 {
+            count += 1
+        }
+        return count
     }
 }

@@ -59,6 +59,55 @@ struct HelpTextTests {
         }
     }
 
+    @Test("every command line that a task or an example shows is one that the parser accepts")
+    func examplesParse() {
+        let fromTasks = HelpTasks.all.flatMap { task in
+            task.steps.compactMap { step in if case .command(let line, _) = step { line } else { nil } }
+        }
+        let fromExamples = RootCommand.description.allDescendants().flatMap { $0.command.examples.map(\.command) }
+        #expect(fromTasks.count > 20)
+        for line in fromTasks + fromExamples {
+            for words in Self.coffretWords(in: line) {
+                #expect(throws: Never.self, "\(line)") {
+                    try ArgumentParser.parse(words, root: RootCommand.description, globalOptions: GlobalOptions.all)
+                }
+            }
+        }
+    }
+
+    /// The words after each `coffret` of a shell line; quotes group words, and | < > $ ( ) end a command.
+    static func coffretWords(in line: String) -> [[String]] {
+        var commands: [[String]] = []
+        var words: [String] = []
+        var word: String?
+        var quote: Character?
+        func endWord() {
+            if let finished = word { words.append(finished) }
+            word = nil
+        }
+        func endCommand() {
+            endWord()
+            if let start = words.firstIndex(of: "coffret") { commands.append(Array(words[(start + 1)...])) }
+            words = []
+        }
+        for character in line {
+            if let open = quote {
+                if character == open { quote = nil } else { word = (word ?? "") + String(character) }
+            } else if character == "'" || character == "\"" {
+                quote = character
+                word = word ?? ""
+            } else if character == " " {
+                endWord()
+            } else if "|<>()&;".contains(character) {
+                endCommand()
+            } else {
+                word = (word ?? "") + String(character)
+            }
+        }
+        endCommand()
+        return commands
+    }
+
     @Test(
         "words about a task find it",
         arguments: [

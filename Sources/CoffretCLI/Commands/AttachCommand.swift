@@ -1,0 +1,182 @@
+// `coffret attach`: files of items, in and out.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+internal import Glibc
+
+enum AttachCommand {
+    static let file = ArgumentDescription.required("FILE", .file, repeats: true, "files to attach")
+    static let name = ArgumentDescription.required("NAME", "the attachment's name or id")
+    static let names = ArgumentDescription.optional("NAME", repeats: true, "names or ids (all, if none is given)")
+    static let output = OptionDescription.value(
+        "output", short: "o", "PATH", .file, "where to write it (- for standard output)")
+    static let force = OptionDescription.flag("force", "replace a file that is already there")
+
+    static let description = CommandDescription(
+        "attach", group: .everyDay, "Keep files with an item, of any size",
+        subcommands: [
+            CommandDescription(
+                "add", "Attach files to an item", arguments: [CommonArguments.item, file],
+                examples: [CommandExample("coffret attach add tomatoes photo.jpg", "encrypts the file into the vault")],
+                run: add),
+            CommandDescription("ls", "List what is attached to an item", arguments: [CommonArguments.item], run: list),
+            CommandDescription(
+                "extract", "Write attachments out again",
+                discussion: [
+                    "A file appears under its name only when it is complete and verified. To standard output only verified pieces go; if one fails, the command ends with an error."
+                ],
+                arguments: [CommonArguments.item, names], options: [output, force], run: extract),
+            CommandDescription(
+                "rm", "Take an attachment from an item", arguments: [CommonArguments.item, name], run: remove),
+        ])
+
+    private static func add(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
+        let progress = context.progress()
+        var added: [Attachment] = []
+        try session.writing { vault in
+            for path in context.arguments.values(file) {
+                added.append(try attach(path, to: id, vault, progress))
+            }
+        }
+        try context.confirmDone(.array(added.map { .attachment($0) })) {
+            added.map { "Attached \(TextWidth.displaySafe($0.name)), \(NumberText.bytes($0.byteCount))." }
+                .joined(separator: "\n")
+        }
+    }
+
+    private static func attach(
+        _ path: String, to id: EntityID, _ vault: Vault, _ progress: ProgressReporter
+    ) throws -> Attachment {
+        let shown = TextWidth.displaySafe(path)
+        let input: OwnedDescriptor
+        do throws(SystemFailure) {
+            input = try OwnedDescriptor.open(path, O_RDONLY)
+        } catch {
+            throw CommandFailure(
+                error.number == ENOENT ? .notFound : .permission, .fileUnreadable,
+                "\(shown) cannot be read: \(error.message)")
+        }
+        var information = stat()
+        guard unsafe fstat(input.number, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+            throw CommandFailure(.badInput, .fileUnreadable, "\(shown) is not a file")
+        }
+        let (descriptor, total) = (input.number, Int(information.st_size))
+        var done = 0
+        progress.begin("Attaching", unit: "byte")
+        defer { progress.end() }
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        return try unsafe vault.attach(to: id, name: name) { (buffer) throws(StorageError) in
+            var count = 0
+            repeat {
+                count = unsafe Glibc.read(descriptor, buffer.baseAddress!, buffer.count)
+            } while count < 0 && errno == EINTR
+            guard count >= 0 else { throw StorageError(.fileFailed, place: path, cause: SystemFailure.last) }
+            done += count
+            progress.update(done: done, total: max(total, done))
+            return count
+        }
+    }
+
+    private static func list(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        try context.print(.array(item.attachments.map { .attachment($0) })) {
+            guard !item.attachments.isEmpty else {
+                return context.terminal.outputIsTerminal ? "Nothing is attached." : ""
+            }
+            var table = TextTable([
+                .init(role: .identifier), .init(isFlexible: true), .init(alignsRight: true), .init(role: .faint),
+                .init(role: .faint),
+            ])
+            let ids = shortIDs(item.attachments)
+            for file in item.attachments {
+                table.add([
+                    ids[file.id] ?? "", TextWidth.displaySafe(file.name),
+                    NumberText.bytes(file.byteCount),
+                    TextWidth.displaySafe(file.mediaType), context.relativeTime.day(file.created),
+                ])
+            }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    private static func extract(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let wanted = context.arguments.values(names)
+        let files = wanted.isEmpty ? item.attachments : try wanted.map(item.attachment(named:))
+        guard !files.isEmpty else {
+            throw CommandFailure(.notFound, .attachmentNotFound, "nothing is attached to this item")
+        }
+        let target = context.arguments.value(output)
+        guard target == nil || files.count == 1 else {
+            throw CommandFailure(
+                .usage, code: UsageError.Code.conflict.rawValue,
+                "--output takes one attachment, and \(files.count) are meant", hint: "name the one")
+        }
+        var written: [String] = []
+        for file in files {
+            if target == "-" {
+                try context.output.flush()
+                try writeToOutput(file, session.vault)
+                return
+            }
+            let path = target ?? safeFileName(file.name)
+            if !context.arguments.isSet(force), unsafe access(path, F_OK) == 0 {
+                throw CommandFailure(
+                    .cannotCreate, .fileExists, "\(TextWidth.displaySafe(path)) is already there",
+                    hint: "--force replaces it, --output names another place")
+            }
+            try session.vault.extract(file, toFile: path)
+            written.append(path)
+        }
+        try context.confirmDone(.strings(written)) {
+            written.map { "Wrote \(TextWidth.displaySafe($0))." }.joined(separator: "\n")
+        }
+    }
+
+    /// Verified pieces to standard output; a reader that goes away ends it quietly.
+    private static func writeToOutput(_ file: Attachment, _ vault: Vault) throws {
+        var failure: SystemFailure?
+        do {
+            try unsafe vault.read(file) { (bytes) throws(StorageError) in
+                do throws(SystemFailure) {
+                    try unsafe DescriptorIO.write(bytes, to: STDOUT_FILENO)
+                } catch {
+                    failure = error
+                    // Ends the reading; the reason is told below.
+                    throw StorageError(.fileFailed, cause: error)
+                }
+            }
+        } catch {
+            if failure?.number == EPIPE { throw BrokenPipe() }
+            throw error
+        }
+    }
+
+    /// The beginnings of ids that tell the attachments of one item apart.
+    private static func shortIDs(_ files: [Attachment]) -> [EntityID: String] {
+        let digits = CommandFailure.distinguishingDigits(files.map(\.id.uuid.hex))
+        return Dictionary(uniqueKeysWithValues: files.map { ($0.id, String($0.id.uuid.hex.prefix(digits))) })
+    }
+
+    /// The name of an attachment as a file in the working directory; never a path, never hidden by chance.
+    static func safeFileName(_ name: String) -> String {
+        let last = name.split(separator: "/").last.map(String.init) ?? "attachment"
+        return [".", ".."].contains(last) ? "attachment" : last
+    }
+
+    private static func remove(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let file = try item.attachment(named: context.arguments.required(name))
+        try session.writing { vault in try vault.removeAttachment(file) }
+        try context.confirmDone(.fields(["removed": .attachment(file)])) {
+            "Took away \(TextWidth.displaySafe(file.name)). The history still has it."
+        }
+    }
+}

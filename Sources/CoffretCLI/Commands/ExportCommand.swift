@@ -1,0 +1,76 @@
+// `coffret export`: everything leaves, in formats that others read.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretImportExport
+
+enum ExportCommand {
+    static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")
+    static let format = OptionDescription.value(
+        "format", "FORMAT", .choice(["markdown", "json"]),
+        "markdown (a folder) or json (one file with the whole history)")
+
+    static let description = CommandDescription(
+        "export", group: .inOut, "Write everything out, unencrypted",
+        discussion: [
+            "Markdown: a folder of notes with their files, as import reads it. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in both."
+        ],
+        arguments: [path], options: [format, CommonArguments.yes],
+        examples: [
+            CommandExample("coffret export ~/notes-out", "a folder of Markdown"),
+            CommandExample("coffret export --format json everything.json", "one file with the whole history"),
+        ],
+        run: run)
+
+    static func run(_ context: CommandContext) throws {
+        let path = context.arguments.required(path)
+        let isJSON = context.arguments.value(format).map { $0 == "json" } ?? path.hasSuffix(".json")
+        let session = try VaultSession.open(context)
+        let items = try session.vault.list(.everything)
+        let secrets = items.filter { $0.kind != .note }.count
+        try context.confirmDanger(
+            "This writes \(NumberText.counted(items.count, "item")) unencrypted to \(TextWidth.displaySafe(path)), "
+                + "\(NumberText.grouped(secrets)) of them with secrets.",
+            question: "Write them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        let show = ImportCommand.stages(context, unit: "item")
+        let files = SealedFileContentStore(try session.vault.contents())
+        if isJSON {
+            let report = try session.vault.exportEverything(
+                to: path, files: files, time: context.nowMilliseconds, progress: show.update)
+            show.reporter.end()
+            try context.print(ImportCommand.json(report)) {
+                context.isQuiet
+                    ? ""
+                    : "Exported \(NumberText.counted(report.items, "item")) with "
+                        + "\(NumberText.counted(report.commits, "change")) of history and "
+                        + "\(NumberText.counted(report.attachments, "attachment")), "
+                        + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(path))."
+            }
+            return
+        }
+        let report = try session.vault.exportMarkdown(to: path, files: files, progress: show.update)
+        show.reporter.end()
+        try context.print(json(report, path)) { context.isQuiet ? "" : text(report, path) }
+    }
+
+    private static func text(_ report: ExportReport, _ path: String) -> String {
+        var parts = [NumberText.counted(report.notes, "note")]
+        if report.otherItems > 0 { parts.append(NumberText.counted(report.otherItems, "other item")) }
+        if report.attachments > 0 { parts.append(NumberText.counted(report.attachments, "attachment")) }
+        let size = NumberText.bytes(Int(report.byteCount))
+        var lines = ["Exported \(parts.joined(separator: ", ")), \(size), to \(TextWidth.displaySafe(path))."]
+        if report.trashed > 0 {
+            lines.append("\(NumberText.counted(report.trashed, "item")) in the trash stayed behind.")
+        }
+        return (lines + report.warnings.map { TextWidth.displaySafe($0) }).joined(separator: "\n")
+    }
+
+    private static func json(_ report: ExportReport, _ path: String) -> JSONValue {
+        .fields([
+            "event": .string("done"), "path": .string(path), "notes": .integer(report.notes),
+            "identical": .integer(report.identical), "otherItems": .integer(report.otherItems),
+            "attachments": .integer(report.attachments), "trashed": .integer(report.trashed),
+            "byteCount": .integer(report.byteCount), "warnings": .strings(report.warnings),
+        ])
+    }
+}

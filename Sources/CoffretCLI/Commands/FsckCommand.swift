@@ -1,0 +1,91 @@
+// `coffret fsck`: reads and verifies everything.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+enum FsckCommand {
+    static let description = CommandDescription(
+        "fsck", group: .store, "Verify everything in the store",
+        discussion: [
+            "Reads every file, checks every signature and every value, and computes every state anew. Nothing is changed."
+        ],
+        run: run)
+
+    static func run(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let progress = context.progress()
+        var phase: FsckProgress.Phase?
+        let report = try session.vault.check(signers: session.store.store.signers()) { work in
+            if work.phase != phase {
+                progress.begin("Checking \(work.phase.rawValue)", unit: unit(of: work.phase))
+                phase = work.phase
+            }
+            progress.update(done: work.doneCount, total: work.totalCount)
+        }
+        progress.end()
+        try context.print(json(report)) {
+            guard report.isClean else { return "" }
+            return context.isQuiet ? "" : summary(report)
+        }
+        guard report.isClean else { throw damage(report) }
+    }
+
+    private static func unit(of phase: FsckProgress.Phase) -> String {
+        switch phase {
+        case .files: "byte"
+        case .commits: "change"
+        case .trees: "state"
+        }
+    }
+
+    private static func summary(_ report: VaultCheck) -> String {
+        let storage = report.repository
+        var lines = [
+            "Everything is whole: \(NumberText.counted(storage.commitCount, "change")), "
+                + "\(NumberText.counted(Int(storage.factCount), "fact")), "
+                + "\(NumberText.counted(storage.reachableBlobCount, "object")), "
+                + "\(NumberText.counted(report.attachmentCount, "attachment"))."
+        ]
+        for removal in storage.removals {
+            lines.append(
+                "\(NumberText.counted(Int(removal.removedCommitCount), "earlier change")) removed by "
+                    + "\(removal.commit.description.prefix(8)) (compact).")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func allProblems(_ report: VaultCheck) -> [any CodedError] {
+        report.repository.allProblems + report.attachmentProblems
+    }
+
+    private static func damage(_ report: VaultCheck) -> CommandFailure {
+        let problems = allProblems(report)
+        var lines = problems.prefix(20).map { problem in
+            "[\(problem.codeText)]" + (problem.placeText.map { "  \(TextWidth.displaySafe($0))" } ?? "")
+        }
+        if problems.count > 20 { lines.append("and \(NumberText.grouped(problems.count - 20)) more") }
+        return CommandFailure(
+            .damaged, .storeDamaged, "\(NumberText.counted(problems.count, "problem")) found; nothing was changed",
+            details: Array(lines), hint: "copy the store folder away first; then coffret help check")
+    }
+
+    private static func json(_ report: VaultCheck) -> JSONValue {
+        let storage = report.repository
+        return .fields([
+            "event": .string("done"), "isClean": .bool(report.isClean), "commitCount": .integer(storage.commitCount),
+            "signatureCount": .integer(storage.signatureCount), "factCount": .integer(storage.factCount),
+            "objectCount": .integer(storage.reachableBlobCount), "attachmentCount": .integer(report.attachmentCount),
+            "removals": .array(
+                storage.removals.map {
+                    .fields([
+                        "commit": .string($0.commit.description), "removedCommitCount": .integer($0.removedCommitCount),
+                    ])
+                }),
+            "problems": .array(
+                allProblems(report).map {
+                    .fields(["code": .string($0.codeText), "place": $0.placeText.map { .string($0) }])
+                }),
+        ])
+    }
+}

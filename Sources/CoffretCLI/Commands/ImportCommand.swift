@@ -1,0 +1,175 @@
+// `coffret import`: folders, archives and files of other programs come in.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretImportExport
+internal import CoffretStorage
+
+enum ImportCommand {
+    static let path = ArgumentDescription.required("PATH", .file, "a folder, a tar or zip archive, or a file")
+    static let format = OptionDescription.value(
+        "format", "FORMAT", .choice(ImporterRegistry.all.map(\.name)), "do not guess the format")
+    static let dryRun = OptionDescription.flag("dry-run", "say what would come in, and change nothing")
+    static let report = OptionDescription.flag("report", "list everything that came in differently, or not at all")
+
+    static let description = CommandDescription(
+        "import", group: .inOut, "Bring in a folder of notes, or what another program exported",
+        discussion: [
+            "An import is one step: if it fails, nothing was changed. A second time it brings in only what is new or has changed, and never overwrites what you changed here. The source is not touched."
+        ],
+        arguments: [path], options: [format, dryRun, report],
+        examples: [
+            CommandExample("coffret import ~/Notes", "a folder of Markdown, with its files and links"),
+            CommandExample("coffret import notes.tar.gz", "the same from an archive"),
+            CommandExample("coffret import everything.json", "what coffret export --format json wrote"),
+        ],
+        run: run)
+
+    static func run(_ context: CommandContext) throws {
+        let path = context.arguments.required(path)
+        let importer = context.arguments.value(format).flatMap(ImporterRegistry.named)
+        let isFull = context.arguments.value(format) == nil && Vault.isFullExport(atPath: path)
+        if isFull {
+            try importEverything(path, context)
+            return
+        }
+        // Opened first: a wrong path is told before the passphrase is asked for.
+        let source = try openImportSource(atPath: path)
+        let session = try VaultSession.open(context)
+        let show = stages(context, unit: "file")
+        let isDryRun = context.arguments.isSet(dryRun)
+        let result = try session.writing { vault in
+            let files = SealedFileContentStore(try vault.contents())
+            return try vault.importFrom(source, with: importer, files: files, isDryRun: isDryRun, progress: show.update)
+        }
+        if !isDryRun, !result.isNothingNew { try index(session, show.reporter, context) }
+        show.reporter.end()
+        try context.print(json(result, isDryRun: isDryRun)) { text(result, isDryRun: isDryRun, context) }
+    }
+
+    /// Shows the stages of an import or export as they come.
+    static func stages(_ context: CommandContext, unit: String) -> (
+        reporter: ProgressReporter, update: (WorkProgress) -> Void
+    ) {
+        let reporter = context.progress()
+        var stage: WorkProgress.Stage?
+        return (
+            reporter,
+            { work in
+                if work.stage != stage {
+                    reporter.begin(name(of: work.stage), unit: unit)
+                    stage = work.stage
+                }
+                reporter.update(done: work.doneCount, total: work.totalCount, byteCount: Int(work.byteCount))
+            }
+        )
+    }
+
+    /// Makes what came in searchable, so that the first search need not.
+    private static func index(
+        _ session: VaultSession, _ reporter: ProgressReporter, _ context: CommandContext
+    ) throws {
+        reporter.begin("Indexing", unit: "item")
+        session.vault.observeIndex(willRebuild: { _ in }, progress: { reporter.update(done: $0, total: $1) })
+        try context.timings.measure("index") { try session.vault.synchronizeIndex() }
+    }
+
+    /// Brings back what `coffret export --format json` wrote, with its whole history, into an empty vault.
+    private static func importEverything(_ path: String, _ context: CommandContext) throws {
+        guard !context.arguments.isSet(dryRun) else {
+            throw CommandFailure(
+                .usage, code: UsageError.Code.conflict.rawValue,
+                "a full export comes in whole; --dry-run does not apply")
+        }
+        let session = try VaultSession.open(context)
+        let show = stages(context, unit: "change")
+        let result = try session.writing { vault in
+            try vault.importEverything(
+                fromPath: path, files: SealedFileContentStore(try vault.contents()), progress: show.update)
+        }
+        try index(session, show.reporter, context)
+        show.reporter.end()
+        try context.print(json(result)) {
+            context.isQuiet
+                ? ""
+                : "Imported \(NumberText.counted(result.items, "item")) with "
+                    + "\(NumberText.counted(result.commits, "change")) of history and "
+                    + "\(NumberText.counted(result.attachments, "attachment"))."
+        }
+    }
+
+    /// The outcome of a full export or import.
+    static func json(_ report: FullExportReport) -> JSONValue {
+        .fields([
+            "event": .string("done"), "items": .integer(report.items), "commits": .integer(report.commits),
+            "attachments": .integer(report.attachments), "missingAttachments": .integer(report.missingAttachments),
+            "byteCount": .integer(report.byteCount), "stateHash": .string(Hex.encode(report.stateHash)),
+        ])
+    }
+
+    static func name(of stage: WorkProgress.Stage) -> String {
+        switch stage {
+        case .listing: "Listing"
+        case .reading: "Reading"
+        case .attaching: "Attaching"
+        case .saving: "Saving"
+        case .writing: "Writing"
+        case .verifying: "Verifying"
+        }
+    }
+
+    private static func text(_ report: ImportReport, isDryRun: Bool, _ context: CommandContext) -> String {
+        if context.isQuiet { return "" }
+        var lines: [String] = []
+        if report.isNothingNew {
+            lines.append(
+                report.unchanged == 0
+                    ? "Nothing to import was found there."
+                    : "Nothing new: all \(NumberText.counted(report.unchanged, "item")) are already here.")
+        } else {
+            lines.append(summary(report, isDryRun: isDryRun))
+        }
+        if report.conflicts > 0 {
+            lines.append(
+                "\(NumberText.counted(report.conflicts, "item")) changed both here and there: yours stayed, the other came in beside it."
+            )
+        }
+        if report.missing > 0 {
+            lines.append(
+                "\(NumberText.counted(report.missing, "item")) of an earlier import are not there any more; they stay here."
+            )
+        }
+        if context.arguments.isSet(Self.report) {
+            lines += report.warnings.map { "  " + TextWidth.displaySafe($0) }
+            lines += report.rawFieldNames.map { "  kept as a raw field: " + TextWidth.displaySafe($0) }
+        } else if report.warningCount > 0 {
+            lines.append("\(NumberText.counted(report.warningCount, "remark")): --report lists them.")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// `Imported 7,425 notes, 212 attachments, 88 tags.  Kept as raw fields: 14 (see --report).  Dropped: 0.`
+    private static func summary(_ report: ImportReport, isDryRun: Bool) -> String {
+        var parts = [NumberText.counted(report.imported, "item")]
+        if report.attachments > 0 { parts.append(NumberText.counted(report.attachments, "attachment")) }
+        if report.tags > 0 { parts.append(NumberText.counted(report.tags, "tag")) }
+        var text = "\(isDryRun ? "Would import" : "Imported") \(parts.joined(separator: ", "))."
+        if report.updated > 0 { text += "  Updated: \(NumberText.grouped(report.updated))." }
+        if report.unchanged > 0 { text += "  Already here: \(NumberText.grouped(report.unchanged))." }
+        if report.keptAsRaw > 0 { text += "  Kept as raw fields: \(NumberText.grouped(report.keptAsRaw))." }
+        return text + "  Dropped: \(NumberText.grouped(report.dropped))."
+    }
+
+    private static func json(_ report: ImportReport, isDryRun: Bool) -> JSONValue {
+        .fields([
+            "event": .string("done"), "isDryRun": .bool(isDryRun), "imported": .integer(report.imported),
+            "updated": .integer(report.updated), "unchanged": .integer(report.unchanged),
+            "conflicts": .integer(report.conflicts), "attachments": .integer(report.attachments),
+            "tags": .integer(report.tags), "keptAsRaw": .integer(report.keptAsRaw),
+            "dropped": .integer(report.dropped), "hidden": .integer(report.hidden),
+            "missing": .integer(report.missing), "danglingLinks": .integer(report.danglingLinks),
+            "byteCount": .integer(report.byteCount), "warningCount": .integer(report.warningCount),
+            "warnings": .strings(report.warnings), "rawFields": .strings(report.rawFieldNames),
+        ])
+    }
+}

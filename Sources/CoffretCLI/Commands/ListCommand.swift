@@ -1,0 +1,72 @@
+// `coffret ls`: items without searching.
+
+internal import CoffretBase
+internal import CoffretCore
+
+enum ListCommand {
+    static let pinned = OptionDescription.flag("pinned", "pinned items only")
+    static let archived = OptionDescription.flag("archived", "archived items only")
+    static let trash = OptionDescription.flag("trash", "what is in the trash")
+    static let all = OptionDescription.flag("all", short: "a", "archived and trashed items too")
+    static let sort = OptionDescription.value(
+        "sort", "ORDER", .choice(ItemOrder.allCases.map(\.rawValue)), "by modified (latest first), created or title")
+
+    static let description = CommandDescription(
+        "ls", group: .find, "List items, latest first",
+        options: [
+            CommonArguments.tag, CommonArguments.type, pinned, archived, trash, all, sort, CommonArguments.limit,
+            CommonArguments.at,
+        ],
+        examples: [
+            CommandExample("coffret ls --tag garden", "what has the tag, or one below it"),
+            CommandExample("coffret ls --at '2 weeks ago'", "the vault as it was"),
+        ],
+        run: run)
+
+    static func run(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let order = context.arguments.value(sort).flatMap(ItemOrder.init(rawValue:)) ?? .modified
+        let filter = try filter(context)
+        let limit = context.arguments.number(CommonArguments.limit)
+        let items: [ItemSummary]
+        if let moment = try context.pointInTime() {
+            items = try session.vault.view(at: moment).list(filter, order: order)
+        } else {
+            items = try session.vault.list(filter, order: order)
+        }
+        let shown = items.prefix(limit ?? .max)
+        try context.print(.fields(["items": .array(shown.map { .summary($0) }), "total": .integer(items.count)])) {
+            guard !items.isEmpty else { return emptyText(context) }
+            var lines = try ItemTable(context: context, session: session).lines(shown.map { .init(item: $0) })
+            if shown.count < items.count {
+                lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(items.count, "item"))")
+            }
+            return lines.joined(separator: "\n")
+        }
+    }
+
+    private static func filter(_ context: CommandContext) throws -> ItemFilter {
+        var filter = context.arguments.isSet(all) ? ItemFilter.everything : ItemFilter()
+        filter.tags = try context.tags(CommonArguments.tag)
+        if let kind = context.arguments.value(CommonArguments.type).flatMap(ItemKind.init(name:)) {
+            filter.kinds = [kind]
+        }
+        if context.arguments.isSet(pinned) { filter.isPinned = true }
+        if context.arguments.isSet(archived) { filter.isArchived = true }
+        if context.arguments.isSet(trash) {
+            filter.isTrashed = true
+            filter.isArchived = nil
+        }
+        return filter
+    }
+
+    /// On a terminal an empty list says so; a pipe gets nothing.
+    private static func emptyText(_ context: CommandContext) -> String {
+        guard context.terminal.outputIsTerminal else { return "" }
+        let isNarrowed =
+            context.arguments.isSet(CommonArguments.tag) || context.arguments.isSet(CommonArguments.type)
+            || [pinned, archived, trash, CommonArguments.at].contains(where: context.arguments.isSet)
+        return isNarrowed
+            ? "Nothing like that." : "The vault is empty. coffret new writes a note, coffret import brings notes in."
+    }
+}

@@ -1,0 +1,52 @@
+// `coffret log`: everything that happened in the vault.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+enum LogCommand {
+    static let description = CommandDescription(
+        "log", group: .time, "List what happened in the vault, latest first",
+        discussion: ["The digits at the end of a line name that state of the whole vault for --at."],
+        options: [CommonArguments.limit], run: run)
+
+    static func run(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 50 : .max)
+        let entries = try session.vault.log(limit: limit)
+        let present = try session.vault.present
+        let value = JSONValue.array(
+            entries.map { entry in
+                .fields([
+                    "version": .string(entry.commit.description), "time": .moment(entry.time),
+                    "instance": .string(entry.instance.hex), "itemCount": .integer(entry.itemCount),
+                    "items": .strings(entry.items.map(\.uuid.hex)),
+                ])
+            })
+        try context.print(value) {
+            var table = TextTable([
+                .init(), .init(isFlexible: true, maximumWidth: 20), .init(isFlexible: true, minimumWidth: 20),
+                .init(role: .identifier),
+            ])
+            for entry in entries {
+                table.add([
+                    context.relativeTime.moment(entry.time),
+                    TextWidth.displaySafe(session.deviceName(ofCommit: entry.commit)),
+                    try what(entry, present), String(entry.commit.description.prefix(8)),
+                ])
+            }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    /// The titles of the first items that a commit touched, as they are now.
+    private static func what(_ entry: LogEntry, _ present: VaultView) throws -> String {
+        guard entry.itemCount > 0 else { return "(the vault itself)" }
+        let titles = try entry.items.prefix(2).map { id in
+            try present.item(id).map { "\"\(TextWidth.displaySafe($0.title))\"" } ?? "an item that is gone"
+        }
+        let rest = entry.itemCount - titles.count
+        return titles.joined(separator: ", ") + (rest > 0 ? " and \(NumberText.grouped(rest)) more" : "")
+    }
+}

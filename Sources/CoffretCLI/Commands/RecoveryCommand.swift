@@ -1,0 +1,104 @@
+// `coffret recovery`: keys on paper that open the store when the passphrase is lost.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretKeys
+
+enum RecoveryCommand {
+    static let name = OptionDescription.value("name", "NAME", "what to call it, such as where the paper is")
+    static let key = ArgumentDescription.required("KEY", "the name or the id of a recovery key")
+    static let unconfirmed = OptionDescription.flag(
+        "print-only", "print the key to standard output and do not ask for it back")
+
+    static let description = CommandDescription(
+        "recovery", group: .store, "Keep recovery keys, the way back in without the passphrase",
+        subcommands: [
+            CommandDescription(
+                "add", "Make a recovery key, and check that you have it",
+                discussion: ["Shows it as text and as QR code, and asks for two of its groups."],
+                options: [name, unconfirmed], run: add),
+            CommandDescription("ls", "List the recovery keys", run: list),
+            CommandDescription(
+                "revoke", "Make a recovery key useless for this store",
+                discussion: ["Backups from before can still be opened with it."],
+                arguments: [key], options: [CommonArguments.yes], run: revoke),
+            CommandDescription("test", "Say whether a recovery key opens the store", run: test),
+        ])
+
+    private static func add(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let label = try context.arguments.value(name) ?? "recovery key \(session.recoveryKeys.count + 1)"
+        if context.arguments.isSet(unconfirmed) {
+            let (key, id) = try session.addRecoveryKey(named: label)
+            let value = JSONValue.fields([
+                "id": .string(id.hex), "name": .string(label), "key": .string(key.text()),
+            ])
+            try context.print(value) { key.text() }
+            return
+        }
+        guard let prompt = context.prompt() else {
+            throw CommandFailure(
+                .unavailable, .terminalNeeded, "the recovery key is shown on a terminal, and there is none here",
+                hint: "coffret recovery add --print-only prints it to standard output")
+        }
+        try RecoveryCeremony(context: context, prompt: prompt).run(session, named: label)
+    }
+
+    private static func list(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let keys = try session.recoveryKeys
+        let value = JSONValue.array(
+            keys.map {
+                .fields(["id": .string($0.slotID.hex), "name": .string($0.name), "created": .moment($0.created)])
+            })
+        try context.print(value) {
+            guard !keys.isEmpty else { return "There is no recovery key. coffret recovery add makes one." }
+            var table = TextTable([.init(role: .identifier), .init(isFlexible: true), .init(role: .faint)])
+            for key in keys {
+                table.add([
+                    String(key.slotID.hex.prefix(8)), TextWidth.displaySafe(key.name),
+                    "made \(context.relativeTime.moment(key.created))",
+                ])
+            }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    private static func revoke(_ context: CommandContext) throws {
+        let wanted = context.arguments.required(key)
+        let session = try StoreSession.open(context, with: .passphrase)
+        let all = try session.recoveryKeys
+        let keys = all.filter { $0.name == wanted || wanted.count >= 4 && $0.slotID.hex.hasPrefix(wanted) }
+        guard let found = keys.first else {
+            throw CommandFailure(
+                .notFound, .slotNotFound, "there is no recovery key \"\(TextWidth.displaySafe(wanted))\"",
+                hint: "coffret recovery ls lists them")
+        }
+        guard keys.count == 1 else {
+            throw CommandFailure(
+                .ambiguous, .slotAmbiguous,
+                "\(keys.count) recovery keys are called \"\(TextWidth.displaySafe(wanted))\"",
+                details: keys.map { "\($0.slotID.hex.prefix(8))  made \(context.relativeTime.moment($0.created))" },
+                hint: "use the id")
+        }
+        let rest = all.count - 1
+        let left =
+            rest == 0
+            ? "None is left then: only the passphrase opens the store."
+            : "\(NumberText.counted(rest, "recovery key")) will be left."
+        try context.confirmDanger(
+            "This makes the recovery key \"\(TextWidth.displaySafe(found.name))\" useless. \(left)",
+            question: "Revoke it?",
+            isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        try session.removeSlot(found.slotID)
+        try context.confirmDone(.fields(["revoked": .string(found.slotID.hex), "left": .integer(rest)])) {
+            "Revoked \"\(TextWidth.displaySafe(found.name))\". Backups from before can still be opened with it."
+        }
+    }
+
+    private static func test(_ context: CommandContext) throws {
+        _ = try StoreSession.open(context, with: .recoveryKey)
+        try context.print(.fields(["opens": .bool(true)])) { "This recovery key opens the store." }
+    }
+}

@@ -1,0 +1,74 @@
+// `coffret rm`: to the trash, or for good.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+enum RemoveCommand {
+    static let item = ArgumentDescription.optional("ITEM", repeats: true, "ids or titles")
+    static let permanently = OptionDescription.flag("permanently", "remove from the vault, not to the trash")
+    static let emptyTrash = OptionDescription.flag("empty-trash", "remove everything that is in the trash")
+
+    static let description = CommandDescription(
+        "rm", group: .everyDay, "Move items to the trash, or remove them",
+        discussion: [
+            "coffret restore brings items back from the trash. What is removed permanently stays in the history until coffret compact drops it."
+        ],
+        arguments: [item], options: [permanently, emptyTrash, CommonArguments.yes],
+        examples: [
+            CommandExample("coffret rm tomatoes", "moves the note to the trash"),
+            CommandExample("coffret rm --empty-trash", "asks, and removes what is in the trash"),
+        ],
+        run: run)
+
+    static func run(_ context: CommandContext) throws {
+        let references = context.arguments.values(item)
+        let isEmptying = context.arguments.isSet(emptyTrash)
+        guard isEmptying != !references.isEmpty else {
+            throw CommandFailure(
+                .usage, code: UsageError.Code.missingArgument.rawValue, "name the items, or say --empty-trash")
+        }
+        let session = try VaultSession.open(context)
+        if isEmptying || context.arguments.isSet(permanently) {
+            try remove(isEmptying ? trashed(session) : references.map(session.vault.resolve), session, context)
+            return
+        }
+        let ids = try references.map(session.vault.resolve)
+        try session.writing { vault in
+            try vault.batch { (batch) throws(CoreError) in
+                for id in ids { try batch.setTrashed(id, true) }
+            }
+        }
+        try context.confirmDone(.fields(["trashed": .strings(ids.map(\.uuid.hex))])) {
+            try ids.map { id in
+                let short = try session.shortID(id)
+                return "Moved \(context.label(try session.vault.item(id), short)) to the trash. "
+                    + "coffret restore \(short) brings it back."
+            }.joined(separator: "\n")
+        }
+    }
+
+    private static func trashed(_ session: VaultSession) throws -> [EntityID] {
+        var filter = ItemFilter.everything
+        filter.isTrashed = true
+        return try session.vault.list(filter).map(\.id)
+    }
+
+    private static func remove(_ ids: [EntityID], _ session: VaultSession, _ context: CommandContext) throws {
+        guard !ids.isEmpty else {
+            try context.confirmDone(.fields(["removed": .array([])])) { "The trash is empty." }
+            return
+        }
+        let fileCount = try ids.reduce(0) { $0 + (try session.vault.item($1).attachments.count) }
+        let files = fileCount == 0 ? "" : " and \(NumberText.counted(fileCount, "attached file"))"
+        let what =
+            "This removes \(NumberText.counted(ids.count, "item"))\(files) from the vault. Earlier versions stay in "
+            + "the history until coffret compact drops it."
+        try context.confirmDanger(
+            what, question: "Remove?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        try session.writing { vault in try vault.deletePermanently(ids) }
+        try context.confirmDone(.fields(["removed": .strings(ids.map(\.uuid.hex))])) {
+            "Removed \(NumberText.counted(ids.count, "item"))\(files)."
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// `coffret show`: an item now, or as it was.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+enum ShowCommand {
+    static let field = OptionDescription.value("field", "NAME", "print one field and nothing else, secret or not")
+    static let reveal = OptionDescription.flag("reveal", "show secrets")
+
+    static let description = CommandDescription(
+        "show", group: .everyDay, "Show an item, now or as it was",
+        discussion: ["On a pipe a note is its text and nothing else."],
+        arguments: [CommonArguments.item], options: [CommonArguments.at, field, reveal],
+        examples: [
+            CommandExample("coffret show tomatoes --at '3 May'", "the note as it was"),
+            CommandExample("coffret show GitHub --field password", "prints the password"),
+        ],
+        run: run)
+
+    static func run(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let reference = context.arguments.required(CommonArguments.item)
+        let item = try find(reference, session, at: context.pointInTime())
+        if let name = context.arguments.value(field) {
+            let field = try item.field(named: name)
+            try context.print(
+                .fields([
+                    "id": .string(item.id.uuid.hex), "name": .string(field.key.name), "label": .string(field.label),
+                    "value": .string(field.value),
+                ])
+            ) { field.value }
+            return
+        }
+        let reveals = context.arguments.isSet(reveal)
+        try context.print(.item(item, revealsSecrets: reveals)) {
+            let text = ItemText(
+                item: item, id: try session.shortID(item.id), revealsSecrets: reveals, style: context.terminal.style,
+                relativeTime: context.relativeTime)
+            return context.terminal.outputIsTerminal ? text.terminalText() : text.plainText()
+        }
+    }
+
+    /// The item that a reference names, in the present or in the past. An item whose title was different
+    /// then is found by its present title too.
+    static func find(_ reference: String, _ session: VaultSession, at moment: Moment?) throws -> Item {
+        guard let moment else { return try session.vault.item(try session.vault.resolve(reference)) }
+        let view = try session.vault.view(at: moment)
+        if let id = try? session.vault.resolve(reference), let item = try view.item(id) { return item }
+        let id = try view.resolve(reference)
+        guard let item = try view.item(id) else { throw CoreError(.itemNotFound, at: reference) }
+        return item
+    }
+}

@@ -1,0 +1,79 @@
+// `coffret tag`: tags of the vault and of items.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+enum TagCommand {
+    static let tag = ArgumentDescription.required("TAG", repeats: true, "tags, with or without #")
+    static let oldTag = ArgumentDescription.required("OLD", "the tag as it is")
+    static let newTag = ArgumentDescription.required("NEW", "the tag as it shall be")
+
+    static let description = CommandDescription(
+        "tag", group: .find, "List tags, and give or take them",
+        discussion: ["Tags are nested with slashes: garden/beds lies in garden."],
+        subcommands: [
+            CommandDescription("ls", "List all tags and how many items have them", run: list),
+            CommandDescription("add", "Give an item tags", arguments: [CommonArguments.item, tag], run: add),
+            CommandDescription("rm", "Take tags from an item", arguments: [CommonArguments.item, tag], run: remove),
+            CommandDescription(
+                "rename", "Rename a tag and everything below it, in all items", arguments: [oldTag, newTag],
+                examples: [CommandExample("coffret tag rename garden yard", "garden/beds becomes yard/beds")],
+                run: rename),
+        ])
+
+    private static func list(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let tags = try session.vault.tags()
+        let value = JSONValue.array(tags.map { .fields(["tag": .string($0.path), "count": .integer($0.itemCount)]) })
+        try context.print(value) {
+            guard !tags.isEmpty else { return context.terminal.outputIsTerminal ? "There are no tags yet." : "" }
+            var table = TextTable([.init(isFlexible: true, role: .tag), .init(alignsRight: true)])
+            for tag in tags { table.add(["#" + TextWidth.displaySafe(tag.path), NumberText.grouped(tag.itemCount)]) }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    private static func add(_ context: CommandContext) throws {
+        try change(context) { batch, tags, id throws(CoreError) in try batch.addTags(tags, to: id) }
+    }
+
+    private static func remove(_ context: CommandContext) throws {
+        try change(context) { batch, tags, id throws(CoreError) in try batch.removeTags(tags, from: id) }
+    }
+
+    private static func change(
+        _ context: CommandContext, _ body: (VaultBatch, [TagPath], EntityID) throws(CoreError) -> Void
+    ) throws {
+        let tags = try context.arguments.values(tag).map(parse)
+        let session = try VaultSession.open(context)
+        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
+        try session.writing { vault in
+            try vault.batch { (batch) throws(CoreError) in try body(batch, tags, id) }
+        }
+        let item = try session.vault.item(id)
+        try context.confirmDone(.item(item, revealsSecrets: false)) {
+            "Saved \(context.label(item, try session.shortID(id)))"
+        }
+    }
+
+    private static func rename(_ context: CommandContext) throws {
+        let old = try parse(context.arguments.required(oldTag))
+        let new = try parse(context.arguments.required(newTag))
+        let session = try VaultSession.open(context)
+        let count = try session.writing { vault in try vault.renameTag(old, to: new) }
+        guard count > 0 else {
+            throw CommandFailure(
+                .notFound, .tagNotFound, "no item has the tag #\(TextWidth.displaySafe(old.path))",
+                hint: "coffret tag ls lists the tags")
+        }
+        try context.confirmDone(.fields(["itemCount": .integer(count)])) {
+            "#\(TextWidth.displaySafe(old.path)) is #\(TextWidth.displaySafe(new.path)) now, in \(NumberText.counted(count, "item"))."
+        }
+    }
+
+    private static func parse(_ text: String) throws -> TagPath {
+        try TagPath(text.hasPrefix("#") ? String(text.dropFirst()) : text)
+    }
+}

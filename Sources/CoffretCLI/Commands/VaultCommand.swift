@@ -1,0 +1,54 @@
+// `coffret vault`: several vaults in one store.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+
+enum VaultCommand {
+    static let name = ArgumentDescription.required("NAME", "the vault's name")
+    static let vault = ArgumentDescription.required("VAULT", "the vault's name or id")
+
+    static let description = CommandDescription(
+        "vault", group: .store, "List vaults, make and rename them",
+        discussion: ["Vaults have keys of their own and are opened by the same passphrase."],
+        subcommands: [
+            CommandDescription("ls", "List the vaults of the store", run: list),
+            CommandDescription("new", "Make a vault", arguments: [name], run: create),
+            CommandDescription("rename", "Give a vault another name", arguments: [vault, name], run: rename),
+        ])
+
+    private static func list(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let vaults = try session.store.vaults
+        let value = JSONValue.array(
+            vaults.map { .fields(["id": .string($0.vaultID.hex), "name": .string($0.name)]) })
+        try context.print(value) {
+            var table = TextTable([.init(role: .identifier), .init(isFlexible: true)])
+            for vault in vaults {
+                table.add([String(vault.vaultID.hex.prefix(8)), TextWidth.displaySafe(vault.name)])
+            }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    private static func create(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let wanted = context.arguments.required(name)
+        let id = try session.store.addVault(named: wanted)
+        try context.confirmDone(.fields(["id": .string(id.hex), "name": .string(wanted)])) {
+            "Vault \"\(TextWidth.displaySafe(wanted))\" is ready. Use it with --vault, or set COFFRET_VAULT."
+        }
+    }
+
+    private static func rename(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let wanted = context.arguments.required(name)
+        let old = try session.store.vaultRecord(context.arguments.required(vault)).name
+        try session.store.renameVault(old, to: wanted)
+        try context.confirmDone(.fields(["name": .string(wanted)])) {
+            "\"\(TextWidth.displaySafe(old))\" is called \"\(TextWidth.displaySafe(wanted))\" now."
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// Fields given on the command line: `--set username=ada`, `--secret password`, `--generate password`.
+// The one thing to keep true: a value that belongs into a secret field is refused on the command line,
+// where every process could read it.
+
+internal import CoffretBase
+internal import CoffretCore
+
+/// Options of `new` and `edit` that set fields.
+enum FieldArguments {
+    static let set = OptionDescription.value(
+        "set", "NAME=VALUE", repeats: true, "set a field; not for secrets, which others could see here")
+    static let secret = OptionDescription.value(
+        "secret", short: "s", "NAME", repeats: true, "ask for a secret field, or read it from a pipe")
+    static let generate = OptionDescription.value(
+        "generate", short: "g", "NAME", repeats: true, "fill a secret field with a strong password")
+
+    static let all = [set, secret, generate]
+
+    /// A change of one field.
+    struct Change {
+        let name: String
+        let value: String
+        let isSecret: Bool
+    }
+
+    /// The changes that the command line asks for. Asks the person for secrets.
+    ///
+    /// - Parameter kind: of the item, which knows the standard fields.
+    static func changes(_ context: CommandContext, kind: ItemKind) throws -> [Change] {
+        var changes: [Change] = []
+        for text in context.arguments.values(set) {
+            guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+                throw CommandFailure(
+                    .usage, code: UsageError.Code.invalidValue.rawValue, "--set takes NAME=VALUE")
+            }
+            let name = String(text[..<equals])
+            if standardField(name, kind)?.kind.isSecret == true {
+                throw CommandFailure(
+                    .usage, code: UsageError.Code.invalidValue.rawValue,
+                    "\(TextWidth.displaySafe(name)) is a secret, and arguments can be seen by every process",
+                    hint: "--secret \(TextWidth.displaySafe(name)) asks for it")
+            }
+            changes.append(Change(name: name, value: String(text[text.index(after: equals)...]), isSecret: false))
+        }
+        for name in context.arguments.values(secret) {
+            changes.append(Change(name: name, value: try askSecret(name, context), isSecret: true))
+        }
+        for name in context.arguments.values(generate) {
+            let password = try PasswordGenerator(random: SystemRandomSource()).password()
+            changes.append(Change(name: name, value: password.text, isSecret: true))
+        }
+        return changes
+    }
+
+    /// A secret value: typed twice unseen, or the first line of a pipe.
+    private static func askSecret(_ name: String, _ context: CommandContext) throws -> String {
+        guard context.terminal.inputIsTerminal, let prompt = context.prompt() else {
+            return try InputText.readLine(context)
+        }
+        let secret = try prompt.askSecret("\(TextWidth.displaySafe(name)): ")
+        guard secret.byteCount > 0 else {
+            throw CommandFailure(.badInput, .inputEmpty, "\(TextWidth.displaySafe(name)) is empty; nothing was changed")
+        }
+        // EXPOSE: fields are text from here on, as they are in the vault's facts.
+        return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
+    }
+
+    static func standardField(_ name: String, _ kind: ItemKind) -> StandardField? {
+        kind.standardFields.first { $0.key.name == name || $0.label.lowercased() == name.lowercased() }
+    }
+
+    /// Applies changes to an item's fields. An empty value removes the field.
+    static func apply(
+        _ changes: [Change], to fields: inout [ItemField], kind: ItemKind, random: any RandomSource
+    ) throws {
+        for change in changes {
+            let standard = standardField(change.name, kind)
+            let index = fields.firstIndex { field in
+                field.key.name == standard?.key.name || field.key.name == change.name
+                    || field.label.lowercased() == change.name.lowercased()
+            }
+            if let index, change.value.isEmpty {
+                fields.remove(at: index)
+            } else if let index {
+                if !change.isSecret, fields[index].kind.isSecret {
+                    throw CommandFailure(
+                        .usage, code: UsageError.Code.invalidValue.rawValue,
+                        "\(TextWidth.displaySafe(change.name)) is a secret, and arguments can be seen by every process",
+                        hint: "--secret \(TextWidth.displaySafe(change.name)) asks for it")
+                }
+                fields[index].value = change.value
+                if change.isSecret, !fields[index].kind.isSecret { fields[index].kind = .secret }
+            } else if let standard {
+                fields.append(
+                    ItemField(key: standard.key, label: standard.label, kind: standard.kind, value: change.value))
+            } else {
+                fields.append(
+                    ItemField(
+                        key: .generate(from: random), label: change.name, kind: change.isSecret ? .secret : .text,
+                        value: change.value, position: (fields.map(\.position).max() ?? 0) + 1))
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// Lists of items. The one thing to keep true: the id that is shown names exactly that item.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+/// Prints items as rows.
+struct ItemTable {
+    struct Row {
+        let item: ItemSummary
+        var snippet: String?
+    }
+
+    let context: CommandContext
+    let session: VaultSession
+
+    func lines(_ rows: [Row]) throws -> [String] {
+        let showsKind = rows.contains { $0.item.kind != .note }
+        let hasSnippets = rows.contains { $0.snippet != nil }
+        var table = TextTable([
+            .init(role: .identifier),
+            .init(),
+            .init(isFlexible: true, minimumWidth: 16, maximumWidth: 60),
+            .init(role: .faint),
+            .init(isFlexible: true, minimumWidth: 6, role: .tag, maximumWidth: 32),
+            .init(role: .faint),
+            .init(isFlexible: true, minimumWidth: 0),
+        ])
+        let ids = try session.shortIDs(rows.map(\.item.id))
+        for row in rows {
+            let item = row.item
+            table.add([
+                ids[item.id] ?? item.id.uuid.hex, item.isPinned ? "*" : "", TextWidth.displaySafe(item.title),
+                showsKind && item.kind != .note ? item.kind.name : "",
+                TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " ")),
+                context.relativeTime.day(item.modified), hasSnippets ? row.snippet ?? "" : "",
+            ])
+        }
+        return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+    }
+}

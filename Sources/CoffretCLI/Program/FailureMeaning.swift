@@ -1,0 +1,243 @@
+// What each stable code means for a person. The one thing to keep true: the longest matching entry
+// decides, so that a new code of a known family is never met without words.
+// tidy: long list
+
+/// Exit code, words and hint for an error code or a family of them.
+struct FailureMeaning: Sendable {
+    let exitCode: ExitCode
+    private let text: String
+    /// Whether the place, such as a name that the person gave, ends the message.
+    private let showsPlace: Bool
+    let hint: String?
+
+    init(_ exitCode: ExitCode, _ text: String, showsPlace: Bool = false, hint: String? = nil) {
+        self.exitCode = exitCode
+        self.text = text
+        self.showsPlace = showsPlace
+        self.hint = hint
+    }
+
+    func message(_ error: any CodedError) -> String {
+        guard showsPlace, let place = error.placeText, !place.isEmpty else { return text }
+        return "\(text): \(TextWidth.displaySafe(place))"
+    }
+
+    /// Codes that only say in which layer something happened; the cause tells what.
+    static let wrappers: Set<String> = [
+        "core.storage", "core.search", "core.keys", "core.crypto", "core.input-output", "import.vault.failed",
+        "storage.file.failed", "keys.file-failed", "keys.key-store.failed",
+    ]
+
+    /// The entry for a code: its own, or that of the longest family it belongs to.
+    static func find(_ code: String) -> FailureMeaning {
+        var parts = code.split(separator: ".")
+        while !parts.isEmpty {
+            if let meaning = table[parts.joined(separator: ".")] { return meaning }
+            parts.removeLast()
+        }
+        return FailureMeaning(
+            .internalError, "something unexpected happened; nothing acknowledged is lost",
+            hint: "run it again with --verbose and report what it says")
+    }
+
+    private static let damageHint = "coffret fsck says what is affected; coffret help check says what can be done"
+    private static let listHint = "coffret ls shows what there is, coffret search finds it"
+
+    private static let table: [String: FailureMeaning] = [
+        // What the person named.
+        "core.item.not-found": FailureMeaning(.notFound, "there is no such item", showsPlace: true, hint: listHint),
+        "core.item.ambiguous": FailureMeaning(
+            .ambiguous, "the name fits several items", showsPlace: true, hint: "use the id, or a longer name"),
+        "core.item.unsupported": FailureMeaning(
+            .unsupportedFormat, "a newer coffret wrote this item; it can be shown, but not changed"),
+        "core.field.not-found": FailureMeaning(
+            .notFound, "the item has no such field", showsPlace: true, hint: "coffret show ITEM lists its fields"),
+        "core.field.invalid": FailureMeaning(.badInput, "the field cannot be like that", showsPlace: true),
+        "core.tag.invalid": FailureMeaning(
+            .badInput, "that cannot be a tag", showsPlace: true,
+            hint: "tags are words, nested with slashes: garden/beds"),
+        "core.value.invalid": FailureMeaning(
+            .damaged, "a value in the vault is not what it should be", hint: damageHint),
+        "core.attachment.not-found": FailureMeaning(
+            .notFound, "the item has no such attachment", showsPlace: true, hint: "coffret attach ls ITEM lists them"),
+        "core.attachment.ambiguous": FailureMeaning(
+            .ambiguous, "several attachments have that name", showsPlace: true,
+            hint: "use the id: coffret attach ls ITEM"),
+        "core.moment": FailureMeaning(.usage, "that is not a moment coffret understands", showsPlace: true),
+        "core.moment.before-history": FailureMeaning(
+            .notFound, "the vault has no history that goes back that far", hint: "coffret log shows what there is"),
+        "core.commit.not-found": FailureMeaning(
+            .notFound, "there is no such version", showsPlace: true, hint: "coffret history ITEM lists them"),
+        "core.commit.ambiguous": FailureMeaning(
+            .ambiguous, "several versions begin like that", showsPlace: true, hint: "give more digits"),
+        "core.base32": FailureMeaning(.badInput, "the key of a one-time code is not base32"),
+        "core.otp": FailureMeaning(.badInput, "that is not the key of a one-time code", showsPlace: true),
+        "core.generator": FailureMeaning(.usage, "that cannot be generated", showsPlace: true),
+        "core.vault.not-found": FailureMeaning(
+            .notFound, "there is no such vault", showsPlace: true, hint: "coffret vault ls lists them"),
+        "core.vault.ambiguous": FailureMeaning(
+            .ambiguous, "several vaults have that name", showsPlace: true, hint: "use the id: coffret vault ls"),
+        "core.vault.name-invalid": FailureMeaning(
+            .alreadyExists, "that name is taken or cannot be used", showsPlace: true),
+        "core.vault.read-only": FailureMeaning(.permission, "the vault cannot be changed here"),
+
+        // The store as a whole.
+        "core.store.exists": FailureMeaning(.alreadyExists, "there is already a store at this place", showsPlace: true),
+        "core.store.not-found": FailureMeaning(
+            .noStore, "there is no store at this place", showsPlace: true, hint: "coffret init makes one"),
+        "core.store.incomplete": FailureMeaning(
+            .damaged, "parts of the store are missing; it was probably copied while incomplete", showsPlace: true,
+            hint: "copy the whole folder again, or restore a backup: coffret help backup"),
+        "core.store.rolled-back": FailureMeaning(
+            .rolledBack, "the store is older than this device has already seen",
+            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
+        "core.backup.exists": FailureMeaning(
+            .cannotCreate, "the file is already there", showsPlace: true, hint: "choose another name"),
+        "core.backup.unknown-format": FailureMeaning(
+            .unsupportedFormat, "this is no backup that this coffret can read"),
+        "core.backup.damaged": FailureMeaning(
+            .damaged, "the backup is cut short or altered", hint: "try an earlier backup; nothing was changed"),
+        "core": FailureMeaning(.internalError, "something unexpected happened; nothing acknowledged is lost"),
+
+        // Storage.
+        "storage.file.disk-full": FailureMeaning(
+            .diskFull, "the disk is full; nothing was changed, and everything saved before is there",
+            hint: "free some space and do it again"),
+        "storage.lock.busy": FailureMeaning(
+            .busy, "another coffret is writing to this vault", hint: "try again in a moment"),
+        "storage.store.not-found": FailureMeaning(
+            .damaged, "the folder of the vault is missing", showsPlace: true, hint: damageHint),
+        "storage.store.already-exists": FailureMeaning(.alreadyExists, "there is already a vault at this place"),
+        "storage.store.read-only": FailureMeaning(.permission, "the vault cannot be changed here"),
+        "storage.format": FailureMeaning(
+            .unsupportedFormat, "a newer coffret wrote this vault", hint: "install a newer coffret"),
+        "storage.commit.unsupported-format": FailureMeaning(
+            .unsupportedFormat, "a newer coffret wrote to this vault", hint: "install a newer coffret"),
+        "storage.history.compacted": FailureMeaning(
+            .notFound, "that part of the history was dropped by compact", hint: "coffret log shows what there is"),
+        "storage.fact.value-too-large": FailureMeaning(
+            .badInput, "the text is too large", hint: "coffret attach add ITEM FILE keeps files of any size"),
+        "storage.journal.transaction-too-large": FailureMeaning(.badInput, "too much to save in one step"),
+        "storage": FailureMeaning(.damaged, "the vault is damaged", hint: damageHint),
+
+        // Keys and cryptography.
+        "crypto.authentication-failed": FailureMeaning(
+            .damaged, "something in the vault was altered", hint: damageHint),
+        "crypto.password-policy": FailureMeaning(
+            .keyPolicy, "the key derivation of this store is outside the bounds that protect you",
+            hint: "somebody may have altered store.keyring; restore a backup"),
+        "crypto.invalid-passphrase": FailureMeaning(.badInput, "that cannot be a passphrase"),
+        "crypto.unavailable": FailureMeaning(.unavailable, "there is not enough memory to derive the key"),
+        "crypto": FailureMeaning(.internalError, "a cryptographic operation failed"),
+
+        "keys.unlock-failed": FailureMeaning(
+            .wrongPassphrase, "wrong passphrase or recovery key",
+            hint: "coffret help lost-passphrase says what can be done"),
+        "keys.password-policy": FailureMeaning(
+            .keyPolicy, "the key derivation of this store is outside the bounds that protect you",
+            hint: "somebody may have altered store.keyring; restore a backup"),
+        "keys.keyring.unsupported-version": FailureMeaning(
+            .unsupportedFormat, "a newer coffret wrote this store", hint: "install a newer coffret"),
+        "keys.keyring.malformed": FailureMeaning(
+            .damaged, "store.keyring is cut short or not a keyring",
+            hint: "restore it, or a backup: coffret help backup"),
+        "keys.keyring.rolled-back": FailureMeaning(
+            .rolledBack, "the store is older than this device has already seen",
+            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
+        "keys.keyring.changed": FailureMeaning(
+            .busy, "another coffret changed the keys meanwhile", hint: "do it again"),
+        "keys.keyring": FailureMeaning(.damaged, "store.keyring was altered or damaged", hint: "restore a backup"),
+        "keys.slot.is-last": FailureMeaning(.badInput, "that is the last key that opens the store; it stays"),
+        "keys.slot.not-found": FailureMeaning(
+            .notFound, "the store has no such key", hint: "coffret recovery ls lists them"),
+        "keys.slot": FailureMeaning(.unsupportedFormat, "a newer coffret made one of the keys of this store"),
+        "keys.recovery.mistyped": FailureMeaning(.badInput, "the recovery key has a typing mistake"),
+        "keys.recovery.malformed": FailureMeaning(
+            .badInput, "that is not a recovery key: it has 14 groups of 4 characters", showsPlace: true),
+        "keys.recovery.unsupported": FailureMeaning(.unsupportedFormat, "a newer coffret made this recovery key"),
+        "keys.recovery": FailureMeaning(.badInput, "this recovery key belongs to another account"),
+        "keys.backup.altered": FailureMeaning(.damaged, "the backup was altered", hint: "try an earlier backup"),
+        "keys.backup": FailureMeaning(.damaged, "the backup is cut short or altered", hint: "try an earlier backup"),
+        "keys.crypto-unavailable": FailureMeaning(.unavailable, "there is not enough memory to derive the key"),
+        "keys.machine-secret": FailureMeaning(.permission, "this machine's part of the key is missing or unsafe"),
+        "keys": FailureMeaning(.internalError, "the keys could not be used"),
+        "trust": FailureMeaning(.damaged, "the record of trusted devices was altered", hint: damageHint),
+
+        // Search.
+        "search.query": FailureMeaning(
+            .usage, "that is not something to search for", hint: "coffret help find shows what can be asked"),
+        "search.query.empty": FailureMeaning(
+            .usage, "there is nothing to search for", hint: "coffret ls lists everything"),
+        "search.query.unknown-type": FailureMeaning(
+            .usage, "type: takes note, login, card, identity, ssh-key, api-token or custom"),
+        "search.query.unbalanced": FailureMeaning(.usage, "a bracket or quote has no other half"),
+        "search.index.busy": FailureMeaning(
+            .busy, "another coffret is at work on the search index", hint: "try again in a moment"),
+        "search.index.full": FailureMeaning(
+            .diskFull, "there is no space for the search index", hint: "free some space"),
+        "search.index.read-only": FailureMeaning(.permission, "the search index cannot be written here"),
+        "search": FailureMeaning(
+            .inputOutput, "the search index cannot be used",
+            hint: "delete the search folder of the vault; it is made anew"),
+        "sqlite": FailureMeaning(
+            .inputOutput, "the search index cannot be used",
+            hint: "delete the search folder of the vault; it is made anew"),
+
+        // Import and export.
+        "import.source.missing": FailureMeaning(.notFound, "there is nothing at that path", showsPlace: true),
+        "import.source.unreadable": FailureMeaning(.permission, "that cannot be read", showsPlace: true),
+        "import.source.changed": FailureMeaning(
+            .importRejected, "a file changed while it was read; nothing was imported", showsPlace: true,
+            hint: "do it again"),
+        "import.source.unrecognised": FailureMeaning(
+            .importRejected, "that is in no format that coffret knows", showsPlace: true,
+            hint: "coffret help import lists the formats"),
+        "import.limit": FailureMeaning(
+            .importRejected, "that is larger than coffret takes in one import; nothing was imported", showsPlace: true),
+        "import.limit.compression-ratio": FailureMeaning(
+            .importRejected, "the archive unpacks to far more than it is; nothing was imported", showsPlace: true),
+        "import.limit.note-size": FailureMeaning(
+            .importRejected, "a note is too large; nothing was imported", showsPlace: true),
+        "import.limit.line-length": FailureMeaning(
+            .importRejected, "a line is too long for a note; nothing was imported", showsPlace: true),
+        "import.archive.unsafe-path": FailureMeaning(
+            .importRejected, "the archive tries to reach outside itself; nothing was imported", showsPlace: true),
+        "import.archive.repeated-path": FailureMeaning(
+            .importRejected, "the archive holds a file twice; nothing was imported", showsPlace: true),
+        "import.archive.library-missing": FailureMeaning(
+            .unavailable, "archives need libarchive",
+            hint: "apt install libarchive13, or unpack it and import the folder"),
+        "import.archive.encrypted": FailureMeaning(
+            .importRejected, "the archive needs a password", hint: "unpack it and import the folder"),
+        "import.archive": FailureMeaning(
+            .importRejected, "the archive is damaged; nothing was imported", showsPlace: true),
+        "import.format.version-unknown": FailureMeaning(
+            .unsupportedFormat, "a newer coffret wrote this file; nothing was imported", showsPlace: true),
+        "import.format": FailureMeaning(
+            .importRejected, "the file is not what it should be; nothing was imported", showsPlace: true),
+        "import.vault.not-empty": FailureMeaning(
+            .importRejected, "everything with its history can only go into an empty vault",
+            hint: "coffret vault new NAME, then coffret import FILE --vault NAME"),
+        "import": FailureMeaning(.importRejected, "nothing was imported", showsPlace: true),
+        "export.target.occupied": FailureMeaning(
+            .cannotCreate, "there is already something at that path", showsPlace: true,
+            hint: "choose a new folder or file"),
+        "export.target": FailureMeaning(.cannotCreate, "that cannot be written", showsPlace: true),
+        "export": FailureMeaning(.internalError, "that cannot be exported"),
+
+        // Files.
+        "base.file.not-found": FailureMeaning(.notFound, "there is no such file", showsPlace: true),
+        "base.file.exists": FailureMeaning(.cannotCreate, "the file is already there", showsPlace: true),
+        "base.file.permission": FailureMeaning(.permission, "permission is missing", showsPlace: true),
+        "base.file.no-space": FailureMeaning(
+            .diskFull, "the disk is full; everything saved before is there", hint: "free some space and do it again"),
+        "base.file.would-block": FailureMeaning(
+            .busy, "another coffret is at work there", hint: "try again in a moment"),
+        "base.file.read-only": FailureMeaning(.permission, "the disk can only be read", showsPlace: true),
+        "base.file.wrong-kind": FailureMeaning(
+            .badInput, "that is not the kind of file it should be", showsPlace: true),
+        "base.file.invalid-path": FailureMeaning(.usage, "that is not a path", showsPlace: true),
+        "base.file": FailureMeaning(.inputOutput, "reading or writing failed", showsPlace: true),
+        "base": FailureMeaning(.badInput, "the data is not what it should be", showsPlace: true),
+    ]
+}

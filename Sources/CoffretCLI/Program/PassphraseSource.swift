@@ -1,0 +1,139 @@
+// Where passphrases come from: a descriptor, a file, or the person. The one thing to keep true: a
+// passphrase never stands in an argument or in an environment variable, and a file that others can
+// read is refused.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import Glibc
+
+/// Gets passphrases for one command.
+struct PassphraseSource {
+    let context: CommandContext
+
+    /// The passphrase of an existing store.
+    func current(_ question: String = "Passphrase: ") throws -> Passphrase {
+        if let secret = try unattended() { return try Self.passphrase(secret) }
+        return try Self.passphrase(prompt().askSecret(question))
+    }
+
+    /// The passphrase from a descriptor or a file, if the caller named one.
+    private func unattended() throws -> SecretBytes? {
+        if let descriptor = context.arguments.number(GlobalOptions.passphraseDescriptor) {
+            return try Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)")
+        }
+        if let path = context.environment.value(.passphraseFile) { return try read(file: path) }
+        return nil
+    }
+
+    /// Whether the caller named a descriptor or a file.
+    var isUnattended: Bool {
+        context.arguments.isSet(GlobalOptions.passphraseDescriptor) || context.environment.value(.passphraseFile) != nil
+    }
+
+    /// A new passphrase from a descriptor that an option names, for scripts; otherwise the person chooses one.
+    func fresh(from option: OptionDescription, orChoosing question: String) throws -> Passphrase {
+        guard let descriptor = context.arguments.number(option) else { return try chooseNew(question) }
+        return try Self.passphrase(Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)"))
+    }
+
+    /// Asks for a new passphrase twice, and says how strong it is.
+    func chooseNew(_ question: String) throws -> Passphrase {
+        let prompt = try prompt()
+        while true {
+            let first = try prompt.askSecret(question)
+            if first.byteCount == 0 {
+                prompt.show(
+                    "An empty passphrase protects nothing. Five random words are strong and easy: coffret generate --words 5\n"
+                )
+                continue
+            }
+            PassphraseAdvice.say(first, prompt)
+            let second = try prompt.askSecret("Repeat: ")
+            if first.isEqual(to: second) { return try Self.passphrase(first) }
+            prompt.show("The two differ. Once more, please.\n")
+        }
+    }
+
+    private func prompt() throws -> TerminalPrompt {
+        try? context.output.flush()
+        guard let prompt = context.prompt() else {
+            throw CommandFailure(
+                .unavailable, .passphraseUnavailable, "the passphrase is needed, and there is no terminal to ask at",
+                hint: "use --passphrase-fd N, or name a file of mode 0600 in COFFRET_PASSPHRASE_FILE")
+        }
+        return prompt
+    }
+
+    /// The text of a recovery key. It is shown while it is typed, because nobody types 56 characters unseen,
+    /// and wiped from the screen afterwards.
+    func recoveryKey() throws -> String {
+        if let secret = try unattended() {
+            // EXPOSE: a recovery key is read as text.
+            return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
+        }
+        let prompt = try prompt()
+        prompt.show("Recovery key:\n")
+        let text = try prompt.askLine("")
+        if context.terminal.canMoveCursor { prompt.show("\u{1B}[1A\u{1B}[2K") }
+        guard let text else { throw CommandFailure(.cancelled, .cancelled, "cancelled") }
+        return text
+    }
+
+    private static func passphrase(_ secret: borrowing SecretBytes) throws -> Passphrase {
+        guard secret.byteCount > 0 else {
+            throw CommandFailure(.badInput, .passphraseEmpty, "the passphrase is empty")
+        }
+        // EXPOSE: into an array that Passphrase zeroes.
+        var bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
+        return try Passphrase(typed: &bytes)
+    }
+
+    private func read(file path: String) throws -> SecretBytes {
+        let shown = TextWidth.displaySafe(path)
+        let file: OwnedDescriptor
+        do throws(SystemFailure) {
+            file = try OwnedDescriptor.open(path, O_RDONLY)
+        } catch {
+            throw Self.unreadable(shown, error)
+        }
+        var information = stat()
+        guard unsafe fstat(file.number, &information) == 0 else { throw Self.unreadable(shown, SystemFailure.last) }
+        // A FIFO is what process substitution and password managers offer.
+        let kind = information.st_mode & S_IFMT
+        let isOwn = information.st_uid == getuid() || information.st_uid == 0
+        let isPrivate = kind == S_IFIFO || kind == S_IFREG && information.st_mode & 0o077 == 0
+        guard isOwn, isPrivate else {
+            throw CommandFailure(
+                .permission, .passphraseFileUnsafe, "the passphrase file \(shown) can be read by others",
+                hint: "chmod 600 \(shown)")
+        }
+        return try Self.readLine(from: file.number, what: shown)
+    }
+
+    /// Reads up to the end of the line and not one byte further, so that what follows on the same
+    /// descriptor, such as the text of a note, is still there.
+    private static func readLine(from descriptor: Int32, what: String) throws -> SecretBytes {
+        var line = SecretLine(byteCountMax: TerminalPrompt.secretByteCountMax)
+        var byte: UInt8 = 0
+        while true {
+            let count = unsafe Glibc.read(descriptor, &byte, 1)
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw unreadable(what, SystemFailure.last)
+            }
+            if count == 0 || byte == 0x0A { break }
+            guard line.append(byte) else {
+                throw CommandFailure(
+                    .badInput, .passphraseTooLong,
+                    "a passphrase has at most \(TerminalPrompt.secretByteCountMax) bytes")
+            }
+        }
+        return line.take()
+    }
+
+    private static func unreadable(_ what: String, _ failure: SystemFailure) -> CommandFailure {
+        CommandFailure(
+            failure.number == ENOENT ? .notFound : .permission, .fileUnreadable,
+            "the passphrase cannot be read from \(what): \(failure.message)")
+    }
+}

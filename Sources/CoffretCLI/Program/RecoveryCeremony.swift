@@ -1,0 +1,70 @@
+// Giving a person a recovery key. The one thing to keep true: a key counts only after the person has
+// typed part of it back; one that was not confirmed is taken away again.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretKeys
+
+/// Shows a recovery key and makes sure that it was written down.
+struct RecoveryCeremony {
+    let context: CommandContext
+    let prompt: TerminalPrompt
+
+    /// How often the groups may be typed wrong.
+    private static let tryCountMax = 3
+
+    func run(_ session: StoreSession, named name: String) throws {
+        let (key, slotID) = try session.addRecoveryKey(named: name)
+        do {
+            show(key, try session.store.keyring.fingerprints())
+            try confirm(key)
+        } catch {
+            try session.removeSlot(slotID)
+            throw error
+        }
+        prompt.show("Recovery key confirmed.\n")
+    }
+
+    private func show(_ key: RecoveryKey, _ fingerprints: (account: Fingerprint, store: Fingerprint)) {
+        prompt.show("\nWrite this down, or print it, and keep it away from this computer:\n\n")
+        for line in Self.rows(of: key.textGroups()) { prompt.show("    \(line)\n") }
+        prompt.show("\n    Account \(fingerprints.account)\n    Store   \(fingerprints.store)\n\n")
+        if let code = QRCode.encode(key.text()) {
+            for line in code.lines(isColored: context.terminal.errorStyle.isColored) { prompt.show("  \(line)\n") }
+        } else {
+            prompt.show("  (install libqrencode4 to see it as a QR code as well)\n")
+        }
+        prompt.show("\n")
+    }
+
+    /// Asks for two groups, chosen at random, so that having seen the first line is not enough.
+    private func confirm(_ key: RecoveryKey) throws {
+        let challenge = RecoveryChallenge.generate(from: SystemRandomSource())
+        let numbers = challenge.groupNumbers.map(Self.ordinal).joined(separator: " and ")
+        for tryNumber in 1...Self.tryCountMax {
+            guard let answer = try prompt.askLine("Type the \(numbers) group to show that you have it: ") else { break }
+            let answers = answer.split(whereSeparator: { $0 == " " || $0 == "-" || $0 == "," }).map(String.init)
+            if challenge.isAnswered(by: answers, for: key) { return }
+            if tryNumber < Self.tryCountMax { prompt.show("That is not what is written there.\n") }
+        }
+        throw CommandFailure(
+            .notConfirmed, .recoveryMismatch, "the recovery key was not confirmed, so it was taken away again",
+            hint: "coffret recovery add makes another one")
+    }
+
+    /// Four groups to a line, which is how people read them aloud.
+    static func rows(of groups: [String]) -> [String] {
+        stride(from: 0, to: groups.count, by: 4).map { start in
+            groups[start..<min(start + 4, groups.count)].joined(separator: "  ")
+        }
+    }
+
+    static func ordinal(_ number: Int) -> String {
+        switch (number % 10, number % 100) {
+        case (1, let tens) where tens != 11: "\(number)st"
+        case (2, let tens) where tens != 12: "\(number)nd"
+        case (3, let tens) where tens != 13: "\(number)rd"
+        default: "\(number)th"
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// Which store, and the way into it. The one thing to keep true: the store is the one that was named on
+// the command line, in COFFRET_STORE, or the person's own; never one that the working directory chose (R35).
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretStorage
+internal import Glibc
+
+/// What opens a store.
+enum UnlockManner {
+    case passphrase, recoveryKey
+}
+
+enum StoreAccess {
+    /// How hard guessing is made, and how long opening takes.
+    static let effort = OptionDescription.value(
+        "effort", "EFFORT", .choice(["light", "normal", "strong"]),
+        "how hard to make guessing the passphrase: 64 MiB, 256 MiB (normal) or 1 GiB of memory for each guess")
+
+    /// Where the store lies.
+    static func path(_ context: CommandContext) throws -> String {
+        if let path = context.arguments.value(GlobalOptions.store) { return path }
+        if let path = context.environment.value(.store) {
+            guard path.hasPrefix("/") else {
+                throw CommandFailure(
+                    .usage, .storePathRelative,
+                    "COFFRET_STORE must be an absolute path, so that no folder you happen to be in chooses the store",
+                    hint: "use --store for a relative path")
+            }
+            return path
+        }
+        guard let base = context.environment.baseDirectory(.dataHome, below: ".local/share") else { throw homeless() }
+        return base + "/coffret"
+    }
+
+    private static func homeless() -> CommandFailure {
+        CommandFailure(
+            .noStore, .storeMissing, "there is no home folder to look for the store in",
+            hint: "name the store with --store")
+    }
+
+    /// Disk, randomness and time, and where this device's memory outside the store lies.
+    static func environment(_ context: CommandContext) throws -> StoreEnvironment {
+        guard let state = context.environment.baseDirectory(.stateHome, below: ".local/state") else { throw homeless() }
+        let style = context.terminal.errorStyle
+        return StoreEnvironment(
+            stateDirectory: state + "/coffret", fileSystem: PosixFileSystem(), random: SystemRandomSource(),
+            clock: SystemWallClock(),
+            notify: { notice in
+                let text = "coffret: \(style.apply(.hint, "note:")) \(words(for: notice))   [\(notice.kind.rawValue)]\n"
+                try? DescriptorIO.write(Array(text.utf8), to: STDERR_FILENO)
+            })
+    }
+
+    private static func words(for notice: StorageNotice) -> String {
+        switch notice.kind {
+        case .unfinishedAppend: "a change that was never confirmed was found at the end of the journal and left out"
+        case .indexRebuilt: "a damaged index was made anew from the records"
+        case .orphansRemoved: "files that an interrupted run left behind were removed"
+        case .damageAccepted: "damaged changes were given up, as you asked"
+        }
+    }
+
+    static func exists(_ context: CommandContext) throws -> Bool {
+        try Store.exists(at: path(context), environment: environment(context))
+    }
+
+    static func create(
+        _ context: CommandContext, passphrase: Passphrase, vaultName: String
+    ) throws -> StoreSession {
+        let path = try path(context)
+        let store = try context.timings.measure("key-derivation") {
+            try Store.create(
+                at: path, passphrase: passphrase, parameters: parameters(context), deviceName: deviceName,
+                vaultName: vaultName, environment: environment(context))
+        }
+        return StoreSession(store: store, context: context)
+    }
+
+    /// Parameters of a fresh passphrase slot.
+    static func parameters(_ context: CommandContext) -> PasswordParameters {
+        let (memory, passes): (UInt32, UInt32) =
+            switch context.arguments.value(effort) {
+            case "light": (65_536, 3)
+            case "strong": (1_048_576, 4)
+            default: (262_144, 3)
+            }
+        return .generate(from: SystemRandomSource(), memoryKibibytes: memory, passCount: passes)
+    }
+
+    /// What the person's own devices call this one.
+    static var deviceName: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard unsafe gethostname(&buffer, buffer.count - 1) == 0 else { return "this device" }
+        let name = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return name.isEmpty ? "this device" : name
+    }
+
+    /// Asks for what opens a store.
+    static func secret(_ manner: UnlockManner, _ context: CommandContext) throws -> UnlockSecret {
+        let source = PassphraseSource(context: context)
+        switch manner {
+        case .passphrase: return .passphrase(try source.current())
+        case .recoveryKey: return .recoveryKey(try RecoveryKey.parse(source.recoveryKey()))
+        }
+    }
+
+    // MARK: Backups
+
+    static func openBackup(_ path: String, with manner: UnlockManner, _ context: CommandContext) throws -> (
+        backup: OpenBackup, secret: UnlockSecret
+    ) {
+        let environment = try environment(context)
+        guard unsafe access(path, F_OK) == 0 else {
+            throw CommandFailure(
+                .notFound, .fileUnreadable,
+                "\(TextWidth.displaySafe(path)) cannot be read: \(SystemFailure.last.message)")
+        }
+        let secret = try secret(manner, context)
+        let backup = try context.timings.measure("key-derivation") {
+            try OpenBackup(at: path, with: secret, environment: environment)
+        }
+        return (backup, secret)
+    }
+}

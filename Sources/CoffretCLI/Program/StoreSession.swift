@@ -1,0 +1,95 @@
+// An open store, for the commands that look after it.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretTrust
+
+/// A store that was opened with the person's secret.
+final class StoreSession {
+    let store: Store
+    private let context: CommandContext
+
+    init(store: Store, context: CommandContext) {
+        self.store = store
+        self.context = context
+    }
+
+    /// Opens the store that the command line means. Asks for the secret only if there is a store.
+    static func open(_ context: CommandContext, with manner: UnlockManner) throws -> StoreSession {
+        let path = try StoreAccess.path(context)
+        let environment = try StoreAccess.environment(context)
+        guard try Store.exists(at: path, environment: environment) else {
+            throw CommandFailure(
+                .noStore, .storeMissing, "there is no store at \(TextWidth.displaySafe(path))",
+                hint: "coffret init makes one; --store names another place")
+        }
+        let secret = try StoreAccess.secret(manner, context)
+        let store = try context.timings.measure("key-derivation") {
+            try Store.open(at: path, with: secret, environment: environment)
+        }
+        return StoreSession(store: store, context: context)
+    }
+
+    var storeIDText: String { store.keyring.storeID.hex }
+
+    // MARK: Vaults
+
+    /// The name that `--vault` or COFFRET_VAULT gives, if any.
+    var wantedVault: String? {
+        context.arguments.value(GlobalOptions.vault) ?? context.environment.value(.vault)
+    }
+
+    func openVault(isWritable: Bool) throws -> Vault {
+        do {
+            return try context.timings.measure("open") { try store.openVault(wantedVault, isWritable: isWritable) }
+        } catch let error as CoreError where error.code == .vaultAmbiguous && wantedVault == nil {
+            var failure = CommandFailure(
+                .ambiguous, code: error.code.rawValue, "the store holds several vaults, and none was named",
+                hint: "use --vault NAME, or set COFFRET_VAULT")
+            failure.add(error.candidates)
+            throw failure
+        }
+    }
+
+    // MARK: Recovery keys
+
+    /// The recovery keys, oldest first.
+    var recoveryKeys: [SlotDetails] {
+        get throws { try store.keyring.slotDetails().filter { $0.kind == .recovery } }
+    }
+
+    func addRecoveryKey(named name: String) throws -> (key: RecoveryKey, slotID: UniqueID) {
+        try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: name) }
+    }
+
+    func removeSlot(_ id: UniqueID) throws {
+        try store.changeKeyring { (keyring) throws(KeyError) in try keyring.removeSlot(id) }
+    }
+
+    func changePassphrase(to passphrase: Passphrase) throws {
+        let parameters = StoreAccess.parameters(context)
+        try store.changeKeyring { (keyring) throws(KeyError) in
+            try keyring.changePassphrase(passphrase, parameters: parameters)
+        }
+    }
+
+    // MARK: Names and sizes
+
+    /// What people call the device that made a commit.
+    func deviceName(_ deviceID: [UInt8]) -> String { (try? store.deviceName(deviceID)) ?? "another device" }
+
+    /// The bytes of all files of the store.
+    var byteCountOnDisk: Int {
+        get throws { try Self.byteCount(below: store.layout.path, PosixFileSystem()) }
+    }
+
+    private static func byteCount(below path: String, _ fileSystem: PosixFileSystem) throws -> Int {
+        try fileSystem.list(path).reduce(0) { sum, entry in
+            let inner = "\(path)/\(entry.name)"
+            guard let status = try fileSystem.status(inner) else { return sum }
+            return sum + (status.kind == .directory ? try byteCount(below: inner, fileSystem) : Int(status.byteCount))
+        }
+    }
+}
