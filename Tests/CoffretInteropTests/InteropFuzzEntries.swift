@@ -65,7 +65,7 @@ enum InteropFuzzEntries {
 @Suite("Fuzzing of interop parsers")
 struct InteropFuzzTests {
     @Test("Themis parsers survive any bytes")
-    func themis() throws {
+    func fuzzThemis() throws {
         let cell = try SecureCell(key: [1])
         let sealed = try cell.seal(Array("fuzz".utf8))
         fuzz([sealed], InteropFuzzEntries.fuzzSecureCell)
@@ -83,7 +83,7 @@ struct InteropFuzzTests {
     }
 
     @Test("ECIES and key files survive any bytes")
-    func curves() throws {
+    func fuzzCurves() throws {
         let key = try SoftwareCurveKey.generate()
         fuzz([try key.publicKey.encrypt([1])], rounds: 500, InteropFuzzEntries.fuzzECIES)
         fuzz([try key.sign([1])], rounds: 300, InteropFuzzEntries.fuzzSignature)
@@ -96,7 +96,7 @@ struct InteropFuzzTests {
     }
 
     @Test("Noise handshakes survive any bytes")
-    func noise() throws {
+    func fuzzNoise() throws {
         let initiator = try NoiseHandshake(NoiseProtocol(.xx), role: .initiator, staticKey: .generate())
         let message = try initiator.writeMessage([1, 2, 3])
         fuzz([message, message + [UInt8](repeating: 1, count: 80)], rounds: 200, InteropFuzzEntries.fuzzNoise)
