@@ -40,7 +40,13 @@ extension Store {
             let report = try write(keys, records, to: temporary, progress)
             try inFiles { () throws(FileSystemError) in
                 try fileSystem.rename(temporary, to: path)
-                try fileSystem.synchronizeDirectory(PathText.parent(of: path))
+                do throws(FileSystemError) {
+                    try fileSystem.synchronizeDirectory(PathText.parent(of: path))
+                } catch {
+                    // A name that may vanish again is not given out.
+                    try? fileSystem.remove(path)
+                    throw error
+                }
             }
             return report
         } catch {
