@@ -21,6 +21,8 @@ struct Main {
         BenchMode(
             name: "search-once", purpose: "one search in a process of its own, for `search`", run: SearchBench.runOnce),
         BenchMode(
+            name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
+        BenchMode(
             name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
     ]
 

@@ -167,11 +167,17 @@ private final class PosixFile: OpenFile {
         return count
     }
 
+    /// The most bytes for one system call. Linux takes blocks of memory as large as the write for its
+    /// page cache, and large ones are slow to get: 256 MiB in writes of 1 MiB took 0.4 to 0.6 s of system
+    /// time, in writes of 64 to 256 KiB 0.1 s (kernel 6.18, ext4).
+    private static let writeByteCountMax = 128 << 10
+
     func write(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int) throws(FileSystemError) {
         var count = 0
         while count < bytes.count {
+            let pieceByteCount = min(bytes.count - count, Self.writeByteCountMax)
             let result = PosixFileSystem.retrying {
-                unsafe pwrite(descriptor, bytes.baseAddress! + count, bytes.count - count, byteOffset + count)
+                unsafe pwrite(descriptor, bytes.baseAddress! + count, pieceByteCount, byteOffset + count)
             }
             try check(result >= 0)
             // A write of nothing is a device that will never take the rest.
