@@ -261,7 +261,7 @@ def section_inside(folder):
     """What coffret-bench measures inside one process."""
     for mode in ("crypto", "storage", "search"):
         print(f"\n### coffret-bench {mode}\n", flush=True)
-        subprocess.run([BENCH, mode], check=True)
+        subprocess.run([BENCH, mode] + ([folder] if mode == "search" else []), check=True)
 
 
 SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "commit": section_commit,
