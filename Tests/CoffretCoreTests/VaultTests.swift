@@ -235,15 +235,6 @@ struct VaultTests {
         #expect(try vault.present.snapshot.fact(odd) != nil)
     }
 
-    @Test("an import record is found by source and path")
-    func importRecords() throws {
-        let id = try note("text")
-        let record = ImportRecord(source: "notes", path: "a/b.md", hash: [1, 2, 3], target: id)
-        try vault.batch { batch in batch.record(record) }
-        #expect(try vault.present.importRecord(source: "notes", path: "a/b.md") == record)
-        #expect(try vault.present.importRecord(source: "note", path: "sa/b.md") == nil)
-    }
-
     @Test("finding one item of thousands by its id and reading it touches a handful of tree nodes")
     func fewReads() throws {
         let ids = try vault.batch { (batch) throws(CoreError) in

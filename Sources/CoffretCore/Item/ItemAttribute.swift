@@ -1,4 +1,4 @@
-// The attributes of items, attachments and import records. The names are part of the format: Spec/items.md.
+// The attributes of items and attachments. The names are part of the format: Spec/items.md.
 
 package import CoffretStorage
 
@@ -34,12 +34,4 @@ package enum AttachmentAttribute {
     package static let content: Attribute = "content"
     package static let created: Attribute = "created"
     package static let path: Attribute = "path"
-}
-
-/// Attributes of import records.
-package enum ImportAttribute {
-    package static let source: Attribute = "source"
-    package static let path: Attribute = "path"
-    package static let hash: Attribute = "hash"
-    package static let target: Attribute = "target"
 }

@@ -161,11 +161,6 @@ package final class VaultBatch {
 
     // MARK: Imports and raw facts
 
-    /// Remembers where something was imported from.
-    package func record(_ record: ImportRecord) {
-        add(record.changes)
-    }
-
     /// Writes facts as they are; for import and restore, which must keep what this version cannot read.
     package func write(_ list: [FactChange]) {
         add(list)

@@ -46,11 +46,6 @@ package struct VaultView {
         return try resolver.resolveByTitle(among: list(.everything))
     }
 
-    /// The import record for a place, if the import ever met it.
-    package func importRecord(source: String, path: String) throws(CoreError) -> ImportRecord? {
-        try ImportRecord.read(source: source, path: path, from: reader)
-    }
-
     /// How many hex digits of an item's id no other item's id begins with; at least four.
     ///
     /// - Complexity: a few range reads; no index.

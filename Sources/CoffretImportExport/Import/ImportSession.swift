@@ -307,7 +307,11 @@ package final class ImportSession {
 
 /// A file name as attachments may have it.
 func attachmentName(_ name: String) -> String {
-    let clean = String(name.map { $0.utf8.contains { $0 < 0x20 || $0 == 0x2F } ? "_" : $0 })
+    var clean = ""
+    for character in name {
+        guard clean.utf8.count + character.utf8.count <= 1_024 else { break }
+        clean.append(character.utf8.contains { $0 < 0x20 || $0 == 0x2F || $0 == 0x7F } ? "_" : character)
+    }
     return clean.isEmpty || clean == "." || clean == ".." ? "_" + clean : clean
 }
 
