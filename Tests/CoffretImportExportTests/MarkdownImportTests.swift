@@ -133,6 +133,22 @@ struct MarkdownImportTests {
         #expect(after["notes/sub/bed.md"]?.title == "Mine")
     }
 
+    @Test("links between files are links between notes, however they are written")
+    func linksBetweenNotes() throws {
+        try folder.write("# Far title\n", to: "notes/a/Far.md")
+        try folder.write("# Near title\n", to: "notes/b/Near.md")
+        try folder.write(
+            "[1](../a/Far.md#x) [[Near]] [[far title]] [[a/Far]] [[FAR.md]] <a href=\"Near.md\">x</a> [n](none.md)",
+            to: "notes/b/links.md")
+        _ = try importNotes()
+        let items = try fixture.items()
+        let links = try fixture.vault.links(of: try #require(items["notes/b/links.md"]).id)
+        let (far, near) = ("Far title", "Near title")
+        #expect(links.map { $0.items.map(\.title) } == [[far], [near], [far], [far], [far], [near], []])
+        let backlinks = try fixture.vault.backlinks(of: try #require(items["notes/a/Far.md"]).id)
+        #expect(backlinks.map(\.title) == ["links"])
+    }
+
     @Test("two folders of one name stay apart")
     func twoFolders() throws {
         try folder.write("# A", to: "one/notes/a.md")

@@ -6,18 +6,39 @@ package import CoffretStorage
 
 /// The names by which notes are linked to.
 ///
-/// A note answers to its title, whatever the case, to the path that it was imported from, and to
-/// `coffret:` with its id. A link names one or more of them.
+/// A note answers to its title, whatever the case, to the path that it was imported from, to the name of its
+/// file, whatever the case, and to `coffret:` with its id. A link names one or more of them.
 package enum NoteLink {
     /// The scheme of links that name an id: `[Tomatoes](coffret:4f7a…)`, with all 32 digits.
     package static let scheme = "coffret:"
 
-    /// The keys that an item answers to: `i:` and its id, `t:` and its title in lower case, `p:` and its path.
+    /// The keys that an item answers to: `i:` and its id, `t:` and its title in lower case, `p:` and its path, `n:`
+    /// and the name of its file in lower case, without `.md`.
     package static func keys(of id: EntityID, title: String, path: String?) -> [String] {
         var keys = ["i:" + id.uuid.hex]
         if !title.isEmpty { keys.append("t:" + title.lowercased()) }
-        if let path { keys.append("p:" + path) }
+        if let path { keys += ["p:" + path, "n:" + fileName(path)] }
         return keys
+    }
+
+    /// The last part of a path in lower case, without `.md`.
+    private static func fileName(_ path: String) -> String {
+        let name = (path.split(separator: "/").last.map(String.init) ?? path).lowercased()
+        return name.hasSuffix(".md") && name != ".md" ? String(name.dropLast(3)) : name
+    }
+
+    /// What the inside of `[[…]]` may mean: a title; a path from the note's folder or from the top of its import,
+    /// with or without `.md`; the name of a file anywhere.
+    private static func keys(ofWiki text: String, from path: String?) -> [String] {
+        var keys = ["t:" + text.lowercased()]
+        // Any file at the top serves as the place from which the top is seen.
+        let top = path?.split(separator: "/").first.map { "\($0)/-" }
+        let bases: [String?] = path == nil ? [nil] : [path, top]
+        for base in bases {
+            guard let target = relativePath(text, from: base) else { continue }
+            for key in ["p:" + target, "p:" + target + ".md"] where !keys.contains(key) { keys.append(key) }
+        }
+        return text.contains("/") ? keys : keys + ["n:" + fileName(text)]
     }
 
     /// The keys that a link may mean, the likeliest first; empty for addresses of other kinds, for images and
@@ -27,9 +48,7 @@ package enum NoteLink {
     package static func keys(in link: MarkdownScan.Link, from path: String?) -> [String] {
         switch link.form {
         case .image: []
-        case .wiki:
-            ["t:" + link.destination.lowercased()]
-                + (link.destination.contains("/") ? ["p:" + link.destination, "p:" + link.destination + ".md"] : [])
+        case .wiki: keys(ofWiki: link.destination, from: path)
         case .inline, .definition, .html: key(inAddress: link.destination, from: path).map { [$0] } ?? []
         }
     }

@@ -55,17 +55,18 @@ extension Vault {
     ///
     /// - Parameters:
     ///   - chosen: nil to let the registry choose.
-    ///   - files: takes the contents of attachments.
+    ///   - files: takes the contents of attachments; nil for the vault's own store.
     ///   - isDryRun: reads and reports, writes nothing.
     ///   - progress: called often; it decides itself how often to show something.
     /// - Complexity: memory for the texts of new and changed notes, not for attachments.
     package func importFrom(
-        _ source: any ImportSource, with chosen: (any Importer)? = nil, files: any FileContentStore,
+        _ source: any ImportSource, with chosen: (any Importer)? = nil, files: (any FileContentStore)? = nil,
         random: any RandomSource = SystemRandomSource(), isDryRun: Bool = false,
         progress: @escaping (WorkProgress) -> Void = { _ in }
     ) throws(ImportExportError) -> ImportReport {
         let importer: any Importer
         if let chosen { importer = chosen } else { importer = try ImporterRegistry.detect(source) }
+        let files = try fileContents(files)
         var report = ImportReport()
         var failure: ImportExportError?
         do throws(CoreError) {

@@ -2,7 +2,16 @@
 // chunk by chunk, and a file that did not come in whole leaves nothing behind.
 
 internal import CoffretBase
+internal import CoffretCore
 package import CoffretStorage
+
+extension Vault {
+    /// The given contents, or those of the vault's own store.
+    func fileContents(_ given: (any FileContentStore)?) throws(ImportExportError) -> any FileContentStore {
+        if let given { return given }
+        return SealedFileContentStore(try wrappingVaultErrors { try contents() })
+    }
+}
 
 /// Attachments of one vault, as imports and exports see them.
 package final class SealedFileContentStore: FileContentStore {

@@ -45,9 +45,10 @@ extension Vault {
     ///   await a decision.
     /// - Complexity: memory for one commit's changes and one piece of a file; two passes over the history.
     package func exportEverything(
-        to path: String, files: any FileContentStore, time: Milliseconds,
+        to path: String, files: (any FileContentStore)? = nil, time: Milliseconds,
         progress: @escaping (WorkProgress) -> Void = { _ in }
     ) throws(ImportExportError) -> FullExportReport {
+        let files = try fileContents(files)
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let folderPath = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])

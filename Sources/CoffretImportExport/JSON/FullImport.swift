@@ -24,9 +24,10 @@ extension Vault {
     /// - Throws: `.vaultNotEmpty`, `.formatTruncated`, `.checkMismatch`, `.formatInvalid`, `.formatVersionUnknown`
     ///   with nothing written; `.vaultFailed`; `.stateMismatch` if the file states another hash than results.
     package func importEverything(
-        fromPath path: String, files: any FileContentStore, limits: ImportLimits = ImportLimits(),
+        fromPath path: String, files: (any FileContentStore)? = nil, limits: ImportLimits = ImportLimits(),
         progress: @escaping (WorkProgress) -> Void = { _ in }
     ) throws(ImportExportError) -> FullExportReport {
+        let files = try fileContents(files)
         guard try wrappingVaultErrors({ try present.snapshot.factCount() }) == 0 else {
             throw ImportExportError(.vaultNotEmpty)
         }

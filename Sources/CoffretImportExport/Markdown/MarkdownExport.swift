@@ -41,9 +41,11 @@ extension Vault {
     /// Files have mode 0600, folders 0700. Everything is in clear: it is for leaving, or for other programs.
     /// - Throws: `.targetOccupied` before anything is written, `.targetUnwritable`, `.vaultFailed`.
     package func exportMarkdown(
-        to target: String, files: any FileContentStore, options: MarkdownExportOptions = MarkdownExportOptions(),
+        to target: String, files: (any FileContentStore)? = nil,
+        options: MarkdownExportOptions = MarkdownExportOptions(),
         progress: (WorkProgress) -> Void = { _ in }
     ) throws(ImportExportError) -> ExportReport {
+        let files = try fileContents(files)
         let view = try wrappingVaultErrors { try present }
         var ids: [EntityID] = []
         try wrappingVaultErrors { try view.forEachItem { ids.append($0.id) } }
