@@ -84,7 +84,8 @@ struct IndexCrashTests {
             }
             #expect(try verify(index) == 0)
         }
-        #expect(outcomes["ready", default: 0] > operationCount / 4, "\(outcomes)")
+        // How often the unsynced end survives is chance; that it sometimes does is what makes this a test.
+        #expect(outcomes["ready", default: 0] > 2, "\(outcomes)")
     }
 
     @Test("a failing operation is an error, and the index stays what it was or is made anew")
