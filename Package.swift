@@ -112,8 +112,7 @@ let testTargets: [Target] = [
         "CoffretCoreTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
-            "CoffretKeys",
-            "CoffretTestSupport",
+            "CoffretKeys", "CoffretCore", "CoffretTestSupport",
         ]),
     tests(
         "CoffretKeyStoresTests",
