@@ -45,7 +45,7 @@ enum RootCommand {
             }
             let lines = try ItemTable(context: context, session: session).lines(items.map { .init(item: $0) })
             guard context.terminal.outputIsTerminal else { return lines.joined(separator: "\n") }
-            return (lines + ["", "coffret edit ITEM goes on; coffret search WORDS finds more; coffret help explains."])
+            return (lines + ["", "coffret edit ITEM goes on; coffret search WORDS finds more."])
                 .joined(separator: "\n")
         }
     }
