@@ -123,7 +123,9 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretCore", "CoffretKeys",
             "CoffretImportExport", "CoffretTestSupport",
         ]),
-    tests("CoffretCLITests", ["CoffretBase", "CoffretCLI", "CoffretTestSupport"]),
+    .testTarget(
+        name: "CoffretCLITests", dependencies: ["CoffretBase", "CoffretCLI", "CoffretTestSupport"],
+        exclude: ["Snapshots"], swiftSettings: settings),
     tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
     tests("CoffretWireTests", ["CoffretBase", "CoffretWire", "CoffretTestSupport"]),

@@ -23,6 +23,8 @@ struct Main {
         BenchMode(
             name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
         BenchMode(
+            name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
+        BenchMode(
             name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
     ]
 
