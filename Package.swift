@@ -73,7 +73,7 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys",
-            "CoffretCore", "CoffretImportExport", "CPlatform",
+            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CPlatform",
         ]),
     // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
     library("CoffretAgent", ["CoffretBase"]),

@@ -69,6 +69,8 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case inputTooLarge = "cli.input.too-large"
     case inputEmpty = "cli.input.empty"
     case inputInvalid = "cli.input.invalid"
+    case keyFileUnsafe = "cli.key.file-unsafe"
+    case outputBinary = "cli.output.binary"
     case momentInvalid = "cli.moment.invalid"
     case editorMissing = "cli.editor.missing"
     case editorFailed = "cli.editor.failed"

@@ -43,6 +43,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case alreadyExists = 82
     /// A dangerous command was not confirmed.
     case notConfirmed = 83
+    /// A message, cell or signature of another program was altered, or belongs to another key.
+    case notAuthentic = 84
     /// Interrupted, as by Ctrl-C.
     case cancelled = 130
     /// The reader of the output went away.
@@ -72,6 +74,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .importRejected: "an import was refused as a whole; nothing was changed"
         case .alreadyExists: "a store, vault or name is already there"
         case .notConfirmed: "a dangerous command was not confirmed"
+        case .notAuthentic: "a message or signature was altered, or belongs to another key"
         case .cancelled: "interrupted"
         case .brokenPipe: "the reader of the output went away"
         }

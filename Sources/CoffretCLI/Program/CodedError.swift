@@ -5,6 +5,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretImportExport
+internal import CoffretInterop
 internal import CoffretKeys
 internal import CoffretSQLite
 internal import CoffretSearch
@@ -85,5 +86,11 @@ extension SearchError: CodedError {
 extension SQLiteError: CodedError {
     var codeText: String { code.rawValue }
     var placeText: String? { nil }
+    var underlying: (any Error)? { nil }
+}
+
+extension InteropError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { place }
     var underlying: (any Error)? { nil }
 }

@@ -225,6 +225,20 @@ struct FailureMeaning: Sendable {
         "export.target": FailureMeaning(.cannotCreate, "that cannot be written", showsPlace: true),
         "export": FailureMeaning(.internalError, "that cannot be exported"),
 
+        // Data of other programs.
+        "interop.authentication-failed": FailureMeaning(
+            .notAuthentic, "that does not open: it was altered, or belongs to another key, context or algorithm",
+            hint: "nothing was written; ask the sender which key, context and algorithm it was made with"),
+        "interop.invalid-key": FailureMeaning(.badInput, "that is not a key of the kind needed here", showsPlace: true),
+        "interop.invalid-text": FailureMeaning(
+            .badInput, "the text is not in the encoding it should be in", showsPlace: true),
+        "interop.limit-exceeded": FailureMeaning(
+            .badInput, "that is more than coffret takes; nothing was computed", showsPlace: true),
+        "interop.unsupported": FailureMeaning(.badInput, "the key cannot do that", showsPlace: true),
+        "interop.unavailable": FailureMeaning(.unavailable, "the cryptographic library refused to work"),
+        "interop.key-unavailable": FailureMeaning(.unavailable, "the home of the key did not answer"),
+        "interop": FailureMeaning(.badInput, "the format does not allow that", showsPlace: true),
+
         // Files.
         "base.file.not-found": FailureMeaning(.notFound, "there is no such file", showsPlace: true),
         "base.file.exists": FailureMeaning(.cannotCreate, "the file is already there", showsPlace: true),

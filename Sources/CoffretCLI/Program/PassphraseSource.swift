@@ -54,6 +54,32 @@ struct PassphraseSource {
         }
     }
 
+    /// The passphrase of data that another program made or will read: the bytes as they are, not normalised,
+    /// and never from the file that holds the store's passphrase.
+    func foreign(isNew: Bool) throws -> SecretBytes {
+        let secret: SecretBytes
+        if let descriptor = context.arguments.number(GlobalOptions.passphraseDescriptor) {
+            secret = try Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)")
+        } else {
+            guard let prompt = context.prompt() else {
+                throw CommandFailure(
+                    .unavailable, .passphraseUnavailable,
+                    "a key or a passphrase is needed, and there is no terminal to ask at",
+                    hint: "use --key-file FILE, or --passphrase-fd N")
+            }
+            secret = try prompt.askSecret("Passphrase of the cell: ")
+            if isNew, secret.byteCount > 0 {
+                guard try prompt.askSecret("Repeat: ").isEqual(to: secret) else {
+                    throw CommandFailure(.badInput, .passphraseMismatch, "the two passphrases differ")
+                }
+            }
+        }
+        guard secret.byteCount > 0 else {
+            throw CommandFailure(.badInput, .passphraseEmpty, "the passphrase is empty")
+        }
+        return secret
+    }
+
     private func prompt() throws -> TerminalPrompt {
         try? context.output.flush()
         guard let prompt = context.prompt() else {

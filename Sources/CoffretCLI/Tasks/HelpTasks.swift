@@ -42,6 +42,16 @@ enum HelpTasks {
                 ),
             ]),
         HelpTask(
+            name: "exchange", title: "send sealed data to an iPhone or a Themis app",
+            keywords: ["iphone", "apple", "ecies", "themis", "enclave", "seal", "send", "sign"],
+            steps: [
+                .text("The other side's public key is enough to seal for it. No vault is needed for any of this."),
+                .command("coffret ecies seal -k phone.pub -i letter.txt -o letter.sealed", "Only the phone opens it."),
+                .command("coffret ecies keygen -o own.pem --public own.pub", "Makes a key pair, to be sent things."),
+                .command("coffret ecies open -k own.pem -i answer.sealed", "Opens what came for it."),
+                .command("coffret themis open -k cell.key -i note.cell", "Opens a cell of a Themis app."),
+            ]),
+        HelpTask(
             name: "write", title: "write and change notes",
             keywords: ["note", "new", "edit", "editor", "markdown", "create", "change"],
             steps: [
