@@ -2,6 +2,7 @@
 // that a full pipe never stops it, and a process that hangs is ended.
 
 internal import Foundation
+internal import Glibc
 
 /// What a finished process left.
 package struct ProcessResult: Sendable {
@@ -38,13 +39,28 @@ package enum ProcessRunner {
         let watchdog = DispatchWorkItem { process.terminate() }
         DispatchQueue.global().asyncAfter(deadline: .now() + timeoutSeconds, execute: watchdog)
         // A program that ends without reading its input breaks the pipe, which is its right.
-        try? inputPipe.fileHandleForWriting.write(contentsOf: Data(input))
+        withoutBrokenPipeSignal { try? inputPipe.fileHandleForWriting.write(contentsOf: Data(input)) }
         try? inputPipe.fileHandleForWriting.close()
         process.waitUntilExit()
         watchdog.cancel()
         return ProcessResult(
             exitCode: process.terminationStatus, isSignalled: process.terminationReason == .uncaughtSignal,
             standardOutput: output.finish(), standardError: error.finish())
+    }
+
+    /// Lets a write to a broken pipe fail, where its signal would end the whole test run.
+    ///
+    /// The signal is held back on this thread only, so no child process ever inherits another disposition.
+    private static func withoutBrokenPipeSignal(_ body: () -> Void) {
+        var (brokenPipe, before) = (sigset_t(), sigset_t())
+        unsafe sigemptyset(&brokenPipe)
+        unsafe sigaddset(&brokenPipe, SIGPIPE)
+        unsafe pthread_sigmask(SIG_BLOCK, &brokenPipe, &before)
+        body()
+        // The signal of a failed write is pending for this thread; it is taken before the mask goes.
+        var now = timespec()
+        while unsafe sigtimedwait(&brokenPipe, nil, &now) == SIGPIPE {}
+        unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
     }
 
     /// Runs a Python program given as text.

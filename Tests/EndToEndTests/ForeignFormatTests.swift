@@ -333,7 +333,8 @@ struct ForeignFormatTests {
         }
         #expect(try refusal(runner, "ecies open -k key.pub", Self.secret).0 == 80)
         #expect(try refusal(runner, "ecies seal -k key.pem", Self.secret).0 == 80)
-        #expect(try refusal(runner, "ecies seal -k missing", Self.secret).0 == 66)
+        // More than a pipe holds: the command ends before it has been read.
+        #expect(try refusal(runner, "ecies seal -k missing", [UInt8](repeating: 1, count: 1 << 20)).0 == 66)
         #expect(try refusal(runner, "ecies seal", Self.secret).1.contains("--key FILE is missing"))
         #expect(try refusal(runner, "ecies open -k key.pem --base64", [0xFF]).1.contains("is not base64"))
         let (code, text) = try refusal(runner, "ecies seal -k key.pub -a eciesEncryptionCofactorX963SHA256AESGC")
