@@ -183,7 +183,7 @@ def section_attachment(folder):
     place.mkdir()
     store = Store(place)
     run([COFFRET, "init"], env=store.environment)
-    store.command("new", "--title", "Big file", input=b"holds a big file\n")
+    store.command("new", "Big file", input=b"holds a big file\n")
     identity = place / "identity"
     run(["age-keygen", "-o", str(identity)])
     recipient = re.search(r"public key: (\S+)", identity.read_text()).group(1)
