@@ -14,7 +14,10 @@ struct ItemTable {
     let context: CommandContext
     let session: VaultSession
 
+    /// On a terminal a snippet stands on a line of its own, where there is room for it; on a pipe it is the last
+    /// column, so that one line is one item.
     func lines(_ rows: [Row]) throws -> [String] {
+        let snippetWidth = context.terminal.tableWidth.map { $0 - Self.snippetIndent.utf8.count }
         let showsKind = rows.contains { $0.item.kind != .note }
         let hasSnippets = rows.contains { $0.snippet != nil }
         var table = TextTable([
@@ -33,9 +36,17 @@ struct ItemTable {
                 ids[item.id] ?? item.id.uuid.hex, item.isPinned ? "*" : "", TextWidth.displaySafe(item.title),
                 showsKind && item.kind != .note ? item.kind.name : "",
                 TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " ")),
-                context.relativeTime.day(item.modified), hasSnippets ? row.snippet ?? "" : "",
+                context.relativeTime.day(item.modified), hasSnippets && snippetWidth == nil ? row.snippet ?? "" : "",
             ])
         }
-        return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+        let style = context.terminal.style
+        let lines = table.lines(width: context.terminal.tableWidth, style: style)
+        guard hasSnippets, let snippetWidth else { return lines }
+        return zip(lines, rows).flatMap { line, row -> [String] in
+            guard let snippet = row.snippet, !snippet.isEmpty else { return [line] }
+            return [line, Self.snippetIndent + style.apply(.faint, TextWidth.truncate(snippet, to: snippetWidth))]
+        }
     }
+
+    private static let snippetIndent = "      "
 }
