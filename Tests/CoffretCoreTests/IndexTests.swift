@@ -47,6 +47,19 @@ struct IndexTests {
         }
     }
 
+    @Test("compaction rewrites the index: what was removed is not found, all else is")
+    func compaction() throws {
+        let gone = try note("# Gone\n\nabracadabra and apples")
+        _ = try note("# Kept\n\napples and pears")
+        #expect(try vault.search("abracadabra").totalCount == 1)
+        try vault.deletePermanently([gone])
+        fixture.clock.advance(by: 1000)
+        _ = try vault.compact(dropHistoryOlderThan: fixture.clock.now)
+        #expect(try vault.search("abracadabra").totalCount == 0)
+        #expect(try vault.search("apples").hits.map(\.item.title) == ["Kept"])
+        try expectAgreement(["apples", "abracadabra", "pears"])
+    }
+
     @Test("a note is found as soon as it is written, and no more once it is in the trash or gone")
     func upToDate() throws {
         let id = try note("# Tomatoes\nafter the rain check for blight #garden")

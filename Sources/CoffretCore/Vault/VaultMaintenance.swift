@@ -2,6 +2,7 @@
 // nor any kept state of the past names it.
 
 package import CoffretBase
+internal import CoffretSearch
 package import CoffretStorage
 
 /// What a compaction of a vault did.
@@ -45,6 +46,9 @@ extension Vault {
             }
         }
         let removed = try inStorage { () throws(StorageError) in try store.removeAll(except: files) }
+        // The words of removed texts lie, sealed, in old segments of the index until it is rewritten. The vault is
+        // compacted already: an index that cannot be used now is made anew when it is next needed.
+        if let index = try? usableIndex() { try? index.purge() }
         return VaultCompaction(
             repository: report, removedFileCount: removed.count, removedFileByteCount: removed.byteCount)
     }
