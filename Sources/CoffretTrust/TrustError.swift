@@ -36,6 +36,10 @@ package struct TrustError: Error, Equatable, Sendable {
         case deviceUnknown = "trust.device.unknown"
         /// A device that was added did not prove that it holds its key.
         case countersignatureInvalid = "trust.device.countersignature-invalid"
+        /// A paper device is revoked by a device that it outranks, or a recovery is not signed by paper.
+        case paperOutranks = "trust.device.paper-outranks"
+        /// A paper device's revocation was not announced for seven days.
+        case revocationTooEarly = "trust.device.revocation-too-early"
         /// The vault's founder is not the account of the device chain at hand, or not at the stated head.
         case founderDiffers = "trust.member.founder-differs"
         /// The private part of a link does not open.

@@ -9,10 +9,12 @@ import Testing
 /// A device with its private keys, for making chains in tests.
 struct TestDevice {
     let id: UniqueID
+    let kind: DeviceKind
     let signing: SigningKey
     let keys: DeviceKeys
 
-    init(_ generator: SeededGenerator) {
+    init(_ generator: SeededGenerator, kind: DeviceKind = .ordinary) {
+        self.kind = kind
         id = .generate(from: generator)
         signing = .generate(from: generator)
         keys = DeviceKeys(
@@ -26,7 +28,7 @@ struct TestDevice {
 
     func joining(_ chain: VerifiedDeviceChain) -> DeviceOperation {
         .add(
-            id: id, kind: .ordinary, keys: keys,
+            id: id, kind: kind, keys: keys,
             countersignature: DeviceOperation.countersign(
                 id: id, keys: keys, chainID: chain.accountID, sequenceNumber: UInt64(chain.links.count), with: signing))
     }
@@ -166,6 +168,9 @@ struct ChainTests {
         let details = LinkDetails(name: "Laptop", model: "X", time: 5)
         let sealed = details.seal(kind: .device, subject: [1], key: key, random: generator)
         #expect(try LinkDetails.open(sealed, kind: .device, subject: [1], key: key) == details)
+        let reachable = LinkDetails(name: "Phone", model: "Y", time: -5, notificationAddress: "ntfy:x")
+        let other = reachable.seal(kind: .device, subject: [1], key: key, random: generator)
+        #expect(try LinkDetails.open(other, kind: .device, subject: [1], key: key) == reachable)
         #expect(throws: TrustError(.detailsSealed)) {
             try LinkDetails.open(sealed, kind: .device, subject: [2], key: key)
         }

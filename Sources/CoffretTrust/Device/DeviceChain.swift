@@ -4,166 +4,100 @@
 package import CoffretBase
 package import CoffretCrypto
 
-/// The public half of a device.
-package struct DeviceKeys: Equatable, Sendable {
-    package let signing: VerifyingKey
-    /// Receives boxes from other devices.
-    package let box: AgreementPublicKey
-    /// Authenticates Noise handshakes.
-    package let noise: AgreementPublicKey
-
-    package init(signing: VerifyingKey, box: AgreementPublicKey, noise: AgreementPublicKey) {
-        self.signing = signing
-        self.box = box
-        self.noise = noise
-    }
-
-    fileprivate var bytes: [UInt8] { signing.bytes + box.bytes + noise.bytes }
-}
-
-package enum DeviceKind: UInt8, Sendable {
-    case ordinary = 1
-    /// A printed recovery sheet.
-    case paper = 2
-}
-
-/// What a link of a device chain does.
+/// What a verifier knows by its own clock about a chain that it follows.
 ///
-/// Layout of the public part, deterministic CBOR: {0: 1, 1: device id, 2: kind, 3: signing key, 4: box
-/// key, 5: noise key, 6: countersignature} adds, {0: 2, 1: device id} revokes. The countersignature is
-/// empty in link 0; later it is the new device's, context "link/countersignature", scope as the
-/// link's, message = device id ‖ its three keys ‖ sequence number (8).
-package enum DeviceOperation: Equatable, Sendable {
-    case add(id: UniqueID, kind: DeviceKind, keys: DeviceKeys, countersignature: [UInt8])
-    case revoke(id: UniqueID)
+/// Links state times, and whoever signs them may lie; a revocation that has to be announced for seven days is
+/// therefore believed only if this verifier itself was without it for as long.
+package struct ChainWatch: Equatable, Sendable {
+    /// When the chain was last looked at.
+    package let confirmedAt: Milliseconds
+    /// For each announcement: a moment at which it was not yet there.
+    package let announcedAfter: [UInt64: Milliseconds]
 
-    package var encoded: [UInt8] {
-        CBOREncoder.encode { encoder in
-            switch self {
-            case .add(let id, let kind, let keys, let countersignature):
-                encoder.encodeMapHeader(count: 7)
-                encoder.encode(unsigned: 0)
-                encoder.encode(unsigned: 1)
-                encoder.encode(unsigned: 1)
-                encoder.encode(bytes: id.bytes)
-                encoder.encode(unsigned: 2)
-                encoder.encode(unsigned: UInt64(kind.rawValue))
-                for (key, bytes) in [
-                    (3, keys.signing.bytes), (4, keys.box.bytes), (5, keys.noise.bytes), (6, countersignature),
-                ] as [(UInt64, [UInt8])] {
-                    encoder.encode(unsigned: key)
-                    encoder.encode(bytes: bytes)
-                }
-            case .revoke(let id):
-                encoder.encodeMapHeader(count: 2)
-                encoder.encode(unsigned: 0)
-                encoder.encode(unsigned: 2)
-                encoder.encode(unsigned: 1)
-                encoder.encode(bytes: id.bytes)
-            }
-        }
-    }
-
-    init(decoding link: UnverifiedLink) throws(TrustError) {
-        let number = link.sequenceNumber
-        let operation = try withCBORDecoder(link.publicPart, convert: { _ in TrustError(.linkMalformed, at: number) }) {
-            (decoder) throws(CBORError) in try Self.read(&decoder)
-        }
-        guard let operation else { throw TrustError(.linkUnsupported, at: number) }
-        self = operation
-    }
-
-    /// nil for an operation of another kind, which is then skipped.
-    private static func read(_ decoder: inout CBORDecoder) throws(CBORError) -> DeviceOperation? {
-        let start = decoder.byteOffset
-        var map = try decoder.readMapHeader()
-        try decoder.expectKey(0, in: &map)
-        let code = try decoder.readUnsigned()
-        guard code == 1 || code == 2 else {
-            while try decoder.readUnsignedKey(in: &map) != nil { try decoder.skipItem() }
-            return nil
-        }
-        try decoder.expectKey(1, in: &map)
-        guard let id = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else { return nil }
-        if code == 2 {
-            guard map.remaining == 0 else { throw CBORError(.unexpectedKey, byteOffset: start) }
-            return .revoke(id: id)
-        }
-        try decoder.expectKey(2, in: &map)
-        guard let kind = DeviceKind(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
-            throw CBORError(.unexpectedItem, byteOffset: start)
-        }
-        try decoder.expectKey(3, in: &map)
-        let signing = try decoder.readBytes(count: 32)
-        try decoder.expectKey(4, in: &map)
-        let box = try decoder.readBytes(count: 32)
-        try decoder.expectKey(5, in: &map)
-        let noise = try decoder.readBytes(count: 32)
-        try decoder.expectKey(6, in: &map)
-        let countersignature = try decoder.readBytes(countMax: signatureByteCount)
-        guard map.remaining == 0, let signing = try? VerifyingKey(signing), let box = try? AgreementPublicKey(box),
-            let noise = try? AgreementPublicKey(noise)
-        else { throw CBORError(.unexpectedItem, byteOffset: start) }
-        return .add(
-            id: id, kind: kind, keys: DeviceKeys(signing: signing, box: box, noise: noise),
-            countersignature: countersignature)
-    }
-
-    /// What a new device signs to prove that it holds its key.
-    fileprivate static func countersigned(_ id: UniqueID, _ keys: DeviceKeys, _ sequenceNumber: UInt64) -> [UInt8] {
-        id.bytes + keys.bytes + sequenceNumber.bigEndianBytes
-    }
-
-    /// The countersignature of a device that joins `chainID` with link `sequenceNumber`.
-    package static func countersign(
-        id: UniqueID, keys: DeviceKeys, chainID: ChainID, sequenceNumber: UInt64, with key: SigningKey
-    ) -> [UInt8] {
-        key.sign(
-            .linkCountersignature, scope: UnverifiedLink.scope(kind: .device, chainID: chainID.bytes),
-            message: countersigned(id, keys, sequenceNumber))
+    package init(confirmedAt: Milliseconds, announcedAfter: [UInt64: Milliseconds] = [:]) {
+        self.confirmedAt = confirmedAt
+        self.announcedAfter = announcedAfter
     }
 }
 
-/// A device as a verified chain shows it.
-package struct VerifiedDevice: Equatable, Sendable {
-    package let id: UniqueID
-    package let kind: DeviceKind
-    package let keys: DeviceKeys
-    package let addedAt: UInt64
-    package fileprivate(set) var revokedAt: UInt64?
-
-    package var isTrusted: Bool { revokedAt == nil }
+/// What came of following a chain.
+package struct FollowedDeviceChain: Equatable, Sendable {
+    package let chain: VerifiedDeviceChain
+    /// Links that were not there before.
+    package let newLinks: [VerifiedLink]
+    /// Links that a recovery took away; people are told loudly.
+    package let replacedLinks: [VerifiedLink]
+    package let watch: ChainWatch
 }
 
 /// A device chain whose every link was checked.
 package struct VerifiedDeviceChain: Equatable, Sendable {
-    package let accountID: ChainID
-    package let links: [VerifiedLink]
-    /// In the order in which they were added.
-    package let devices: [VerifiedDevice]
+    private let chain: VerifiedChain<DeviceRules>
 
-    package var head: RememberedHead {
-        RememberedHead(sequenceNumber: UInt64(links.count - 1), linkHash: links[links.count - 1].hash)
-    }
+    package var accountID: ChainID { chain.id }
+    package var links: [VerifiedLink] { chain.links }
+    /// In the order in which they were added.
+    package var devices: [VerifiedDevice] { chain.rules.devices }
+    /// Paper devices whose revocation has been announced and not been carried out.
+    package var announcements: [RevocationAnnouncement] { chain.rules.announcements }
+    package var head: RememberedHead { chain.head }
 
     package func device(_ id: UniqueID) -> VerifiedDevice? { devices.first { $0.id == id } }
 
-    fileprivate init(accountID: ChainID, links: [VerifiedLink], devices: [VerifiedDevice]) {
-        self.accountID = accountID
-        self.links = links
-        self.devices = devices
-    }
+    private init(_ chain: VerifiedChain<DeviceRules>) { self.chain = chain }
 
     /// Checks all links; see `TrustError` for what may be wrong.
     ///
-    /// - Complexity: one signature verification per link, about 50 µs.
+    /// - Parameter remembered: the newest link that was verified before, from where only this device writes.
+    /// - Complexity: one signature verification per link behind `remembered`, about 50 µs.
     package static func verify(
         _ links: [UnverifiedLink], accountID: ChainID? = nil, remembered: RememberedHead? = nil
     ) throws(TrustError) -> VerifiedDeviceChain {
-        var rules = Rules()
-        let (id, verified) = try ChainVerifier.verify(
-            links, kind: .device, expectedID: accountID, remembered: remembered, rules: &rules)
-        return VerifiedDeviceChain(accountID: id, links: verified, devices: rules.devices)
+        VerifiedDeviceChain(
+            try VerifiedChain.verify(links, expectedID: accountID, remembered: remembered, rules: DeviceRules()))
+    }
+
+    /// Goes on with what a server gives, from any link of this chain to the newest.
+    ///
+    /// A recovery by a paper device may replace links of this chain; nothing else may.
+    /// - Parameters:
+    ///   - watch: what was known before; nil on first contact, when stated times are all there is.
+    ///   - now: by this device's clock.
+    /// - Throws: `.chainRolledBack`, `.chainForked`: the server withholds, or shows different people different
+    ///   chains, or the links begin behind a recovery: ask again from link 0. `.revocationTooEarly` names a link
+    ///   that may become good later; what comes before it can be followed.
+    package func following(
+        _ links: [UnverifiedLink], watch: ChainWatch? = nil, now: Milliseconds = .max
+    ) throws(TrustError) -> FollowedDeviceChain {
+        let (next, replaced) = try chain.following(links)
+        let keptCount = chain.links.count - replaced.count
+        for device in next.rules.devices {
+            guard let watch, let announced = device.announcedAt, let revoked = device.revokedAt,
+                revoked >= UInt64(keptCount)
+            else { continue }
+            let since = announced < UInt64(keptCount) ? watch.announcedAfter[announced] : nil
+            let (elapsed, overflow) = now.subtractingReportingOverflow(since ?? watch.confirmedAt)
+            guard !overflow, elapsed >= DeviceOperation.announcementTime else {
+                throw TrustError(.revocationTooEarly, at: revoked)
+            }
+        }
+        var announcedAfter: [UInt64: Milliseconds] = [:]
+        for announcement in next.rules.announcements {
+            let number = announcement.sequenceNumber
+            let before = number < UInt64(keptCount) ? watch?.announcedAfter[number] : nil
+            announcedAfter[number] = before ?? watch?.confirmedAt ?? announcement.time
+        }
+        return FollowedDeviceChain(
+            chain: VerifiedDeviceChain(next), newLinks: Array(next.links[keptCount...]), replacedLinks: replaced,
+            watch: ChainWatch(confirmedAt: now, announcedAfter: announcedAfter))
+    }
+
+    /// The chain as it was when link `sequenceNumber` was its newest; nil if it has no such link.
+    package func asOf(_ sequenceNumber: UInt64) -> VerifiedDeviceChain? {
+        guard sequenceNumber < UInt64(links.count), let prefix = try? chain.prefix(Int(sequenceNumber) + 1) else {
+            return nil
+        }
+        return VerifiedDeviceChain(prefix)
     }
 
     /// Founds an account: link 0, which adds the device that signs it.
@@ -182,55 +116,5 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
         UnverifiedLink.sign(
             kind: .device, chainID: accountID, sequenceNumber: UInt64(links.count), publicPart: operation.encoded,
             sealedPart: details, previousLinkHash: head.linkHash, with: key)
-    }
-
-    private struct Rules: ChainRules {
-        var devices: [VerifiedDevice] = []
-
-        func checkSigner(_ key: VerifyingKey, of link: UnverifiedLink) throws(TrustError) {
-            if link.sequenceNumber == 0 { return }
-            guard let device = devices.first(where: { $0.keys.signing == key }) else {
-                throw TrustError(.signerUnknown, at: link.sequenceNumber)
-            }
-            guard device.isTrusted else { throw TrustError(.signerRevoked, at: link.sequenceNumber) }
-        }
-
-        mutating func apply(_ link: UnverifiedLink, chainID: ChainID) throws(TrustError) {
-            let number = link.sequenceNumber
-            switch try DeviceOperation(decoding: link) {
-            case .add(let id, let kind, let keys, let countersignature):
-                try checkAddition(id, keys, countersignature, of: link, chainID)
-                devices.append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: number))
-            case .revoke(let id):
-                guard number > 0, let index = devices.firstIndex(where: { $0.id == id && $0.isTrusted }) else {
-                    throw TrustError(.deviceUnknown, at: number)
-                }
-                devices[index].revokedAt = number
-            }
-        }
-
-        private func checkAddition(
-            _ id: UniqueID, _ keys: DeviceKeys, _ countersignature: [UInt8], of link: UnverifiedLink, _ chainID: ChainID
-        ) throws(TrustError) {
-            let number = link.sequenceNumber
-            let isKnown = devices.contains { device in
-                device.id == id || device.keys.signing == keys.signing || device.keys.box == keys.box
-                    || device.keys.noise == keys.noise
-            }
-            guard !isKnown else { throw TrustError(.deviceExists, at: number) }
-            if number == 0 {
-                guard keys.signing.bytes == link.signerKey else { throw TrustError(.signerUnknown, at: number) }
-                guard countersignature.isEmpty else { throw TrustError(.linkMalformed, at: number) }
-                return
-            }
-            do throws(CryptoError) {
-                try keys.signing.verify(
-                    countersignature, .linkCountersignature,
-                    scope: UnverifiedLink.scope(kind: .device, chainID: chainID.bytes),
-                    message: DeviceOperation.countersigned(id, keys, number))
-            } catch {
-                throw TrustError(.countersignatureInvalid, at: number)
-            }
-        }
     }
 }

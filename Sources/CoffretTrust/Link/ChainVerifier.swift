@@ -1,10 +1,13 @@
 // The order of a chain: kind, numbers, hashes, signatures. The one thing to keep true: only this file
-// makes a `VerifiedLink`, and it makes one only after all four were checked.
+// makes a `VerifiedLink`, and it makes one only after its place, its hash and its signature were checked.
 
 internal import CoffretBase
 internal import CoffretCrypto
 
-/// The last link of a chain that this device has seen.
+/// The last link of a chain that this device has verified.
+///
+/// Whoever keeps one keeps it where nobody else can write: a chain that contains it is not verified again up
+/// to there.
 package struct RememberedHead: Equatable, Sendable {
     package let sequenceNumber: UInt64
     package let linkHash: [UInt8]
@@ -26,60 +29,149 @@ package struct VerifiedLink: Equatable, Sendable {
     }
 }
 
-/// What a kind of chain adds to the common rules.
-protocol ChainRules {
-    /// Whether `key` may sign `link` in the state before it. Throws the reason if not.
-    func checkSigner(_ key: VerifyingKey, of link: UnverifiedLink) throws(TrustError)
-    /// Applies a link that is in order and properly signed.
-    mutating func apply(_ link: UnverifiedLink, chainID: ChainID) throws(TrustError)
+/// What a kind of chain adds to the common rules: its operations, and the state that they make.
+protocol ChainRules: Equatable, Sendable {
+    static var kind: ChainKind { get }
+    /// The state before the first link.
+    var beginning: Self { get }
+    /// Applies a link that is in order and signed by `signer`, if `signer` may do that in this state.
+    ///
+    /// - Parameter isVerified: the same link was applied before: signatures inside it need no second look.
+    mutating func apply(
+        _ link: UnverifiedLink, by signer: VerifyingKey, chainID: ChainID, isVerified: Bool
+    ) throws(TrustError)
+    /// Whether `link`, the next one in this state, may take the place of links that were seen there; throws
+    /// `.chainForked`, or what else speaks against it.
+    ///
+    /// - Parameter seen: the state behind `replaced`.
+    func checkReplacement(
+        by link: UnverifiedLink, of replaced: ArraySlice<VerifiedLink>, seen: Self
+    ) throws(TrustError)
 }
 
-enum ChainVerifier {
-    /// Checks links one after the other, feeding `rules`.
+/// A chain with its state.
+struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
+    let id: ChainID
+    private(set) var links: [VerifiedLink] = []
+    private(set) var rules: Rules
+
+    private init(id: ChainID, rules: Rules) {
+        self.id = id
+        self.rules = rules.beginning
+    }
+
+    var head: RememberedHead {
+        RememberedHead(sequenceNumber: UInt64(links.count - 1), linkHash: links[links.count - 1].hash)
+    }
+
+    /// Checks a whole chain.
     ///
-    /// Pure: no input but the arguments. One Ed25519 verification per link.
+    /// Pure: no input but the arguments.
     /// - Parameter expectedID: the chain's id, if it is known already.
-    /// - Parameter remembered: what the chain must contain.
-    static func verify<Rules: ChainRules>(
-        _ links: [UnverifiedLink], kind: ChainKind, expectedID: ChainID?, remembered: RememberedHead?,
-        rules: inout Rules
-    ) throws(TrustError) -> (id: ChainID, links: [VerifiedLink]) {
+    /// - Parameter remembered: what the chain must contain. Up to there the hashes are checked, which fixes what
+    ///   was verified when it was remembered, and no signature.
+    /// - Complexity: one hash per link, one Ed25519 verification per link that was not verified before.
+    static func verify(
+        _ links: [UnverifiedLink], expectedID: ChainID?, remembered: RememberedHead?, rules: Rules
+    ) throws(TrustError) -> VerifiedChain {
         guard let first = links.first else { throw TrustError(.chainEmpty) }
         guard links.count <= Limits.chainLinkCountMax else { throw TrustError(.chainTooLong) }
         guard first.sequenceNumber == 0 else { throw TrustError(.chainGap, at: first.sequenceNumber) }
         guard let id = ChainID(first.hash(inChain: nil)) else { preconditionFailure("a hash has 32 bytes") }
         if let expectedID, expectedID != id { throw TrustError(.chainIDDiffers) }
-        var verified: [VerifiedLink] = []
-        verified.reserveCapacity(links.count)
-        for (index, link) in links.enumerated() {
-            let number = link.sequenceNumber
-            guard link.kind == kind else { throw TrustError(.chainKindDiffers, at: number) }
-            guard number == UInt64(index) else { throw TrustError(.chainGap, at: number) }
-            guard link.previousLinkHash == (verified.last?.hash ?? []) else {
-                throw TrustError(.chainBroken, at: number)
-            }
-            let hash = link.hash(inChain: id)
-            guard let signer = try? VerifyingKey(link.signerKey) else {
-                throw TrustError(.signatureInvalid, at: number)
-            }
-            do throws(CryptoError) {
-                try signer.verify(
-                    link.signature, .link, scope: UnverifiedLink.scope(kind: kind, chainID: id.bytes), message: hash)
-            } catch {
-                throw TrustError(.signatureInvalid, at: number)
-            }
-            try rules.checkSigner(signer, of: link)
-            try rules.apply(link, chainID: id)
-            verified.append(VerifiedLink(link, hash: hash))
+        var ordered: [VerifiedLink] = []
+        ordered.reserveCapacity(links.count)
+        for link in links {
+            let hash = try hash(of: link, at: ordered.count, after: ordered.last?.hash ?? [], in: id)
+            ordered.append(VerifiedLink(link, hash: hash))
         }
         if let remembered {
-            guard remembered.sequenceNumber < UInt64(verified.count) else {
-                throw TrustError(.chainRolledBack, at: UInt64(verified.count - 1))
+            guard remembered.sequenceNumber < UInt64(ordered.count) else {
+                throw TrustError(.chainRolledBack, at: UInt64(ordered.count - 1))
             }
-            guard verified[Int(remembered.sequenceNumber)].hash == remembered.linkHash else {
+            guard ordered[Int(remembered.sequenceNumber)].hash == remembered.linkHash else {
                 throw TrustError(.chainForked, at: remembered.sequenceNumber)
             }
         }
-        return (id, verified)
+        var chain = VerifiedChain(id: id, rules: rules)
+        let verifiedCount = remembered.map { Int($0.sequenceNumber) + 1 } ?? 0
+        for (index, link) in ordered.enumerated() { try chain.append(link, isVerified: index < verifiedCount) }
+        return chain
+    }
+
+    /// Goes on with links that reach from some place in this chain to the end of the one that is served.
+    ///
+    /// - Returns: the longer chain, and the links that another one replaced, if the rules allow that.
+    /// - Throws: `.chainRolledBack` if the links end before this chain does, `.chainForked` if they differ.
+    /// - Complexity: one hash per link, one Ed25519 verification per new link.
+    func following(
+        _ served: [UnverifiedLink]
+    ) throws(TrustError) -> (chain: VerifiedChain, replaced: [VerifiedLink]) {
+        guard let first = served.first else { throw TrustError(.chainRolledBack) }
+        guard first.sequenceNumber <= UInt64(links.count) else { throw TrustError(.chainGap, at: first.sequenceNumber) }
+        var place = Int(first.sequenceNumber)
+        guard served.count <= Limits.chainLinkCountMax - place else { throw TrustError(.chainTooLong) }
+        if place > 0, first.kind == Rules.kind, first.previousLinkHash != links[place - 1].hash {
+            throw TrustError(.chainForked, at: UInt64(place - 1))
+        }
+        var rest = served[...]
+        while place < links.count, let link = rest.first {
+            let hash = try Self.hash(of: link, at: place, after: place > 0 ? links[place - 1].hash : [], in: id)
+            guard hash == links[place].hash else { break }
+            rest.removeFirst()
+            place += 1
+        }
+        guard let next = rest.first else {
+            guard place == links.count else { throw TrustError(.chainRolledBack, at: UInt64(place) - 1) }
+            return (self, [])
+        }
+        var chain = self
+        let replaced = links[place...]
+        if !replaced.isEmpty {
+            guard place > 0 else { throw TrustError(.chainIDDiffers) }
+            chain = try prefix(place)
+            try chain.rules.checkReplacement(by: next, of: replaced, seen: rules)
+        }
+        for link in rest {
+            let hash = try Self.hash(of: link, at: chain.links.count, after: chain.head.linkHash, in: id)
+            try chain.append(VerifiedLink(link, hash: hash), isVerified: false)
+        }
+        return (chain, Array(replaced))
+    }
+
+    /// The chain as it was when it had `count` links, at least one.
+    func prefix(_ count: Int) throws(TrustError) -> VerifiedChain {
+        var chain = VerifiedChain(id: id, rules: rules)
+        for link in links[..<count] { try chain.append(link, isVerified: true) }
+        return chain
+    }
+
+    /// The hash of a link that stands in its place.
+    private static func hash(
+        of link: UnverifiedLink, at place: Int, after previous: [UInt8], in id: ChainID
+    ) throws(TrustError) -> [UInt8] {
+        let number = link.sequenceNumber
+        guard link.kind == Rules.kind else { throw TrustError(.chainKindDiffers, at: number) }
+        guard number == UInt64(place) else { throw TrustError(.chainGap, at: number) }
+        guard link.previousLinkHash == previous else { throw TrustError(.chainBroken, at: number) }
+        return link.hash(inChain: id)
+    }
+
+    private mutating func append(_ link: VerifiedLink, isVerified: Bool) throws(TrustError) {
+        let number = link.link.sequenceNumber
+        guard let signer = try? VerifyingKey(link.link.signerKey) else {
+            throw TrustError(.signatureInvalid, at: number)
+        }
+        if !isVerified {
+            do throws(CryptoError) {
+                try signer.verify(
+                    link.link.signature, .link, scope: UnverifiedLink.scope(kind: Rules.kind, chainID: id.bytes),
+                    message: link.hash)
+            } catch {
+                throw TrustError(.signatureInvalid, at: number)
+            }
+        }
+        try rules.apply(link.link, by: signer, chainID: id, isVerified: isVerified)
+        links.append(link)
     }
 }

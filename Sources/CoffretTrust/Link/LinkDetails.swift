@@ -6,17 +6,21 @@ package import CoffretCrypto
 
 /// What a link tells the people concerned and nobody else.
 ///
-/// Layout, deterministic CBOR: {0: name, 1: model, 2: milliseconds since 1970}; sealed as
-/// ENV(details key, "link-details", ad = chain kind (1) ‖ subject id, details).
+/// Layout, deterministic CBOR: {0: name, 1: model, 2: milliseconds since 1970, 3: notification address},
+/// the last only if there is one; sealed as ENV(details key, "link-details", ad = chain kind (1) ‖ subject id,
+/// details).
 package struct LinkDetails: Equatable, Sendable {
     package let name: String
     package let model: String
     package let time: Milliseconds
+    /// Where a device can be told that something happened; empty if it cannot.
+    package let notificationAddress: String
 
-    package init(name: String, model: String = "", time: Milliseconds) {
+    package init(name: String, model: String = "", time: Milliseconds, notificationAddress: String = "") {
         self.name = name
         self.model = model
         self.time = time
+        self.notificationAddress = notificationAddress
     }
 
     /// - Parameter subject: what the link is about, such as a device id: it is known before the chain's id.
@@ -24,13 +28,17 @@ package struct LinkDetails: Equatable, Sendable {
         kind: ChainKind, subject: [UInt8], key: LinkDetailsKey, random: any RandomSource
     ) -> [UInt8] {
         let plain = CBOREncoder.encode { encoder in
-            encoder.encodeMapHeader(count: 3)
+            encoder.encodeMapHeader(count: notificationAddress.isEmpty ? 3 : 4)
             encoder.encode(unsigned: 0)
             encoder.encode(text: name)
             encoder.encode(unsigned: 1)
             encoder.encode(text: model)
             encoder.encode(unsigned: 2)
             encoder.encode(signed: time)
+            if !notificationAddress.isEmpty {
+                encoder.encode(unsigned: 3)
+                encoder.encode(text: notificationAddress)
+            }
         }
         return Envelope.seal(
             plain, key: key, context: .linkDetails, associatedData: [kind.rawValue] + subject, random: random)
@@ -52,7 +60,14 @@ package struct LinkDetails: Equatable, Sendable {
             try decoder.expectKey(1, in: &map)
             let model = try decoder.readText(byteCountMax: 1_024)
             try decoder.expectKey(2, in: &map)
-            return LinkDetails(name: name, model: model, time: try decoder.readSigned())
+            let time = try decoder.readSigned()
+            guard map.remaining > 0 else { return LinkDetails(name: name, model: model, time: time) }
+            try decoder.expectKey(3, in: &map)
+            let address = try decoder.readText(byteCountMax: 1_024)
+            guard !address.isEmpty, map.remaining == 0 else {
+                throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
+            }
+            return LinkDetails(name: name, model: model, time: time, notificationAddress: address)
         }
     }
 }

@@ -83,14 +83,13 @@ package struct VerifiedMemberChain: Equatable, Sendable {
         _ links: [UnverifiedLink], founder: VerifiedDeviceChain, vaultID: VaultID? = nil,
         remembered: RememberedHead? = nil
     ) throws(TrustError) -> VerifiedMemberChain {
-        var rules = Rules(founder: founder)
-        let (id, verified) = try ChainVerifier.verify(
-            links, kind: .member, expectedID: vaultID.flatMap { ChainID($0.bytes) }, remembered: remembered,
-            rules: &rules)
-        guard let foundation = rules.foundation, let vaultID = VaultID(id.bytes) else {
+        let chain = try VerifiedChain.verify(
+            links, expectedID: vaultID.flatMap { ChainID($0.bytes) }, remembered: remembered,
+            rules: MemberRules(founder: founder))
+        guard let foundation = chain.rules.foundation, let vaultID = VaultID(chain.id.bytes) else {
             throw TrustError(.chainEmpty)
         }
-        return VerifiedMemberChain(vaultID: vaultID, links: verified, foundation: foundation)
+        return VerifiedMemberChain(vaultID: vaultID, links: chain.links, foundation: foundation)
     }
 
     /// Founds a vault: link 0, signed by a device of the founder.
@@ -101,31 +100,43 @@ package struct VerifiedMemberChain: Equatable, Sendable {
             kind: .member, chainID: nil, sequenceNumber: 0, publicPart: foundation.encoded, sealedPart: details,
             previousLinkHash: [], with: key)
     }
+}
 
-    private struct Rules: ChainRules {
-        let founder: VerifiedDeviceChain
-        var foundation: VaultFoundation?
+/// The state of a member chain.
+struct MemberRules: ChainRules {
+    static let kind = ChainKind.member
 
-        func checkSigner(_ key: VerifyingKey, of link: UnverifiedLink) throws(TrustError) {
-            guard let device = founder.devices.first(where: { $0.keys.signing == key }) else {
-                throw TrustError(.signerUnknown, at: link.sequenceNumber)
-            }
-            let stated = try VaultFoundation(decoding: link)
-            // The founder's chain as it stood then: a device revoked later founded rightly.
-            guard let head = founder.links.firstIndex(where: { $0.hash == stated.deviceChainHead }) else {
-                throw TrustError(.founderDiffers, at: link.sequenceNumber)
-            }
-            guard device.addedAt <= UInt64(head) else { throw TrustError(.signerUnknown, at: link.sequenceNumber) }
-            if let revokedAt = device.revokedAt, revokedAt <= UInt64(head) {
-                throw TrustError(.signerRevoked, at: link.sequenceNumber)
-            }
+    let founder: VerifiedDeviceChain
+    private(set) var foundation: VaultFoundation?
+
+    init(founder: VerifiedDeviceChain) { self.founder = founder }
+
+    var beginning: MemberRules { MemberRules(founder: founder) }
+
+    mutating func apply(
+        _ link: UnverifiedLink, by key: VerifyingKey, chainID: ChainID, isVerified: Bool
+    ) throws(TrustError) {
+        let number = link.sequenceNumber
+        guard number == 0 else { throw TrustError(.linkUnsupported, at: number) }
+        guard let device = founder.devices.first(where: { $0.keys.signing == key }) else {
+            throw TrustError(.signerUnknown, at: number)
         }
-
-        mutating func apply(_ link: UnverifiedLink, chainID: ChainID) throws(TrustError) {
-            guard link.sequenceNumber == 0 else { throw TrustError(.linkUnsupported, at: link.sequenceNumber) }
-            let foundation = try VaultFoundation(decoding: link)
-            guard foundation.accountID == founder.accountID else { throw TrustError(.founderDiffers, at: 0) }
-            self.foundation = foundation
+        let stated = try VaultFoundation(decoding: link)
+        // The founder's chain as it stood then: a device revoked later founded rightly.
+        guard let head = founder.links.firstIndex(where: { $0.hash == stated.deviceChainHead }) else {
+            throw TrustError(.founderDiffers, at: number)
         }
+        guard device.addedAt <= UInt64(head) else { throw TrustError(.signerUnknown, at: number) }
+        if let revokedAt = device.revokedAt, revokedAt <= UInt64(head) {
+            throw TrustError(.signerRevoked, at: number)
+        }
+        guard stated.accountID == founder.accountID else { throw TrustError(.founderDiffers, at: number) }
+        foundation = stated
+    }
+
+    func checkReplacement(
+        by link: UnverifiedLink, of replaced: ArraySlice<VerifiedLink>, seen: MemberRules
+    ) throws(TrustError) {
+        throw TrustError(.chainForked, at: link.sequenceNumber)
     }
 }

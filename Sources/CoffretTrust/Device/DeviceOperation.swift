@@ -1,0 +1,186 @@
+// What links of a device chain do, as bytes. The one thing to keep true: a link says all that it does;
+// what it does not list does not happen.
+
+package import CoffretBase
+package import CoffretCrypto
+
+/// The public half of a device.
+package struct DeviceKeys: Equatable, Sendable {
+    package let signing: VerifyingKey
+    /// Receives boxes from other devices.
+    package let box: AgreementPublicKey
+    /// Authenticates Noise handshakes.
+    package let noise: AgreementPublicKey
+
+    package init(signing: VerifyingKey, box: AgreementPublicKey, noise: AgreementPublicKey) {
+        self.signing = signing
+        self.box = box
+        self.noise = noise
+    }
+
+    /// Signing key ‖ box key ‖ Noise key.
+    package var bytes: [UInt8] { signing.bytes + box.bytes + noise.bytes }
+
+    func hasAny(of other: DeviceKeys) -> Bool { signing == other.signing || box == other.box || noise == other.noise }
+}
+
+package enum DeviceKind: UInt8, Sendable {
+    case ordinary = 1
+    /// A printed recovery sheet.
+    case paper = 2
+}
+
+/// What a link of a device chain does.
+///
+/// Layout of the public part, deterministic CBOR:
+///
+///     {0: 1, 1: device id, 2: kind, 3: signing key, 4: box key, 5: noise key, 6: countersignature}   adds
+///     {0: 2, 1: device id}                                                                           revokes
+///     {0: 3, 1: [device id...]}                   recovers: keeps these devices and no other
+///     {0: 4, 1: paper device id, 2: time}         announces that this paper device will be revoked
+///     {0: 5, 1: paper device id, 2: time}         revokes it, seven days later
+///
+/// The countersignature is empty in link 0; later it is the new device's, context
+/// "link/countersignature", scope as the link's, message = device id ‖ its three keys ‖ sequence number (8).
+/// Spec: Spec/trust.md. Source: protocol decision 17.
+package enum DeviceOperation: Equatable, Sendable {
+    case add(id: UniqueID, kind: DeviceKind, keys: DeviceKeys, countersignature: [UInt8])
+    case revoke(id: UniqueID)
+    /// Ids in ascending order, without duplicates.
+    case recover(kept: [UniqueID])
+    case announceRevocation(id: UniqueID, time: Milliseconds)
+    case revokeAnnounced(id: UniqueID, time: Milliseconds)
+
+    /// How long a paper device's revocation by an ordinary device must have been announced: seven days.
+    package static let announcementTime: Milliseconds = 7 * 86_400_000
+
+    package var encoded: [UInt8] {
+        CBOREncoder.encode { encoder in
+            switch self {
+            case .add(let id, let kind, let keys, let countersignature):
+                Self.encodeStart(of: 1, keyCount: 7, id, to: &encoder)
+                encoder.encode(unsigned: 2)
+                encoder.encode(unsigned: UInt64(kind.rawValue))
+                for (key, bytes) in [
+                    (3, keys.signing.bytes), (4, keys.box.bytes), (5, keys.noise.bytes), (6, countersignature),
+                ] as [(UInt64, [UInt8])] {
+                    encoder.encode(unsigned: key)
+                    encoder.encode(bytes: bytes)
+                }
+            case .revoke(let id):
+                Self.encodeStart(of: 2, keyCount: 2, id, to: &encoder)
+            case .recover(let kept):
+                encoder.encodeMapHeader(count: 2)
+                encoder.encode(unsigned: 0)
+                encoder.encode(unsigned: 3)
+                encoder.encode(unsigned: 1)
+                encoder.encodeArrayHeader(count: kept.count)
+                for id in kept { encoder.encode(bytes: id.bytes) }
+            case .announceRevocation(let id, let time):
+                Self.encodeStart(of: 4, keyCount: 3, id, to: &encoder)
+                encoder.encode(unsigned: 2)
+                encoder.encode(signed: time)
+            case .revokeAnnounced(let id, let time):
+                Self.encodeStart(of: 5, keyCount: 3, id, to: &encoder)
+                encoder.encode(unsigned: 2)
+                encoder.encode(signed: time)
+            }
+        }
+    }
+
+    private static func encodeStart(of code: UInt64, keyCount: Int, _ id: UniqueID, to encoder: inout CBOREncoder) {
+        encoder.encodeMapHeader(count: keyCount)
+        encoder.encode(unsigned: 0)
+        encoder.encode(unsigned: code)
+        encoder.encode(unsigned: 1)
+        encoder.encode(bytes: id.bytes)
+    }
+
+    /// Reads what a link does. Throws `.linkMalformed`, or `.linkUnsupported` for an operation of a later version.
+    package init(decoding link: UnverifiedLink) throws(TrustError) {
+        let number = link.sequenceNumber
+        let operation = try withCBORDecoder(link.publicPart, convert: { _ in TrustError(.linkMalformed, at: number) }) {
+            (decoder) throws(CBORError) in try Self.read(&decoder)
+        }
+        guard let operation else { throw TrustError(.linkUnsupported, at: number) }
+        self = operation
+    }
+
+    /// nil for an operation of another kind, which is then skipped.
+    private static func read(_ decoder: inout CBORDecoder) throws(CBORError) -> DeviceOperation? {
+        let start = decoder.byteOffset
+        var map = try decoder.readMapHeader()
+        try decoder.expectKey(0, in: &map)
+        let code = try decoder.readUnsigned()
+        guard (1...5).contains(code) else {
+            while try decoder.readUnsignedKey(in: &map) != nil { try decoder.skipItem() }
+            return nil
+        }
+        try decoder.expectKey(1, in: &map)
+        let operation: DeviceOperation
+        switch code {
+        case 1:
+            operation = try readAddition(try readID(&decoder), &decoder, &map)
+        case 2:
+            operation = .revoke(id: try readID(&decoder))
+        case 3:
+            let count = try decoder.readArrayHeader()
+            var kept: [UniqueID] = []
+            for _ in 0..<count { kept.append(try readID(&decoder)) }
+            operation = .recover(kept: kept)
+        default:
+            let id = try readID(&decoder)
+            try decoder.expectKey(2, in: &map)
+            let time = try decoder.readSigned()
+            operation = code == 4 ? .announceRevocation(id: id, time: time) : .revokeAnnounced(id: id, time: time)
+        }
+        guard map.remaining == 0 else { throw CBORError(.unexpectedKey, byteOffset: start) }
+        return operation
+    }
+
+    private static func readID(_ decoder: inout CBORDecoder) throws(CBORError) -> UniqueID {
+        let start = decoder.byteOffset
+        guard let id = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        return id
+    }
+
+    private static func readAddition(
+        _ id: UniqueID, _ decoder: inout CBORDecoder, _ map: inout CBORMapPosition
+    ) throws(CBORError) -> DeviceOperation {
+        let start = decoder.byteOffset
+        try decoder.expectKey(2, in: &map)
+        guard let kind = DeviceKind(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        try decoder.expectKey(3, in: &map)
+        let signing = try decoder.readBytes(count: 32)
+        try decoder.expectKey(4, in: &map)
+        let box = try decoder.readBytes(count: 32)
+        try decoder.expectKey(5, in: &map)
+        let noise = try decoder.readBytes(count: 32)
+        try decoder.expectKey(6, in: &map)
+        let countersignature = try decoder.readBytes(countMax: signatureByteCount)
+        guard let signing = try? VerifyingKey(signing), let box = try? AgreementPublicKey(box),
+            let noise = try? AgreementPublicKey(noise)
+        else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        return .add(
+            id: id, kind: kind, keys: DeviceKeys(signing: signing, box: box, noise: noise),
+            countersignature: countersignature)
+    }
+
+    /// What a new device signs to prove that it holds its key.
+    static func countersigned(_ id: UniqueID, _ keys: DeviceKeys, _ sequenceNumber: UInt64) -> [UInt8] {
+        id.bytes + keys.bytes + sequenceNumber.bigEndianBytes
+    }
+
+    /// The countersignature of a device that joins `chainID` with link `sequenceNumber`.
+    package static func countersign(
+        id: UniqueID, keys: DeviceKeys, chainID: ChainID, sequenceNumber: UInt64, with key: SigningKey
+    ) -> [UInt8] {
+        key.sign(
+            .linkCountersignature, scope: UnverifiedLink.scope(kind: .device, chainID: chainID.bytes),
+            message: countersigned(id, keys, sequenceNumber))
+    }
+}

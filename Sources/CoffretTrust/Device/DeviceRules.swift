@@ -1,0 +1,155 @@
+// What links do to the set of a person's devices. The one thing to keep true: who holds an ordinary device
+// can never, alone and unseen, take a paper device's power away.
+
+package import CoffretBase
+internal import CoffretCrypto
+
+/// A device as a verified chain shows it.
+package struct VerifiedDevice: Equatable, Sendable {
+    package let id: UniqueID
+    package let kind: DeviceKind
+    package let keys: DeviceKeys
+    package let addedAt: UInt64
+    package fileprivate(set) var revokedAt: UInt64?
+    /// The link that announced the revocation, if it had to be announced.
+    package fileprivate(set) var announcedAt: UInt64?
+    /// Of a paper device: the link with which an ordinary device brought it, or the paper device that it came from.
+    /// The lower outranks the higher.
+    fileprivate let rank: UInt64
+
+    package var isTrusted: Bool { revokedAt == nil }
+}
+
+/// A paper device that an ordinary one is about to revoke.
+package struct RevocationAnnouncement: Equatable, Sendable {
+    /// The paper device.
+    package let target: UniqueID
+    /// Who announced it, and alone may carry it out.
+    package let announcer: UniqueID
+    package let sequenceNumber: UInt64
+    /// As the announcer states it.
+    package let time: Milliseconds
+}
+
+/// The state of a device chain.
+struct DeviceRules: ChainRules {
+    static let kind = ChainKind.device
+
+    private(set) var devices: [VerifiedDevice] = []
+    private(set) var announcements: [RevocationAnnouncement] = []
+
+    var beginning: DeviceRules { DeviceRules() }
+
+    mutating func apply(
+        _ link: UnverifiedLink, by key: VerifyingKey, chainID: ChainID, isVerified: Bool
+    ) throws(TrustError) {
+        let number = link.sequenceNumber
+        let operation = try DeviceOperation(decoding: link)
+        guard number > 0 else { return try applyFirst(operation, signedBy: key) }
+        guard let signer = devices.first(where: { $0.keys.signing == key }) else {
+            throw TrustError(.signerUnknown, at: number)
+        }
+        guard signer.isTrusted else { throw TrustError(.signerRevoked, at: number) }
+        switch operation {
+        case .add(let id, let kind, let keys, let countersignature):
+            guard !devices.contains(where: { $0.id == id || $0.keys.hasAny(of: keys) }) else {
+                throw TrustError(.deviceExists, at: number)
+            }
+            if !isVerified { try Self.checkCountersignature(countersignature, id, keys, number, chainID) }
+            devices.append(
+                VerifiedDevice(
+                    id: id, kind: kind, keys: keys, addedAt: number, rank: signer.kind == .paper ? signer.rank : number)
+            )
+        case .revoke(let id):
+            let index = try trusted(id, at: number)
+            guard signer.mayRevoke(devices[index]) else { throw TrustError(.paperOutranks, at: number) }
+            devices[index].revokedAt = number
+        case .recover(let kept):
+            try recover(kept, by: signer, at: number)
+        case .announceRevocation(let id, let time):
+            guard devices[try trusted(id, at: number)].kind == .paper else {
+                throw TrustError(.linkMalformed, at: number)
+            }
+            announcements.removeAll { $0.target == id && $0.announcer == signer.id }
+            announcements.append(
+                RevocationAnnouncement(target: id, announcer: signer.id, sequenceNumber: number, time: time))
+        case .revokeAnnounced(let id, let time):
+            let index = try trusted(id, at: number)
+            guard let announced = announcements.first(where: { $0.target == id && $0.announcer == signer.id }) else {
+                throw TrustError(.paperOutranks, at: number)
+            }
+            let (elapsed, overflow) = time.subtractingReportingOverflow(announced.time)
+            guard !overflow, elapsed >= DeviceOperation.announcementTime else {
+                throw TrustError(.revocationTooEarly, at: number)
+            }
+            devices[index].revokedAt = number
+            devices[index].announcedAt = announced.sequenceNumber
+        }
+        let trustedIDs = devices.filter(\.isTrusted).map(\.id)
+        announcements.removeAll { !trustedIDs.contains($0.target) || !trustedIDs.contains($0.announcer) }
+    }
+
+    /// Link 0 adds the device that signs it.
+    private mutating func applyFirst(_ operation: DeviceOperation, signedBy key: VerifyingKey) throws(TrustError) {
+        guard case .add(let id, let kind, let keys, let countersignature) = operation else {
+            throw TrustError(.deviceUnknown, at: 0)
+        }
+        guard keys.signing == key else { throw TrustError(.signerUnknown, at: 0) }
+        guard countersignature.isEmpty else { throw TrustError(.linkMalformed, at: 0) }
+        devices.append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: 0, rank: 0))
+    }
+
+    private func trusted(_ id: UniqueID, at number: UInt64) throws(TrustError) -> Int {
+        guard let index = devices.firstIndex(where: { $0.id == id && $0.isTrusted }) else {
+            throw TrustError(.deviceUnknown, at: number)
+        }
+        return index
+    }
+
+    private static func checkCountersignature(
+        _ countersignature: [UInt8], _ id: UniqueID, _ keys: DeviceKeys, _ number: UInt64, _ chainID: ChainID
+    ) throws(TrustError) {
+        do throws(CryptoError) {
+            try keys.signing.verify(
+                countersignature, .linkCountersignature,
+                scope: UnverifiedLink.scope(kind: .device, chainID: chainID.bytes),
+                message: DeviceOperation.countersigned(id, keys, number))
+        } catch {
+            throw TrustError(.countersignatureInvalid, at: number)
+        }
+    }
+
+    private mutating func recover(_ kept: [UniqueID], by signer: VerifiedDevice, at number: UInt64) throws(TrustError) {
+        guard signer.kind == .paper else { throw TrustError(.paperOutranks, at: number) }
+        let isAscending = zip(kept, kept.dropFirst()).allSatisfy { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        guard isAscending, kept.contains(signer.id) else { throw TrustError(.linkMalformed, at: number) }
+        for id in kept { _ = try trusted(id, at: number) }
+        for index in devices.indices where devices[index].isTrusted && !kept.contains(devices[index].id) {
+            guard signer.mayRevoke(devices[index]) else { throw TrustError(.paperOutranks, at: number) }
+            devices[index].revokedAt = number
+        }
+    }
+
+    /// Only a recovery replaces links, and none that another paper device, trusted here too, has recovered with.
+    func checkReplacement(
+        by link: UnverifiedLink, of replaced: ArraySlice<VerifiedLink>, seen: DeviceRules
+    ) throws(TrustError) {
+        let number = link.sequenceNumber
+        guard case .recover? = try? DeviceOperation(decoding: link) else { throw TrustError(.chainForked, at: number) }
+        for other in replaced {
+            guard case .recover = try DeviceOperation(decoding: other.link) else { continue }
+            // Who came into the chain with what is replaced has no say over it: a thief may bring paper, too.
+            let isTrustedHere = devices.contains { $0.isTrusted && $0.keys.signing.bytes == other.link.signerKey }
+            if isTrustedHere { throw TrustError(.chainForked, at: number) }
+        }
+        let signer = seen.devices.first { $0.keys.signing.bytes == link.signerKey }
+        if let signer, !signer.isTrusted { throw TrustError(.signerRevoked, at: number) }
+    }
+}
+
+extension VerifiedDevice {
+    /// Any device revokes an ordinary one at once; a paper device falls only to itself or to one of its rank or above.
+    fileprivate func mayRevoke(_ target: VerifiedDevice) -> Bool {
+        target.kind == .ordinary || kind == .paper && (rank <= target.rank || id == target.id)
+    }
+}
