@@ -105,10 +105,13 @@ package final class SearchIndex {
 
     /// Makes the index anew.
     ///
-    /// - Parameter fill: calls its argument once for every document. What it throws is thrown on, and the
-    ///   index stays unfinished.
+    /// - Parameters:
+    ///   - newState: evaluated when all documents are in.
+    ///   - fill: calls its argument once for every document, or again to replace one. What it throws is thrown
+    ///     on, and the index stays unfinished.
     package func rebuild(
-        newState: [UInt8], _ fill: (_ add: (SearchDocument) throws(SearchError) -> Void) throws -> Void
+        newState: @autoclosure () -> [UInt8],
+        _ fill: (_ add: (SearchDocument) throws(SearchError) -> Void) throws -> Void
     ) throws {
         var foreign: (any Error)?
         do throws(SQLiteError) {
@@ -135,7 +138,7 @@ package final class SearchIndex {
                 try connection.fullTextCommand("optimize")
                 try connection.setFullText("hashsize", Self.updateHashByteCount)
                 try connection.settleMergedSegment()
-                try connection.setMeta("state", newState)
+                try connection.setMeta("state", newState())
                 try connection.setMeta("generation", 1)
             }
         } catch {

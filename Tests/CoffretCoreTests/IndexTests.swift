@@ -75,6 +75,78 @@ struct IndexTests {
         try expectAgreement(["nothing", "tomatoes"])
     }
 
+    /// How often the index was made by reading all items.
+    private final class Rebuilds {
+        var count = 0
+
+        init(of vault: Vault) {
+            vault.observeIndex(
+                willRebuild: { _ in self.count += 1 },
+                progress: { done, all in if done == all { self.count += 1 } })
+        }
+    }
+
+    @Test("the index built beside a first batch is the one that reading all items makes")
+    func builtBeside() throws {
+        let rebuilds = Rebuilds(of: vault)
+        try vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+            var ids: [EntityID] = []
+            for number in 0..<90 {
+                ids.append(try batch.create(ItemDraft(text: "# Note \(number)\nalpha number\(number) [[Note 7]]")))
+            }
+            try batch.update(ids[4]) { $0.text = "# Note 4\nbeta instead" }
+            try batch.setTrashed(ids[5], true)
+        }
+        try vault.synchronizeIndex()
+        #expect(rebuilds.count == 0)
+        #expect(try vault.search("alpha").totalCount == 88)
+        #expect(try vault.search("beta").hits.map(\.item.title) == ["Note 4"])
+        #expect(try vault.search("number4").totalCount == 0)
+        try expectAgreement(["alpha", "number7", "beta", "note"])
+        // A second batch brings the index up to date in the usual way.
+        try vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+            _ = try batch.create(ItemDraft(text: "gamma"))
+        }
+        #expect(try vault.search("gamma").totalCount == 1)
+        #expect(rebuilds.count == 0)
+    }
+
+    @Test("a first batch that fails, or that deletes, leaves an index that tells the truth")
+    func builtBesideInVain() throws {
+        #expect(throws: CoreError.self) {
+            try vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+                for number in 0..<50 { _ = try batch.create(ItemDraft(text: "alpha \(number)")) }
+                throw CoreError(.inputOutput)
+            }
+        }
+        #expect(try vault.search("alpha").totalCount == 0)
+        let rebuilds = Rebuilds(of: vault)
+        let other = try VaultFixture()
+        try other.vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+            let gone = try batch.create(ItemDraft(text: "alpha gone"))
+            _ = try batch.create(ItemDraft(text: "alpha stays"))
+            try batch.delete(gone)
+        }
+        #expect(try other.vault.search("alpha").hits.map(\.snippet) == ["alpha stays"])
+        try vault.batch(indexesBeside: true) { _ in }
+        #expect(try vault.search("alpha").totalCount == 0)
+        #expect(rebuilds.count == 0)
+    }
+
+    @Test("of a text that one batch writes twice only the last reaches the disk")
+    func writtenTwice() throws {
+        let long = String(repeating: "word ", count: 400)
+        let id = try vault.batch { (batch) throws(CoreError) in
+            let id = try batch.create(ItemDraft(text: long + "first"))
+            try batch.update(id) { $0.text = long + "second" }
+            return id
+        }
+        #expect(try vault.item(id).text == long + "second")
+        let name = try #require(try vault.lastCommit?.name)
+        let changes = try vault.repository.changes(of: vault.repository.commit(named: name)).facts
+        #expect(Set(changes.map(\.key)).count == changes.count)
+    }
+
     @Test("secrets are in no answer of the index, and other fields are")
     func secrets() throws {
         var draft = ItemDraft(kind: .login, title: "Example")

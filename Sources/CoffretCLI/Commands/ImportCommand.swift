@@ -27,7 +27,6 @@ enum ImportCommand {
 
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
-        let importer = context.arguments.value(format).flatMap(ImporterRegistry.named)
         let isFull = context.arguments.value(format) == nil && Vault.isFullExport(atPath: path)
         if isFull {
             try importEverything(path, context)
@@ -35,6 +34,9 @@ enum ImportCommand {
         }
         // Opened first: a wrong path is told before the passphrase is asked for.
         let source = try openImportSource(atPath: path)
+        let chosen = context.arguments.value(format).flatMap(ImporterRegistry.named)
+        // The files are read while the key is derived.
+        let importer = try (chosen ?? ImporterRegistry.detect(source)).begun(on: source)
         let session = try VaultSession.open(context)
         let show = stages(context, unit: "file")
         let isDryRun = context.arguments.isSet(dryRun)

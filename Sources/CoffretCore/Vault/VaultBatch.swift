@@ -10,18 +10,21 @@ package final class VaultBatch {
     private let reader: SnapshotReader
     /// Items as they will stand; nil for those that will be gone.
     private var pending: [EntityID: Item?] = [:]
-    private(set) var changes: [FactKey: [UInt8]?] = [:]
+    /// As they came; the last of a key counts.
+    private var collected: [FactChange] = []
+    /// Whether facts of an item may have been written more than once.
+    private var hasRepetitions = false
+    /// Hears of items, to make them searchable beside the commit.
+    private let indexBuilder: IndexBuilder?
     /// When the batch began: all its changes carry this time.
     package let time: Milliseconds
 
-    init(vault: Vault, reader: SnapshotReader) {
+    init(vault: Vault, reader: SnapshotReader, indexBuilder: IndexBuilder? = nil) {
         self.vault = vault
         self.reader = reader
+        self.indexBuilder = indexBuilder
         time = vault.clock.now
     }
-
-    /// How many facts will change.
-    package var changeCount: Int { changes.count }
 
     /// The item as it will stand after the batch; nil if it will not be there.
     package func item(_ id: EntityID) throws(CoreError) -> Item? {
@@ -34,14 +37,19 @@ package final class VaultBatch {
         return item
     }
 
-    private func add(_ list: [FactChange]) {
-        for change in list { changes.updateValue(change.value, forKey: change.key) }
+    private func write(from old: Item?, to new: Item) throws(CoreError) {
+        if pending[new.id] != nil { hasRepetitions = true }
+        collected += try ItemWriter.changes(from: old, to: new)
+        setPending(new)
     }
 
-    private func write(from old: Item?, to new: Item) throws(CoreError) {
-        add(try ItemWriter.changes(from: old, to: new))
-        pending.updateValue(new, forKey: new.id)
+    private func setPending(_ item: Item) {
+        pending.updateValue(item, forKey: item.id)
+        indexBuilder?.put(item)
     }
+
+    /// The item that the batch wrote under an id; nil if it wrote none.
+    func pendingItem(_ id: EntityID) -> Item? { pending[id] ?? nil }
 
     // MARK: Items
 
@@ -109,15 +117,15 @@ package final class VaultBatch {
     /// Removes an item and its files from the present; the past still has them until history is compacted.
     package func delete(_ id: EntityID) throws(CoreError) {
         let item = try existing(id)
-        for key in changes.keys where key.entity == id { changes.removeValue(forKey: key) }
+        indexBuilder?.abandon()
         for attachment in item.attachments { try retractAll(of: attachment.id) }
         try retractAll(of: id)
         pending.updateValue(nil, forKey: id)
     }
 
     private func retractAll(of entity: EntityID) throws(CoreError) {
-        for key in changes.keys where key.entity == entity { changes.removeValue(forKey: key) }
-        for fact in try reader.facts(of: entity) { changes.updateValue(nil, forKey: fact.key) }
+        collected.removeAll { $0.key.entity == entity }
+        for fact in try reader.facts(of: entity) { collected.append(FactChange(key: fact.key, value: nil)) }
     }
 
     // MARK: Files
@@ -133,10 +141,10 @@ package final class VaultBatch {
         let attachment = Attachment(
             id: AttachmentID.generate(for: id, from: vault.random), item: id, name: name, mediaType: mediaType,
             byteCount: byteCount, path: path, created: created ?? time, encodedReference: reference)
-        add(ItemWriter.changes(adding: attachment))
+        collected += ItemWriter.changes(adding: attachment)
         item.attachments.append(attachment)
         item.attachments.sort { ($0.name, $0.id) < ($1.name, $1.id) }
-        pending.updateValue(item, forKey: id)
+        setPending(item)
         return attachment
     }
 
@@ -156,35 +164,52 @@ package final class VaultBatch {
         }
         try retractAll(of: attachment.id)
         item.attachments.removeAll { $0.id == attachment.id }
-        pending.updateValue(item, forKey: attachment.item)
+        setPending(item)
     }
 
     // MARK: Imports and raw facts
 
     /// Writes facts as they are; for import and restore, which must keep what this version cannot read.
     package func write(_ list: [FactChange]) {
-        add(list)
-        for change in list { pending.removeValue(forKey: change.key.entity) }
+        collected += list
+        for change in list {
+            let entity = change.key.entity
+            pending.removeValue(forKey: entity)
+            // Only reading them would tell what these say of an item.
+            if ItemKind(entity) != nil || entity.kind == EntityKind.attachment {
+                hasRepetitions = true
+                indexBuilder?.abandon()
+            }
+        }
     }
 
-    /// The changes in the order of their keys.
-    var sortedChanges: [FactChange] {
-        changes.map { FactChange(key: $0.key, value: $0.value) }.sorted { $0.key < $1.key }
+    /// The changes, one for each key: of a text that was written twice only the last is to reach the disk.
+    var changes: [FactChange] {
+        guard hasRepetitions else { return collected }
+        var last: [FactKey: Int] = [:]
+        for (index, change) in collected.enumerated() { last[change.key] = index }
+        return collected.enumerated().filter { last[$0.element.key] == $0.offset }.map(\.element)
     }
 }
 
 extension Vault {
     /// Runs `body` and commits all that it asked for as one commit; nothing is written if it throws.
     ///
+    /// - Parameter indexesBeside: whether the index of an empty vault is built on a second thread meanwhile; worth
+    ///   it for many items.
     /// - Returns: what `body` returned.
     @discardableResult
     package func batch<Result>(
-        _ body: (VaultBatch) throws(CoreError) -> Result
+        indexesBeside: Bool = false, _ body: (VaultBatch) throws(CoreError) -> Result
     ) throws(CoreError) -> Result {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
-        let batch = VaultBatch(vault: self, reader: try present.reader)
+        let reader = try present.reader
+        let builder = indexesBeside && repository.headNames.isEmpty ? indexer?.beginBuilding() : nil
+        // Does nothing once the batch is durable.
+        defer { builder?.abandon() }
+        let batch = VaultBatch(vault: self, reader: reader, indexBuilder: builder)
         let result = try body(batch)
-        try commit(batch.sortedChanges)
+        if let head = try commit(batch.changes) { builder?.finish(at: head, item: batch.pendingItem) }
         return result
     }
 }

@@ -7,6 +7,7 @@ internal import CoffretSearch
 final class VaultIndexer {
     private let openIndex: () throws(SearchError) -> SearchIndex
     private var opened: SearchIndex?
+    private var builder: IndexBuilder?
     /// Hears why the index is made anew, before it is; not called when there is merely none yet.
     var willRebuild: ((RebuildReason) -> Void)?
     /// Hears how many items of how many were indexed during a rebuild.
@@ -17,9 +18,21 @@ final class VaultIndexer {
     }
 
     func index() throws(SearchError) -> SearchIndex {
+        if let builder {
+            opened = builder.end()
+            self.builder = nil
+        }
         if let opened { return opened }
         let index = try openIndex()
         opened = index
         return index
+    }
+
+    /// Begins to build the index of an empty vault on a second thread; nil if it is in use already.
+    func beginBuilding() -> IndexBuilder? {
+        guard opened == nil, builder == nil else { return nil }
+        let builder = IndexBuilder(open: openIndex)
+        self.builder = builder
+        return builder
     }
 }

@@ -25,8 +25,15 @@ package protocol Importer: Sendable {
     var title: String { get }
     /// Looks at names and first bytes; nil if the source is something else.
     func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence?
+    /// The importer, having begun to read the source on a thread of its own if it can; nobody else may read the
+    /// source until `run` has returned.
+    func begun(on source: any ImportSource) -> any Importer
     /// Reads the source into the session.
     func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError)
+}
+
+extension Importer {
+    package func begun(on source: any ImportSource) -> any Importer { self }
 }
 
 /// The formats that this version reads.
@@ -70,7 +77,7 @@ extension Vault {
         var report = ImportReport()
         var failure: ImportExportError?
         do throws(CoreError) {
-            try batch { (batch) throws(CoreError) in
+            try batch(indexesBeside: !isDryRun) { (batch) throws(CoreError) in
                 do throws(ImportExportError) {
                     let session = try ImportSession(
                         vault: self, batch: batch, files: files, source: source, format: importer.name, random: random,

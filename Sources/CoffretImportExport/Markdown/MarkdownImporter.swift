@@ -15,7 +15,18 @@ package struct MarkdownImporter: Importer {
     package let name = "markdown"
     package let title = "Markdown"
 
+    private var readAhead: NoteReadAhead?
+
     package init() {}
+
+    package func begun(on source: any ImportSource) -> any Importer {
+        // A list of items is read before the notes, from the same source.
+        let list = ItemListWriter.fileName.utf8
+        guard !source.listing.entries.contains(where: { $0.path.bytes.elementsEqual(list) }) else { return self }
+        var begun = self
+        begun.readAhead = NoteReadAhead(source)
+        return begun
+    }
 
     package func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence? {
         let entries = source.listing.entries
@@ -27,7 +38,7 @@ package struct MarkdownImporter: Importer {
     package func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError) {
         var pass = MarkdownImportPass(source: source, session: session)
         try pass.readItemList()
-        try pass.readNotes()
+        try pass.readNotes(readAhead ?? NoteReadAhead(source))
         try pass.readFiles()
     }
 }
@@ -79,36 +90,29 @@ private struct MarkdownImportPass {
         }
     }
 
-    mutating func readNotes() throws(ImportExportError) {
+    mutating func readNotes(_ notes: NoteReadAhead) throws(ImportExportError) {
         let noteByteCountMax = min(session.limits.noteByteCountMax, Item.textByteCountMax)
         for entry in entries where entry.path.isMarkdown && entry.byteCount > UInt64(noteByteCountMax) {
             throw ImportExportError(.noteTooLarge, at: "bytes \(entry.byteCount)", subject: entry.path.printable)
         }
-        let entries = entries
-        try source.visit({ entries[$0].path.isMarkdown }) { (entry, reader) throws(ImportExportError) in
-            let bytes: [UInt8]
-            do throws(ImportExportError) {
-                bytes = try reader.readAll(byteCountMax: noteByteCountMax)
-            } catch {
-                guard error.code == .fileTooLarge else { throw error }
-                throw ImportExportError(.noteTooLarge, at: error.place, subject: error.subject)
-            }
-            try readNote(entry, bytes)
-            session.didRead(byteCount: bytes.count)
+        try notes.forEachNote { (note) throws(ImportExportError) in
+            try put(note)
+            session.didRead(byteCount: note.byteCount)
         }
     }
 
-    private mutating func readNote(_ entry: Int, _ bytes: [UInt8]) throws(ImportExportError) {
+    private mutating func put(_ read: ReadNote) throws(ImportExportError) {
+        let entry = read.entry
         let path = entries[entry].path
-        let hash = BLAKE2b.hash(bytes)
+        let hash = read.contentHash
         if case .unchanged(let record) = session.standing(ofKey: path.bytes, contentHash: hash), !hasNewFiles,
             ItemKind(record.target) != nil
         {
-            // Nothing of it can matter: no need to take it apart.
+            // Nothing of it can matter.
             _ = try session.put(ItemDraft(), key: path.bytes, contentHash: hash, name: path.printable)
             return
         }
-        switch try NoteFile.parse(bytes, path: path, limits: session.limits) {
+        switch read.content {
         case .failure(let refusal):
             refused.insert(entry)
             let reason = refusal.reason == .notUTF8 ? "not UTF-8" : "holds NUL bytes"

@@ -35,10 +35,12 @@ final class FolderSource: ImportSource {
             }
             let file = try openFolder.descriptor.open(
                 name: Array(entry.path.name), folder: false, subject: entry.path.printable)
-            guard try file.status(subject: entry.path.printable).kind == .file else {
+            let status = try file.status(subject: entry.path.printable)
+            guard status.kind == .file else {
                 throw ImportExportError(.sourceChanged, subject: entry.path.printable)
             }
-            try body(index, DescriptorReader(file: file, subject: entry.path.printable))
+            try body(
+                index, DescriptorReader(file: file, byteCount: status.byteCount, subject: entry.path.printable))
         }
     }
 
@@ -81,24 +83,30 @@ final class SingleFileSource: ImportSource {
         guard lseek(file.number, 0, SEEK_SET) == 0 else {
             throw ImportExportError(.sourceUnreadable, at: "errno \(errno)", subject: name)
         }
-        try body(0, DescriptorReader(file: file, subject: printableText(name.utf8)))
+        try body(
+            0,
+            DescriptorReader(file: file, byteCount: listing.totalByteCount, subject: printableText(name.utf8)))
     }
 }
 
 /// Reads an open file from where it stands to its end.
 final class DescriptorReader: SourceEntryReader {
     private let file: OwnedDescriptor
+    private let byteCount: UInt64
     private let subject: String
 
-    init(file: OwnedDescriptor, subject: String) {
+    /// - Parameter byteCount: how large the file is said to be; no more room than that is taken for a small one.
+    init(file: OwnedDescriptor, byteCount: UInt64, subject: String) {
         self.file = file
+        self.byteCount = byteCount
         self.subject = subject
     }
 
     func forEachPiece(
         byteCountMax: UInt64, _ body: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
     ) throws(ImportExportError) {
-        let capacity = Int(min(byteCountMax, (1 << 20) - 1)) + 1
+        // One byte more than there should be, so that growth beyond a limit is seen.
+        let capacity = Int(min(byteCountMax, max(byteCount, 4_095), (1 << 20) - 1)) + 1
         var buffer = [UInt8](repeating: 0, count: capacity)
         var total: UInt64 = 0
         while true {

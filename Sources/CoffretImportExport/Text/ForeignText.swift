@@ -8,6 +8,10 @@ package func isValidUTF8(_ bytes: some Collection<UInt8>) -> Bool {
 /// Text for people from untrusted bytes: repaired where it is not UTF-8, control and bidirectional
 /// override characters replaced by escapes, at most 200 characters.
 package func printableText(_ bytes: some Collection<UInt8>) -> String {
+    // Nearly all names are short and plain.
+    if bytes.count <= 200, bytes.allSatisfy({ 0x20 <= $0 && $0 < 0x7F }) {
+        return String(decoding: bytes, as: UTF8.self)
+    }
     var result = ""
     var count = 0
     for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {

@@ -109,36 +109,3 @@ internal import Glibc
         }
     }
 }
-
-/// A thread that runs one closure and can be waited for.
-@safe final class WorkerThread {
-    private var thread = pthread_t()
-    private var isJoined = false
-
-    /// - Parameter body: runs on the new thread; must end by itself.
-    init(_ body: @escaping @Sendable () -> Void) {
-        let box = unsafe Unmanaged.passRetained(Box(body))
-        let status = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                // SAFETY: the one retained reference is taken over here, once.
-                unsafe Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
-                return nil
-            }, box.toOpaque())
-        precondition(status == 0, "the system refuses one more thread")
-    }
-
-    /// Waits for the thread's end.
-    func join() {
-        guard !isJoined else { return }
-        isJoined = true
-        pthread_join(thread, nil)
-    }
-
-    deinit { join() }
-
-    private final class Box {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-}
