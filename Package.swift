@@ -43,8 +43,8 @@ let libraries: [Target] = [
     library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL"]),
     // 3. SQLite: connections, prepared statements, and files that are sealed page by page.
     library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
-    // 2. Sockets between programs.
-    library("CoffretNet", ["CoffretBase", "CPlatform"]),
+    // 3. Sockets between programs, and WebSocket framing without the socket.
+    library("CoffretNet", ["CoffretBase", "CoffretCrypto", "CPlatform"]),
     // 3. Formats and protocols that others specified: Themis, Apple's ECIES, Noise.
     library("CoffretInterop", ["CoffretBase", "CoffretCrypto"]),
     // 3. Signed chains in, verified membership out.

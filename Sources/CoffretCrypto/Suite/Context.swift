@@ -51,6 +51,7 @@ package enum Context: String, CaseIterable, Sendable {
     case link = "link/signature"
     case linkCountersignature = "link/countersignature"
     case commit = "commit"
+    case login = "login"
 
     /// The label's bytes: ASCII, no zero byte.
     package var bytes: [UInt8] { Array(rawValue.utf8) }

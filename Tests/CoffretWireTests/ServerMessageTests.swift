@@ -1,0 +1,159 @@
+// Messages between devices and the server: one encoding each, bounded, and nothing believed that is not exactly one.
+
+import CoffretBase
+import CoffretTestSupport
+import CoffretWire
+import Testing
+
+@Suite("Server messages")
+struct ServerMessageTests {
+    static let id = [UInt8](repeating: 0xA1, count: 32)
+    static let other = [UInt8](repeating: 0xB2, count: 32)
+    static let device = UniqueID.generate(from: SystemRandomSource())
+    static let object = ZoneObject(address: id, ciphertext: [1, 2, 3])
+
+    /// A message and a way to read it again: nil if it is refused, else its bytes.
+    struct Sample: Sendable {
+        let name: String
+        let bytes: [UInt8]
+        let reread: @Sendable ([UInt8]) throws(WireError) -> [UInt8]
+        let isEqualAfterReading: Bool
+
+        init<Message: ServerMessage>(_ message: Message) {
+            name = "\(Message.self)"
+            bytes = message.encoded()
+            reread = { (bytes: [UInt8]) throws(WireError) -> [UInt8] in try Message(decoding: bytes).encoded() }
+            isEqualAfterReading = (try? Message(decoding: bytes)) == message
+        }
+    }
+
+    static let samples: [Sample] = {
+        let request = LoginChallengeRequest(accountID: id, deviceID: device, clientNonce: other)
+        let challenge = LoginChallenge(serverName: "vault.example.org", serverNonce: id, expiry: 1_800_000_000_000)
+        return [
+            Sample(request), Sample(challenge),
+            Sample(LoginRequest(challenge: challenge, request: request, signature: id + other)),
+            Sample(LoginSession(token: other, expiry: .max)),
+            Sample(AccountRegistration(link: [1, 2, 3])),
+            Sample(AccountRegistration(link: [9], invitation: Array("invite".utf8))),
+            Sample(ChainLinks([])), Sample(ChainLinks([[1], [], [3, 4]])), Sample(ChainAppend(link: [1])),
+            Sample(ChainHead(sequenceNumber: 7, linkHash: id)),
+            Sample(ZoneCreation(vaultID: id, link: [5])),
+            Sample(ZoneHead(address: nil, cursor: [], epoch: 1)),
+            Sample(ZoneHead(address: id, cursor: [1, 2], epoch: .max)), Sample(object),
+            Sample(ZonePush(expectedHead: nil, newHead: id, epoch: 1, objects: [object, object])),
+            Sample(ZonePush(expectedHead: id, newHead: id, epoch: 2, objects: [])),
+            Sample(ZonePush(expectedHead: nil, newHead: nil, epoch: 2, objects: [object])),
+            Sample(PushReceipt(cursor: [0, 1])), Sample(ZoneFetch(addresses: [id, other])),
+            Sample(ChunkList([ChunkList.Chunk(address: id, digest: other)])),
+            Sample(Acknowledgements([Acknowledgements.Entry(deviceID: device, bytes: [4])])),
+            Sample(ChangeFrame.object(object, uploader: other)),
+            Sample(ChangeFrame.mark(head: id, cursor: [1], hasMore: false)),
+            Sample(ChangeFrame.mark(head: nil, cursor: [], hasMore: true)),
+            Sample(MailboxPost(deviceID: nil, bytes: [1])), Sample(MailboxPost(deviceID: device, bytes: [])),
+            Sample(
+                MailboxEntries([
+                    MailboxEntries.Entry(id: device, deviceID: nil, bytes: [1]),
+                    MailboxEntries.Entry(id: device, deviceID: device, bytes: []),
+                ])),
+            Sample(ServerEvent.zone(id: id, head: other, cursor: [3])),
+            Sample(ServerEvent.zone(id: id, head: nil, cursor: [])), Sample(ServerEvent.mailbox(accountID: id)),
+            Sample(ServerEvent.chain(kind: 1, id: id, sequenceNumber: 12)),
+            Sample(ServerRefusal(code: "server.zone.unknown", message: "there is no such zone")),
+        ]
+    }()
+
+    @Test("what is encoded is decoded to the same, and encodes to the same bytes", arguments: samples.indices)
+    func roundTrip(index: Int) throws {
+        let sample = Self.samples[index]
+        #expect(sample.isEqualAfterReading, "\(sample.name)")
+        #expect(try sample.reread(sample.bytes) == sample.bytes, "\(sample.name)")
+    }
+
+    @Test("a message cut short or with a byte too many is refused", arguments: samples.indices)
+    func truncated(index: Int) {
+        let sample = Self.samples[index]
+        for count in 0..<sample.bytes.count {
+            #expect(throws: WireError(.malformed), "\(sample.name) cut to \(count)") {
+                try sample.reread(Array(sample.bytes.prefix(count)))
+            }
+        }
+        #expect(throws: WireError(.malformed)) { try sample.reread(sample.bytes + [0]) }
+    }
+
+    @Test("fuzz: whatever bytes come, what is accepted encodes to the same bytes (R14)")
+    func fuzzMessages() {
+        for sample in Self.samples {
+            fuzz([sample.bytes], rounds: 200) { bytes in
+                guard let again = try? sample.reread(bytes) else { return }
+                #expect(again == bytes, "\(sample.name)")
+            }
+        }
+    }
+
+    @Test("ids, addresses and nonces of another size are refused")
+    func sizes() {
+        let short = [UInt8](repeating: 1, count: 31)
+        func refused<Message: ServerMessage>(_ message: Message) {
+            #expect(throws: WireError(.malformed), "\(Message.self)") { try Message(decoding: message.encoded()) }
+        }
+        refused(LoginChallengeRequest(accountID: short, deviceID: Self.device, clientNonce: Self.id))
+        refused(LoginChallengeRequest(accountID: Self.id, deviceID: Self.device, clientNonce: short))
+        refused(LoginSession(token: short, expiry: 0))
+        refused(ZoneHead(address: short, cursor: [], epoch: 1))
+        refused(ZoneObject(address: short, ciphertext: []))
+        refused(ZoneFetch(addresses: [short]))
+        refused(ChainHead(sequenceNumber: 0, linkHash: short))
+        refused(ServerEvent.mailbox(accountID: short))
+    }
+
+    @Test("a push cannot take a head away")
+    func headStays() {
+        let push = ZonePush(expectedHead: Self.id, newHead: nil, epoch: 1, objects: [])
+        #expect(throws: WireError(.malformed)) { try ZonePush(decoding: push.encoded()) }
+    }
+
+    @Test("what is above a limit is refused before it is read (R47)")
+    func limits() {
+        let large = [UInt8](repeating: 0, count: ServerLimits.objectByteCountMax + 1)
+        #expect(throws: WireError(.malformed)) {
+            try ZoneObject(decoding: ZoneObject(address: Self.id, ciphertext: large).encoded())
+        }
+        #expect(throws: WireError(.malformed)) {
+            let post = MailboxPost(deviceID: nil, bytes: Array(large.prefix(ServerLimits.mailboxEntryByteCountMax + 1)))
+            return try MailboxPost(decoding: post.encoded())
+        }
+        // An array header that promises four thousand million objects, and nothing behind it.
+        #expect(throws: WireError(.malformed)) { try ZoneFetch(decoding: [0x9A, 0xFF, 0xFF, 0xFF, 0xFF]) }
+    }
+
+    @Test("frames are found again however the stream is cut")
+    func framesInPieces() throws {
+        let frames: [ChangeFrame] = [
+            .object(Self.object, uploader: Self.other), .mark(head: nil, cursor: [1], hasMore: true),
+            .object(
+                ZoneObject(address: Self.other, ciphertext: [UInt8](repeating: 7, count: 5_000)), uploader: Self.id),
+            .mark(head: Self.id, cursor: [2], hasMore: false),
+        ]
+        let stream = frames.flatMap { $0.framed() }
+        for pieceByteCount in [1, 2, 3, 7, 100, stream.count] {
+            var reader = ChangeFrameReader()
+            var found: [ChangeFrame] = []
+            var rest = stream[...]
+            while !rest.isEmpty {
+                reader.append(Array(rest.prefix(pieceByteCount)))
+                rest = rest.dropFirst(pieceByteCount)
+                while let frame = try reader.next() { found.append(frame) }
+            }
+            #expect(found == frames)
+            #expect(reader.isBetweenFrames)
+        }
+    }
+
+    @Test("a frame longer than any may be is refused by its length alone")
+    func longFrame() {
+        var reader = ChangeFrameReader()
+        reader.append([0x7F, 0xFF, 0xFF, 0xFF])
+        #expect(throws: WireError(.malformed)) { try reader.next() }
+    }
+}
