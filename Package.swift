@@ -124,7 +124,7 @@ let testTargets: [Target] = [
             "CoffretImportExport", "CoffretTestSupport",
         ]),
     .testTarget(
-        name: "CoffretCLITests", dependencies: ["CoffretBase", "CoffretCLI", "CoffretTestSupport"],
+        name: "CoffretCLITests", dependencies: ["CoffretBase", "CoffretCore", "CoffretCLI", "CoffretTestSupport"],
         exclude: ["Snapshots"], swiftSettings: settings),
     tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),

@@ -22,12 +22,18 @@ int coffret_signal_descriptor(const int *signals, int count) {
 }
 
 int coffret_next_signal(int descriptor) {
+    int is_from_kernel;
+    return coffret_take_signal(descriptor, &is_from_kernel);
+}
+
+int coffret_take_signal(int descriptor, int *is_from_kernel) {
     struct signalfd_siginfo information;
     ssize_t count;
     do {
         count = read(descriptor, &information, sizeof information);
     } while (count < 0 && errno == EINTR);
     if (count == (ssize_t)sizeof information) {
+        *is_from_kernel = information.ssi_code == SI_KERNEL;
         return (int)information.ssi_signo;
     }
     return count < 0 && errno == EAGAIN ? 0 : -1;

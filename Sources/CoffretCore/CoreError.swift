@@ -12,8 +12,14 @@ package struct CoreError: Error, Equatable, Sendable {
         case itemUnsupported = "core.item.unsupported"
         /// The edit has no effect that could be written, or names a field that does not exist.
         case fieldNotFound = "core.field.not-found"
+        /// Several fields of the item answer to the name; `candidates` names their keys.
+        case fieldAmbiguous = "core.field.ambiguous"
         /// A field's name or value is not acceptable: too long, empty, or not of the field's kind.
         case fieldInvalid = "core.field.invalid"
+        /// A text that should be a secret reference is none; the place says why.
+        case referenceInvalid = "core.reference.invalid"
+        /// A reference names something that no reference can give: a counted code, a very large file.
+        case referenceUnsupported = "core.reference.unsupported"
         /// A tag is empty, too long, or contains characters that no tag may have.
         case tagInvalid = "core.tag.invalid"
         /// A stored value is not what its attribute demands.

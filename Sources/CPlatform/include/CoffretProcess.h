@@ -12,6 +12,9 @@ int coffret_signal_descriptor(const int *signals, int count);
 /* Takes the next signal from such a descriptor: its number, 0 if none waits, -1 and errno on failure. */
 int coffret_next_signal(int descriptor);
 
+/* The same, and whether the kernel sent it, as it does for Ctrl-C at a terminal, and not another process. */
+int coffret_take_signal(int descriptor, int *is_from_kernel);
+
 /* 1 if the open file or folder lies in memory only (tmpfs or ramfs), 0 if not, -1 and errno on failure. */
 int coffret_is_in_memory(int descriptor);
 

@@ -116,6 +116,7 @@ enum CommandGroup: String, Sendable, CaseIterable {
     case find = "Find and sort"
     case time = "Back in time"
     case secrets = "Secrets"
+    case scripts = "Scripts"
     case inOut = "In and out"
     case store = "The store"
     case help = "Help"

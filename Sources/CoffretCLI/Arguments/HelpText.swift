@@ -37,12 +37,16 @@ struct HelpText {
     /// `coffret tag add ITEM TAG ... [--json]`, as it stands in help and below usage errors.
     static func usage(of command: CommandDescription, path: [String]) -> String {
         var words = ["coffret"] + path
-        words += command.arguments.map(\.label)
+        let arguments = command.arguments.map(\.label)
+        // What stands behind `--` stands at the end.
+        let isLast = arguments.last?.hasPrefix("--") == true
+        if !isLast { words += arguments }
         words += command.options.prefix(4).map { option in
             let long = option.valueName.map { "--\(option.name) \($0)" } ?? "--\(option.name)"
             return option.isRepeatable ? "[\(long) ...]" : "[\(long)]"
         }
         if command.options.count > 4 { words.append("[OPTION ...]") }
+        if isLast { words += arguments }
         if !command.subcommands.isEmpty { words.append(command.run == nil ? "COMMAND" : "[COMMAND]") }
         return words.joined(separator: " ")
     }

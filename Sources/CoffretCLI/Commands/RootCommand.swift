@@ -14,6 +14,7 @@ enum RootCommand {
             ListCommand.description, SearchCommand.description, TagCommand.description, LinkCommand.description,
             HistoryCommand.description, DiffCommand.description, RestoreCommand.description, LogCommand.description,
             CopyCommand.description, OneTimeCodeCommand.description, GenerateCommand.description,
+            ReadCommand.description, RunCommand.description, InjectCommand.description,
             ImportCommand.description, ExportCommand.description, ECIESCommand.description,
             ThemisCommand.description,
             InitCommand.description, StatusCommand.description, PassphraseCommand.description,

@@ -106,7 +106,7 @@ struct ForeignData {
     }
 
     /// Whether a terminal shows the bytes and does nothing else with them.
-    private static func isHarmless(_ bytes: [UInt8]) -> Bool {
+    static func isHarmless(_ bytes: [UInt8]) -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         return text.unicodeScalars.allSatisfy { scalar in
             switch scalar.value {

@@ -42,6 +42,13 @@ struct OwnedDescriptor: ~Copyable {
     deinit {
         close(number)
     }
+
+    /// A second descriptor of the same file, which is the caller's to close; `FD_CLOEXEC` is set.
+    borrowing func duplicate() throws(SystemFailure) -> Int32 {
+        let descriptor = fcntl(number, F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw SystemFailure.last }
+        return descriptor
+    }
 }
 
 enum DescriptorIO {

@@ -45,6 +45,10 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case notConfirmed = 83
     /// A message, cell or signature of another program was altered, or belongs to another key.
     case notAuthentic = 84
+    /// The command of `run` is there, but cannot be executed.
+    case notExecutable = 126
+    /// The command of `run` was not found.
+    case commandNotFound = 127
     /// Interrupted, as by Ctrl-C.
     case cancelled = 130
     /// The reader of the output went away.
@@ -75,6 +79,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .alreadyExists: "a store, vault or name is already there"
         case .notConfirmed: "a dangerous command was not confirmed"
         case .notAuthentic: "a message or signature was altered, or belongs to another key"
+        case .notExecutable: "the command of run cannot be executed"
+        case .commandNotFound: "the command of run was not found"
         case .cancelled: "interrupted"
         case .brokenPipe: "the reader of the output went away"
         }

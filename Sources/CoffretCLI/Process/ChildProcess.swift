@@ -32,6 +32,8 @@ struct ChildProcess: ~Copyable {
         case inherited
         case null
         case descriptor(Int32)
+        /// Opened by the child; the first terminal that a detached child opens becomes its controlling terminal.
+        case path(String)
     }
 
     let processID: pid_t
@@ -40,9 +42,10 @@ struct ChildProcess: ~Copyable {
     ///
     /// - Parameter words: the program's path, then its arguments.
     /// - Parameter isDetached: whether it gets a session of its own and outlives the terminal.
+    /// - Parameter surroundings: what it is given in place of this process's environment, file mode mask and signals.
     static func start(
         _ words: [String], input: Stream = .inherited, output: Stream = .inherited, error: Stream = .inherited,
-        isDetached: Bool = false
+        isDetached: Bool = false, surroundings: ChildSurroundings? = nil
     ) throws(SystemFailure) -> ChildProcess {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -51,6 +54,7 @@ struct ChildProcess: ~Copyable {
             switch stream {
             case .inherited: break
             case .null: unsafe posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0)
+            case .path(let path): unsafe posix_spawn_file_actions_addopen(&actions, number, path, O_RDWR, 0)
             case .descriptor(let source): unsafe posix_spawn_file_actions_adddup2(&actions, source, number)
             }
         }
@@ -62,7 +66,9 @@ struct ChildProcess: ~Copyable {
         unsafe posix_spawnattr_setsigmask(&attributes, &none)
         var defaults = sigset_t()
         unsafe sigemptyset(&defaults)
-        for signal in SignalWatch.ending + [SIGPIPE, SIGTSTP] { unsafe sigaddset(&defaults, signal) }
+        for signal in surroundings?.defaultSignals ?? SignalWatch.ending + [SIGPIPE, SIGTSTP] {
+            unsafe sigaddset(&defaults, signal)
+        }
         unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
         // POSIX_SPAWN_SETSID is 0x80 in glibc; the importer does not show it.
         let flags = Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF) | (isDetached ? 0x80 : 0)
@@ -72,7 +78,16 @@ struct ChildProcess: ~Copyable {
         unsafe pointers.append(nil)
         defer { unsafe pointers.forEach { unsafe free($0) } }
         var processID: pid_t = 0
-        let status = unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, environ)
+        guard let surroundings else {
+            let status = unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, environ)
+            guard status == 0 else { throw SystemFailure(number: status) }
+            return ChildProcess(processID: processID)
+        }
+        let status = unsafe surroundings.withVariables { variables in
+            surroundings.enter()
+            defer { surroundings.leave() }
+            return unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, variables)
+        }
         guard status == 0 else { throw SystemFailure(number: status) }
         return ChildProcess(processID: processID)
     }

@@ -46,6 +46,7 @@ package enum CommandLineProgram {
     }
 
     private static func report(_ error: any Error, arguments: ParsedArguments, terminal: Terminal) -> Int32 {
+        if let exit = error as? CommandExit { return exit.code }
         if error is BrokenPipe { return ExitCode.brokenPipe.rawValue }
         let failure = FailureTranslation.failure(from: error)
         let printer = FailurePrinter(

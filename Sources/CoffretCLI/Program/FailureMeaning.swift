@@ -52,6 +52,11 @@ struct FailureMeaning: Sendable {
             .unsupportedFormat, "a newer coffret wrote this item; it can be shown, but not changed"),
         "core.field.not-found": FailureMeaning(
             .notFound, "the item has no such field", showsPlace: true, hint: "coffret show ITEM lists its fields"),
+        "core.field.ambiguous": FailureMeaning(
+            .ambiguous, "the name fits several fields", showsPlace: true, hint: "use the field's key"),
+        "core.reference.invalid": FailureMeaning(
+            .badInput, "that is not a reference", showsPlace: true, hint: "coffret help references"),
+        "core.reference.unsupported": FailureMeaning(.badInput, "a reference cannot give that", showsPlace: true),
         "core.field.invalid": FailureMeaning(.badInput, "the field cannot be like that", showsPlace: true),
         "core.tag.invalid": FailureMeaning(
             .badInput, "that cannot be a tag", showsPlace: true,

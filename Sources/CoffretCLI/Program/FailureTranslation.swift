@@ -18,15 +18,19 @@ enum FailureTranslation {
         var failure = CommandFailure(
             meaning.exitCode, code: telling.codeText, meaning.message(telling), hint: meaning.hint,
             cause: coded.causeText)
-        if let core = telling as? CoreError, !core.candidates.isEmpty { failure.add(core.candidates) }
+        if let core = telling as? CoreError, !core.candidates.isEmpty {
+            failure.add(core.candidates, isShortened: core.code != .fieldAmbiguous)
+        }
         return failure
     }
 }
 
 extension CommandFailure {
     /// Lists what an ambiguous reference could mean.
-    mutating func add(_ candidates: [CoreError.Candidate]) {
-        let digits = Self.distinguishingDigits(candidates.map(\.id))
+    ///
+    /// - Parameter isShortened: whether the beginning of an id is enough; keys of fields are whole.
+    mutating func add(_ candidates: [CoreError.Candidate], isShortened: Bool = true) {
+        let digits = isShortened ? Self.distinguishingDigits(candidates.map(\.id)) : Int.max
         details += candidates.map { "\($0.id.prefix(digits))  \(TextWidth.displaySafe($0.title))" }
         jsonFields.append(
             ("candidates", .array(candidates.map { .fields(["id": .string($0.id), "title": .string($0.title)]) })))

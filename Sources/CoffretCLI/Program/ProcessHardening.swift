@@ -5,13 +5,41 @@ internal import CPlatform
 internal import Glibc
 
 enum ProcessHardening {
+    /// What the process was started with, for commands that are run in the person's name.
+    struct Original: Sendable {
+        let fileModeMask: mode_t
+        let coreLimit: rlimit
+        let ignoresBrokenPipe: Bool
+    }
+
+    /// As it was when `apply` was called.
+    static let original: Original = {
+        var limit = rlimit()
+        _ = unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+        // Both can only be read by setting them.
+        let brokenPipe = signal(SIGPIPE, SIG_IGN)
+        let ignored = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
+        let before = unsafe unsafeBitCast(brokenPipe, to: Int.self)
+        let mask = umask(privateMask)
+        return Original(fileModeMask: mask, coreLimit: limit, ignoresBrokenPipe: before == ignored)
+    }()
+
+    private static let privateMask: mode_t = 0o077
+
     /// Refuses core dumps and inspection by other processes of the same user, makes new files
     /// private, and turns a reader that went away into an error instead of a signal.
     static func apply() {
+        _ = original
         _ = coffret_disable_dumping()
-        var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
-        umask(0o077)
+        applyLimits()
         _ = signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// The part that a child inherits.
+    static func applyLimits() {
+        // The hard limit stays, so that a command run in the person's name can have its own back.
+        var none = rlimit(rlim_cur: 0, rlim_max: original.coreLimit.rlim_max)
+        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+        umask(privateMask)
     }
 }

@@ -185,10 +185,33 @@ enum HelpTasks {
                     "COFFRET_PASSPHRASE_FILE=~/.secret coffret ls --json",
                     "Reads the passphrase from a file of mode 0600."),
                 .command(
-                    "coffret show GitHub --field username --passphrase-fd 3",
-                    "Reads it from descriptor 3; prints one field and nothing else."),
+                    "coffret read coffret://Personal/GitHub/password --passphrase-fd 3",
+                    "Reads the passphrase from descriptor 3; prints one value and nothing else: coffret help references."
+                ),
+                .command(
+                    "coffret run --env TOKEN=coffret://Personal/GitHub/token -- ./release",
+                    "Runs a command with a secret in its environment, and masks it in the output."),
+                .command(
+                    "coffret inject -i app.conf.tpl -o app.conf",
+                    "Fills the references in a template; the file is for you only."),
                 .text(
                     "--json answers with one JSON value per line. Dangerous commands need --yes. Every kind of failure has an exit code of its own: coffret help exit-codes. An ambiguous name is always an error, never a guess; ids are stable."
+                ),
+            ]),
+        HelpTask(
+            name: "references", title: "name a secret in a script",
+            keywords: ["reference", "uri", "url", "environment", "template", "variable", "inject", "env"],
+            steps: [
+                .text(
+                    "A reference names one value: coffret://VAULT/ITEM/FIELD. It is no secret itself. A part with a slash in it is written with %2F; other characters may be escaped so too."
+                ),
+                .command("coffret read coffret://Personal/GitHub/password", "A field, by its key or label."),
+                .command("coffret read coffret://Personal/GitHub/otp", "The present one-time code."),
+                .command(
+                    "coffret read 'coffret://Personal/GitHub/attachment/recovery codes.txt'",
+                    "A file. text and title are there as well."),
+                .text(
+                    "Names that fit several items or fields are an error that lists them. Ids never change: coffret ls --json shows them. Items in the trash answer to their ids only."
                 ),
             ]),
         HelpTask(

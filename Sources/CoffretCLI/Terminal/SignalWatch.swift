@@ -37,6 +37,13 @@ struct SignalWatch: ~Copyable {
         return signal > 0 ? signal : nil
     }
 
+    /// The next waiting signal, if any, and whether the kernel sent it, as for Ctrl-C at a terminal.
+    func nextWithOrigin() -> (signal: Int32, isFromKernel: Bool)? {
+        var isFromKernel: Int32 = 0
+        let signal = unsafe coffret_take_signal(descriptor, &isFromKernel)
+        return signal > 0 ? (signal, isFromKernel != 0) : nil
+    }
+
     /// Waits until `other` can be read, a signal waits, or time is up.
     ///
     /// - Parameter other: a descriptor, or -1 for none.

@@ -33,12 +33,17 @@ struct ReferenceResolver {
         return digits
     }
 
+    /// The items whose ids begin so; none if the reference is no hex.
+    func itemIDs(in reader: SnapshotReader) throws(CoreError) -> [EntityID] {
+        guard let digits else { return [] }
+        return try reader.itemIDs(beginningWith: digits, countMax: Self.candidateCountMax)
+    }
+
     /// The item whose id begins so; nil if the reference is no hex or no id begins so.
     ///
     /// - Complexity: one range read per kind of item; no index.
     func resolveByID(in reader: SnapshotReader) throws(CoreError) -> EntityID? {
-        guard let digits else { return nil }
-        let ids = try reader.itemIDs(beginningWith: digits, countMax: Self.candidateCountMax)
+        let ids = try itemIDs(in: reader)
         guard ids.count > 1 else { return ids.first }
         var candidates: [CoreError.Candidate] = []
         for id in ids {

@@ -91,6 +91,30 @@ extension Vault {
         return try resolver.resolveByTitle(among: summaries(documents, index))
     }
 
+    /// The items with exactly this title, whatever its case, in the trash or not.
+    func titled(_ title: String) throws(CoreError) -> [ItemSummary] {
+        let sought = title.lowercased()
+        guard let index = try usableIndex() else {
+            return try list(.everything).filter { $0.title.lowercased() == sought }
+        }
+        let documents = try inSearch { () throws(SearchError) in try index.documents(answeringTo: "t:" + sought) }
+        return try summaries(documents, index)
+    }
+
+    /// The items whose titles begin so, whatever the case. Asked when no id and no whole title does.
+    func titles(beginningWith start: String) throws(CoreError) -> [ItemSummary] {
+        let sought = start.lowercased()
+        guard !sought.isEmpty else { return [] }
+        let found: [ItemSummary]
+        if let index = try usableIndex() {
+            let documents = try inSearch { () throws(SearchError) in try index.resolve(start, limit: 1_000) }
+            found = try summaries(documents, index)
+        } else {
+            found = try list(.everything)
+        }
+        return found.filter { $0.title.lowercased().hasPrefix(sought) }
+    }
+
     /// Searches the present.
     ///
     /// - Parameter text: words, `"phrases"`, `prefix*`, `tag:`, `type:`, `in:` and the rest of `Spec/search.md`.

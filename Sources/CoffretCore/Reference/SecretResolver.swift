@@ -1,0 +1,178 @@
+// From references to values. The one thing to keep true: a reference means one value or is an error that names
+// the candidates (R34); nothing here changes a vault.
+
+package import CoffretBase
+internal import CoffretCrypto
+internal import CoffretKeys
+package import CoffretStorage
+
+/// What a reference stands for.
+package struct ResolvedSecret: Sendable {
+    package let reference: SecretReference
+    /// The value; whoever takes it zeroes it.
+    package var bytes: [UInt8]
+    /// Whether screens mask it: secret fields, codes, texts and files, but not user names and addresses.
+    package let isSecret: Bool
+
+    package init(reference: SecretReference, bytes: [UInt8], isSecret: Bool) {
+        self.reference = reference
+        self.bytes = bytes
+        self.isSecret = isSecret
+    }
+}
+
+/// Reads the values of references out of a store. Opens each vault once, for reading.
+package struct SecretResolver {
+    /// The largest attachment that a reference gives; larger ones are written out as files.
+    package static let attachmentByteCountMax = 16 << 20
+
+    private let store: Store
+    /// By id.
+    private var vaults: [String: Vault] = [:]
+
+    package init(store: Store) {
+        self.store = store
+    }
+
+    /// The values in the order of the references; all of them or an error.
+    ///
+    /// - Parameter now: for one-time codes.
+    /// - Throws: `CoreError` `.vaultNotFound`, `.vaultAmbiguous`, `.itemNotFound`, `.itemAmbiguous`, `.fieldNotFound`,
+    ///   `.fieldAmbiguous`, `.attachmentNotFound`, `.attachmentAmbiguous`, `.referenceUnsupported`.
+    package mutating func values(
+        of references: [SecretReference], now: Milliseconds
+    ) throws(CoreError) -> [ResolvedSecret] {
+        var values: [ResolvedSecret] = []
+        do throws(CoreError) {
+            for reference in references { values.append(try value(of: reference, now: now)) }
+        } catch {
+            for index in values.indices { values[index].bytes.zero() }
+            throw error
+        }
+        return values
+    }
+
+    private mutating func value(of reference: SecretReference, now: Milliseconds) throws(CoreError) -> ResolvedSecret {
+        let record = try store.vaultRecord(reference.vault)
+        let vault: Vault
+        if let open = vaults[record.vaultID.hex] {
+            vault = open
+        } else {
+            vault = try store.open(record, isWritable: false)
+            vaults[record.vaultID.hex] = vault
+        }
+        let item = try vault.item(vault.resolveForScripts(reference.item))
+        let value = try item.value(of: reference.part, in: vault, now: now)
+        return ResolvedSecret(reference: reference, bytes: value.bytes, isSecret: value.isSecret)
+    }
+}
+
+extension Vault {
+    /// The item that a script means: stricter than `resolve`, because nobody looks at the result.
+    ///
+    /// A whole id is that item. Otherwise ids that begin so and titles that are exactly so, whatever the case, count
+    /// together; without either, titles that begin so. Items in the trash answer to their ids only.
+    ///
+    /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates.
+    package func resolveForScripts(_ reference: String) throws(CoreError) -> EntityID {
+        let reader = try present.reader
+        let resolver = ReferenceResolver(reference)
+        let byID = try resolver.itemIDs(in: reader)
+        if byID.count == 1, reference.utf8.count(where: { $0 != UInt8(ascii: "-") }) == 32 { return byID[0] }
+        let named = try titled(reference)
+        var found = byID
+        for item in named where !item.isTrashed && !found.contains(item.id) { found.append(item.id) }
+        if found.isEmpty && named.isEmpty {
+            found = try titles(beginningWith: reference).filter { !$0.isTrashed }.map(\.id)
+        }
+        guard found.count > 1 else {
+            guard let only = found.first else { throw CoreError(.itemNotFound, at: reference) }
+            return only
+        }
+        var candidates: [CoreError.Candidate] = []
+        for id in found.prefix(ReferenceResolver.candidateCountMax) {
+            candidates.append(CoreError.Candidate(id: id.uuid.hex, title: try reader.item(id)?.title ?? ""))
+        }
+        throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
+    }
+}
+
+extension Item {
+    fileprivate typealias Value = (bytes: [UInt8], isSecret: Bool)
+
+    /// The value of a part of the item.
+    fileprivate func value(
+        of part: SecretReference.Part, in vault: Vault, now: Milliseconds
+    ) throws(CoreError) -> Value {
+        switch part {
+        case .field(let name): return try value(named: name, now: now)
+        case .oneTimeCode(let name): return try Self.code(of: field(forScripts: name), now: now)
+        case .attachment(let name):
+            let attachment = try attachment(named: name)
+            guard attachment.byteCount <= SecretResolver.attachmentByteCountMax else {
+                throw CoreError(.referenceUnsupported, at: "the file is too large; coffret attach extract writes it")
+            }
+            var bytes: [UInt8] = []
+            try unsafe vault.read(attachment) { piece in unsafe bytes.append(contentsOf: piece) }
+            return (bytes, true)
+        }
+    }
+
+    /// A field, or one of `otp`, `title` and `text`. A key wins; a label that is such a word is ambiguous.
+    private func value(named name: String, now: Milliseconds) throws(CoreError) -> Value {
+        let codes = fields.filter { $0.kind == .oneTimeCode }
+        let isKey = fields.contains { $0.key.name == name }
+        let special: Bool =
+            switch name {
+            case "otp": !codes.isEmpty
+            case "title": true
+            case "text": !text.isEmpty || kind == .note
+            default: false
+            }
+        guard special, !isKey else {
+            let field = try field(forScripts: name)
+            return (Array(field.value.utf8), field.kind.isSecret)
+        }
+        var candidates = labelled(name)
+        if name == "otp", codes.count > 1 { candidates += codes }
+        guard candidates.isEmpty else { throw Self.ambiguous(name, candidates, orThe: name == "otp" ? nil : name) }
+        switch name {
+        case "otp": return try Self.code(of: codes[0], now: now)
+        case "title": return (Array(title.utf8), false)
+        default: return (Array(text.utf8), true)
+        }
+    }
+
+    /// The field with a key, or else the only one with a label, whatever its case.
+    private func field(forScripts name: String) throws(CoreError) -> ItemField {
+        if let field = fields.first(where: { $0.key.name == name }) { return field }
+        let named = labelled(name)
+        guard named.count <= 1 else { throw Self.ambiguous(name, named, orThe: nil) }
+        guard let field = named.first else { throw CoreError(.fieldNotFound, at: name) }
+        return field
+    }
+
+    private func labelled(_ name: String) -> [ItemField] {
+        let sought = name.lowercased()
+        return fields.filter { $0.label.lowercased() == sought }
+    }
+
+    private static func ambiguous(_ name: String, _ fields: [ItemField], orThe part: String?) -> CoreError {
+        var candidates: [CoreError.Candidate] = []
+        for field in fields where !candidates.contains(where: { $0.id == field.key.name }) {
+            candidates.append(CoreError.Candidate(id: field.key.name, title: field.label))
+        }
+        if let part { candidates.append(CoreError.Candidate(id: part, title: "the item's own \(part)")) }
+        return CoreError(.fieldAmbiguous, at: name, candidates: candidates)
+    }
+
+    /// The present code of a time-based generator. A counted one would have to be moved on, which is a change.
+    private static func code(of field: ItemField, now: Milliseconds) throws(CoreError) -> Value {
+        let generator = try OneTimeCode.parse(field.value)
+        guard case .time = generator.movement else {
+            throw CoreError(
+                .referenceUnsupported, at: "counted codes are given by coffret otp, which moves the counter")
+        }
+        return (Array(try generator.code(unixMilliseconds: now).digits.utf8), true)
+    }
+}
