@@ -120,6 +120,11 @@ struct FailureMeaning: Sendable {
             .unsupportedFormat, "a newer coffret wrote to this vault", hint: "install a newer coffret"),
         "storage.history.compacted": FailureMeaning(
             .notFound, "that part of the history was dropped by compact", hint: "coffret log shows what there is"),
+        "storage.history.not-here-yet": FailureMeaning(
+            .notFound, "that part of the history has not arrived yet", hint: "coffret sync fetches it"),
+        "storage.history.local-rollback": FailureMeaning(
+            .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
+            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
         "storage.fact.value-too-large": FailureMeaning(
             .badInput, "the text is too large", hint: "coffret attach add ITEM FILE keeps files of any size"),
         "storage.journal.transaction-too-large": FailureMeaning(.badInput, "too much to save in one step"),

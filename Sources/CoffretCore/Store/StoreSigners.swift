@@ -1,4 +1,5 @@
-// Whose commits a store accepts: the devices of its account, and of the accounts that it was restored from.
+// Whose commits a store accepts: the devices of its account, and of the accounts that it was restored from. The one
+// thing to keep true: a device counts where the chain trusts it at the link that the commit states.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -7,20 +8,55 @@ package import CoffretStorage
 internal import CoffretTrust
 
 /// Looks up devices in the chains of a keyring.
-private struct KeyringSigners: CommitSignerDirectory {
-    let signers: [KnownSigner]
+private final class KeyringSigners: CommitSignerDirectory {
+    private let chain: VerifiedDeviceChain
+    /// Of former accounts, whose chains end here.
+    private let former: [KnownSigner]
+    private let positions: [[UInt8]: UInt64]
+    private var states: [UInt64: VerifiedDeviceChain] = [:]
+
+    init(chain: VerifiedDeviceChain, known: [KnownSigner]) {
+        self.chain = chain
+        former = known.filter { $0.accountID != chain.accountID }
+        var positions: [[UInt8]: UInt64] = [:]
+        for link in chain.links { positions[link.hash] = link.link.sequenceNumber }
+        self.positions = positions
+    }
 
     func verifyingKey(for context: CommitContext) -> VerifyingKey? {
-        signers.first { $0.deviceID.bytes == context.deviceID && $0.accountID.bytes == context.accountID }?.verifyingKey
+        guard context.accountID == chain.accountID.bytes else {
+            return former.first { $0.deviceID.bytes == context.deviceID && $0.accountID.bytes == context.accountID }?
+                .verifyingKey
+        }
+        guard let position = chainPosition(of: context), let id = UniqueID(bytes: context.deviceID),
+            let device = state(at: position)?.device(id), device.isTrusted
+        else { return nil }
+        return device.keys.signing
+    }
+
+    func revocation(ofAuthorOf context: CommitContext) -> UInt64? {
+        guard context.accountID == chain.accountID.bytes, let id = UniqueID(bytes: context.deviceID) else { return nil }
+        return chain.device(id)?.revokedAt
+    }
+
+    func chainPosition(of context: CommitContext) -> UInt64? {
+        context.accountID == chain.accountID.bytes ? positions[context.deviceChainHead] : nil
+    }
+
+    private func state(at position: UInt64) -> VerifiedDeviceChain? {
+        if position == chain.head.sequenceNumber { return chain }
+        if let known = states[position] { return known }
+        let state = chain.asOf(position)
+        states[position] = state
+        return state
     }
 }
 
 extension Store {
-    /// The devices whose signatures count when a vault of this store is checked.
-    ///
-    /// One machine only: a revoked device's commits from before its revocation count too; telling them from later ones
-    /// needs the cut that sync brings (protocol 3).
+    /// The devices whose signatures count in the vaults of this store.
     package func signers() throws(CoreError) -> any CommitSignerDirectory {
-        KeyringSigners(signers: try inKeys { () throws(KeyError) in try keyring.knownSigners() })
+        try inKeys { () throws(KeyError) in
+            KeyringSigners(chain: try keyring.deviceChain(), known: try keyring.knownSigners())
+        }
     }
 }

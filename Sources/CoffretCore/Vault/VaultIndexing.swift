@@ -131,7 +131,8 @@ extension Vault {
             }
             return entities
         } catch {
-            guard error.code == .historyCompacted || error.code == .historyBroken else { throw CoreError(error) }
+            let isGone: [StorageError.Code] = [.historyCompacted, .historyPending, .historyBroken]
+            guard isGone.contains(error.code) else { throw CoreError(error) }
             return nil
         }
     }

@@ -32,12 +32,12 @@ extension Vault {
     ///
     /// - Parameter body: returns whether to go on.
     func walkHistory(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
-        var cursor = try inStorage { () throws(StorageError) in try repository.log() }
-        var expected = repository.headNames.first
-        while let commit = try inStorage({ () throws(StorageError) in try cursor.next() }) {
-            guard commit.name == expected else { continue }
-            guard try body(commit) else { return }
-            expected = commit.parents.first
+        var next = repository.headNames.first
+        while let name = next {
+            guard let commit = try inStorage({ () throws(StorageError) in try repository.commitIfKept(name) }),
+                try body(commit)
+            else { return }
+            next = commit.firstParent
         }
     }
 

@@ -83,6 +83,16 @@ package final class VaultKeys: Sendable {
             localKey: .generate(from: random))
     }
 
+    /// 16 bytes for the blob of a value that a merge makes: the same on all devices that merge the same, and
+    /// unknown to everybody without the keys.
+    ///
+    /// - Parameter subject: what is merged: a key and the dots under it.
+    package func mergedValueSalt(_ subject: [UInt8]) -> [UInt8] {
+        let salt: AuthenticationKey = KDF.derive(from: splitKey, .mergedValue, vaultID.bytes + subject)
+        // EXPOSE: not a secret, in spite of its type: it lies in the value's blob, which is sealed.
+        return unsafe salt.withUnsafeBytes { bytes in unsafe [UInt8](bytes.prefix(16)) }
+    }
+
     package func keys(ofEpoch epoch: UInt32) -> EpochKeys? {
         epochs.first { $0.epoch == epoch }
     }

@@ -16,6 +16,8 @@ package enum Context: String, CaseIterable, Sendable {
     // Derivations from a vault's split key; context: vault id ‖ tree generation.
     case nodeBoundary = "tree/boundary"
     case valuePiece = "value/piece"
+    // Context: vault id ‖ what is merged.
+    case mergedValue = "value/merge"
 
     // Derivations from a vault's local key; context: vault id.
     case journal = "journal"

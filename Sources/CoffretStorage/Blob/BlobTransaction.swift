@@ -40,6 +40,13 @@ package final class BlobTransaction: BlobTransactionWriter {
         return prepared.name
     }
 
+    /// Appends a blob from elsewhere, which was verified, as it is.
+    func append(sealed blob: SealedBlob) throws(StorageError) {
+        precondition(!isEnded, "the transaction has ended")
+        if records.count + blob.bytes.count > tuning.bulkByteCountMin { try moveToBulk() }
+        pending[blob.address] = BlobSealer.appendRecord(blob, to: &records)
+    }
+
     package func commit(state: RepositoryState, isCheckpoint: Bool) throws(StorageError) {
         precondition(!isEnded, "the transaction has ended")
         if bulk != nil || !finishedBulk.isEmpty { try finishBulk() }
@@ -121,18 +128,22 @@ package final class BlobTransaction: BlobTransactionWriter {
     package func readBlob<Result>(
         _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
-        let address = store.sealer.address(of: name, epoch: store.sealer.currentEpoch)
-        let found = try unsafe withSealedBlob(address) { (sealed) throws(StorageError) -> Result? in
-            try unsafe store.sealer.open(sealed, name: name, type: type) {
-                (_, content) throws(StorageError) -> Result in try body(content)
+        for epoch in store.sealer.epochsNewestFirst {
+            let address = store.sealer.address(of: name, epoch: epoch)
+            let found = try unsafe withSealedBlob(address) { (sealed) throws(StorageError) -> Result? in
+                try unsafe store.sealer.open(sealed, name: name, type: type) {
+                    (_, content) throws(StorageError) -> Result in try body(content)
+                }
             }
+            if let found { return found }
         }
-        if let found { return found }
         return try store.readBlob(name, type: type, body)
     }
 
     package func containsBlob(_ name: BlobName) throws(StorageError) -> Bool {
-        if try holds(store.sealer.address(of: name, epoch: store.sealer.currentEpoch)) { return true }
+        for epoch in store.sealer.epochsNewestFirst {
+            if try holds(store.sealer.address(of: name, epoch: epoch)) { return true }
+        }
         return try store.containsBlob(name)
     }
 

@@ -44,6 +44,27 @@ package protocol CommitSignerDirectory {
     /// The device's key, if it may have written a commit with this context; nil if it is unknown, or
     /// was not trusted at the chain heads that the context states.
     func verifyingKey(for context: CommitContext) -> VerifyingKey?
+
+    /// Whether the chain heads that `later` states are those of `earlier`, or come after them.
+    func areHeads(of later: CommitContext, atOrAfter earlier: CommitContext) -> Bool
+
+    /// Where in its account's chain the author of a commit with this context was revoked, if it was.
+    func revocation(ofAuthorOf context: CommitContext) -> UInt64?
+
+    /// Where in its account's chain the head stands that a context states; nil if it is not known.
+    func chainPosition(of context: CommitContext) -> UInt64?
+}
+
+extension CommitSignerDirectory {
+    package func areHeads(of later: CommitContext, atOrAfter earlier: CommitContext) -> Bool {
+        guard later.accountID == earlier.accountID, let new = chainPosition(of: later),
+            let old = chainPosition(of: earlier)
+        else { return true }
+        return new >= old
+    }
+
+    package func revocation(ofAuthorOf context: CommitContext) -> UInt64? { nil }
+    package func chainPosition(of context: CommitContext) -> UInt64? { nil }
 }
 
 /// Knows one device: its own.

@@ -27,23 +27,4 @@ package enum FactMerge {
         merged += right.facts.filter { !leftDots.contains($0.dot) && !left.versions.covers($0.dot) }
         return merged.sorted { $0.dot < $1.dot }
     }
-
-    /// What a merge changes in the state on the left: the keys that differ, where the merge differs
-    /// from what the left side has.
-    ///
-    /// - Complexity: what differs between the two states.
-    static func replacements(
-        in left: TreeNode, leftVersions: VersionVector, from right: TreeNode, rightVersions: VersionVector,
-        store: NodeStore
-    ) throws(StorageError) -> [Replacement] {
-        var difference = TreeDifference(old: left, new: right, store: store)
-        var replacements: [Replacement] = []
-        while let entry = try difference.next() {
-            let merged = merge(
-                Side(facts: entry.oldFacts, versions: leftVersions),
-                Side(facts: entry.newFacts, versions: rightVersions))
-            if merged != entry.oldFacts { replacements.append(Replacement(key: entry.key, facts: merged)) }
-        }
-        return replacements
-    }
 }

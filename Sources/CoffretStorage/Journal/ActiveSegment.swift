@@ -261,6 +261,15 @@ extension BlobSealer {
         return (prepared.name, address, appendRecord(prepared, address: address, to: &bytes))
     }
 
+    /// Appends the record of a blob that is sealed already.
+    static func appendRecord(_ blob: SealedBlob, to bytes: inout [UInt8]) -> RecordLocation {
+        let location = RecordLocation(byteOffset: bytes.count, sealedByteCount: blob.bytes.count)
+        RecordHeader.append(.blob, payloadByteCount: 32 + blob.bytes.count, to: &bytes)
+        unsafe withBytes(of: blob.address.value) { unsafe bytes.append(contentsOf: $0) }
+        bytes += blob.bytes
+        return location
+    }
+
     /// Appends the record of what was prepared last.
     func appendRecord(_ prepared: Prepared, address: BlobAddress, to bytes: inout [UInt8]) -> RecordLocation {
         let location = RecordLocation(byteOffset: bytes.count, sealedByteCount: prepared.sealedByteCount)

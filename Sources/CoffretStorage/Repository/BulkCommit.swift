@@ -29,7 +29,7 @@ package final class BulkCommit {
         self.tail = tail
         self.root = root
         self.transaction = transaction
-        dot = Dot(instance: author.instanceID, sequence: tail.versionVector[author.instanceID] + 1)
+        dot = tail.nextDot(of: author.instanceID)
     }
 
     /// Takes a change; a later one of the same key wins.
@@ -73,7 +73,8 @@ package final class BulkCommit {
     package func commit(
         time: Milliseconds, flags: CommitFlags = [], compaction: CompactionRecord? = nil
     ) throws(StorageError) -> CommitSummary {
-        precondition(!changes.isEmpty || compaction != nil, "a commit changes something")
+        precondition(
+            !changes.isEmpty || compaction != nil || flags.contains(.epoch), "a commit changes something")
         var sorted = changes.sortedByKey()
         changes = []
         if isBulk { try storeValues(of: &sorted) }
@@ -100,7 +101,10 @@ package final class BulkCommit {
             || tail.byteCount + listedByteCount >= repository.checkpointPolicy.byteCountMax
         if isCheckpoint { commit.flags.insert(.checkpoint) }
         if compaction != nil { commit.flags.insert(.compaction) }
-        let previous = try repository.lastCommit(of: author.instanceID, sequence: dot.sequence - 1, head: tail.head)
+        // So that nobody has to walk further back than to the newest checkpoint to know it.
+        if isCheckpoint { commit.versionVector = tail.versionVector.advanced(by: dot) }
+        let previous = try repository.lastCommit(
+            of: author.instanceID, versions: tail.versionVector, head: tail.head)
         commit.previousOfInstance = previous.flatMap { commit.parents.contains($0) ? nil : $0 }
         return try write(commit, context: context, facts: facts, changes: sorted, root: newRoot)
     }
@@ -134,10 +138,13 @@ package final class BulkCommit {
         var state = repository.backend.state
         state.heads = [name]
         state.tailCommits.append(name)
+        if commit.flags.contains(.epoch) {
+            try state.annotate { $0.epochs = Set($0.epochs + [name]).sorted() }
+        }
         var nodes = TreeWriter()
         if isCheckpoint {
             try repository.write(root, values: tail.overlay.unstored, with: &nodes, to: transaction)
-            VaultRepository.setCheckpoint(&state, head: summary, versions: tail.versionVector)
+            try VaultRepository.setCheckpoint(&state, head: summary, versions: tail.versionVector)
         }
         try transaction.commit(state: state, isCheckpoint: isCheckpoint)
         nodes.markStored(in: repository.nodes)

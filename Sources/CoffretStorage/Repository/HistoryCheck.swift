@@ -84,10 +84,11 @@ struct HistoryCheck {
         }
         let place = "commit \(commit.name)"
         guard byDot.updateValue(commit.name, forKey: commit.dot) == nil,
-            commit.sequence == vector[commit.instance] + 1
+            commit.sequence > vector[commit.instance]
         else { throw StorageError(.historyForked, place: place) }
-        if commit.sequence > 1 {
-            let previous = byDot[Dot(instance: commit.instance, sequence: commit.sequence - 1)]
+        // A number may be missing: its merge was dropped for an equal one.
+        if vector[commit.instance] > 0 {
+            let previous = byDot[Dot(instance: commit.instance, sequence: vector[commit.instance])]
             let isStated =
                 commit.commit.previousOfInstance.map { $0 == previous }
                 ?? (previous.map { commit.parents.contains($0) } ?? true)

@@ -14,13 +14,17 @@ struct RepositoryTail {
     /// Of the head.
     var versionVector: VersionVector
     var head: CommitSummary?
+    /// Numbers that were given to merges which were then dropped; they are never used again.
+    let usedSequences: VersionVector
 
     /// Reads the tail that `state` names.
     ///
     /// - Complexity: a few microseconds per commit.
     init(state: RepositoryState, history: HistoryReader) throws(StorageError) {
         baseRoot = state.checkpoint?.root
-        versionVector = try RepositoryAnnotation.decode(state.annotation).checkpointVersions
+        let annotation = try RepositoryAnnotation.decode(state.annotation)
+        versionVector = annotation.checkpointVersions
+        usedSequences = annotation.usedSequences
         for name in state.tailCommits {
             let (_, summary, byteCount) = try history.unverified(name)
             try add(summary, byteCount: byteCount, history: history)
@@ -42,26 +46,10 @@ struct RepositoryTail {
         versionVector = summary.commit.versionVector ?? versionVector.advanced(by: summary.dot)
         head = summary
     }
-}
 
-/// What this layer keeps in each transaction's state, beside heads and checkpoint.
-struct RepositoryAnnotation {
-    /// Of the checkpoint's commit; later ones follow from the tail.
-    var checkpointVersions = VersionVector()
-
-    func encode() -> [UInt8] {
-        CBOREncoder.encode { checkpointVersions.encode(to: &$0) }
-    }
-
-    /// - Throws: `.commitMalformed` if the bytes are none of ours.
-    static func decode(_ bytes: [UInt8]) throws(StorageError) -> RepositoryAnnotation {
-        if bytes.isEmpty { return RepositoryAnnotation() }
-        let versions = try withCBORDecoder(
-            bytes,
-            convert: { error in
-                StorageError(.commitMalformed, place: "repository state", cause: error)
-            }, { (decoder) throws(CBORError) in try VersionVector.decode(from: &decoder) })
-        return RepositoryAnnotation(checkpointVersions: versions)
+    /// The dot of the next commit of an instance.
+    func nextDot(of instance: UniqueID) -> Dot {
+        Dot(instance: instance, sequence: max(versionVector[instance], usedSequences[instance]) + 1)
     }
 }
 

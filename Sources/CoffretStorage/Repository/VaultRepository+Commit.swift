@@ -29,6 +29,19 @@ extension VaultRepository {
         }
     }
 
+    /// Writes the commit by which a revocation, or a new key epoch, takes effect in this vault: it changes nothing,
+    /// and states the newest chain heads and the newest epoch (protocol 3).
+    @discardableResult
+    package func commitEpoch(time: Milliseconds) throws(StorageError) -> CommitSummary {
+        let bulk = try beginBulk()
+        do throws(StorageError) {
+            return try bulk.commit(time: time, flags: [.epoch])
+        } catch {
+            bulk.cancel()
+            throw error
+        }
+    }
+
     /// Begins a commit that is filled piece by piece; long values go to disk as they come.
     package func beginBulk() throws(StorageError) -> BulkCommit {
         guard let author else { throw StorageError(.readOnly) }
@@ -51,7 +64,7 @@ extension VaultRepository {
         var nodes = TreeWriter()
         try transact { (transaction) throws(StorageError) in
             try write(root, values: tail.overlay.unstored, with: &nodes, to: transaction)
-            Self.setCheckpoint(&state, head: head, versions: tail.versionVector)
+            try Self.setCheckpoint(&state, head: head, versions: tail.versionVector)
             try transaction.commit(state: state, isCheckpoint: true)
         }
         nodes.markStored(in: self.nodes)
@@ -75,30 +88,39 @@ extension VaultRepository {
         }
     }
 
-    static func setCheckpoint(_ state: inout RepositoryState, head: CommitSummary, versions: VersionVector) {
+    static func setCheckpoint(
+        _ state: inout RepositoryState, head: CommitSummary, versions: VersionVector
+    ) throws(StorageError) {
         state.previousCheckpoint = state.checkpoint
         state.checkpoint = RepositoryState.Checkpoint(commit: head.name, root: head.commit.root)
         state.tailCommits = []
-        state.annotation = RepositoryAnnotation(checkpointVersions: versions).encode()
+        try state.annotate { $0.checkpointVersions = versions }
     }
 
-    func context(for author: CommitAuthor) -> CommitContext {
+    /// - Parameter epoch: a later one than the own keys have is an error of who calls.
+    func context(for author: CommitAuthor, epoch: UInt32? = nil) -> CommitContext {
         CommitContext(
-            vaultID: keys.vaultID.bytes, epoch: keys.currentEpoch, treeGeneration: Self.treeGeneration,
+            vaultID: keys.vaultID.bytes, epoch: max(keys.currentEpoch, epoch ?? 0), treeGeneration: Self.treeGeneration,
             author: author, formatFloor: CommitContext.formatVersion)
     }
 
-    /// The newest commit of `instance` among the ancestors of `head`, if it wrote `sequence` commits.
+    /// The newest commit of `instance` among `head` and its ancestors; nil if there is none.
     func lastCommit(
-        of instance: UniqueID, sequence: UInt64, head: CommitSummary?
+        of instance: UniqueID, versions: VersionVector, head: CommitSummary?
     ) throws(StorageError) -> BlobName? {
-        guard sequence > 0, let head else { return nil }
+        guard versions[instance] > 0, let head else { return nil }
         if head.instance == instance { return head.name }
-        var cursor = try log(from: head.name)
-        while let summary = try cursor.next() {
-            if summary.instance == instance, summary.sequence == sequence { return summary.name }
-        }
-        return nil
+        let graph = try graph()
+        return try graph.commit(with: Dot(instance: instance, sequence: versions[instance]), from: head.name)
+    }
+}
+
+extension RepositoryState {
+    /// Changes the annotation.
+    mutating func annotate(_ change: (inout RepositoryAnnotation) -> Void) throws(StorageError) {
+        var changed = try RepositoryAnnotation.decode(annotation)
+        change(&changed)
+        annotation = changed.encode()
     }
 }
 

@@ -8,15 +8,25 @@ extension VaultRepository {
     ///
     /// - Parameter head: nil for the present head; a vault without commits has an empty log.
     package func log(from head: BlobName? = nil) throws(StorageError) -> CommitCursor {
-        CommitCursor(heads: head.map { [$0] } ?? headNames, history: history, compactions: compactions)
+        CommitCursor(heads: head.map { [$0] } ?? headNames) { (name) throws(StorageError) in
+            try self.commitIfKept(name)
+        }
     }
 
     /// One commit.
     ///
-    /// - Throws: `.historyCompacted` or `.historyBroken` if it is not there.
+    /// - Throws: `.historyCompacted`, `.historyPending` or `.historyBroken` if it is not there.
     package func commit(named name: BlobName) throws(StorageError) -> CommitSummary {
         guard try backend.containsBlob(name) else { throw try missing(name) }
         return try history.commit(name)
+    }
+
+    /// One commit; nil if it was compacted away, or has not arrived yet.
+    package func commitIfKept(_ name: BlobName) throws(StorageError) -> CommitSummary? {
+        if try backend.containsBlob(name) { return try history.commit(name) }
+        let error = try missing(name)
+        guard error.code == .historyCompacted || error.code == .historyPending else { throw error }
+        return nil
     }
 
     /// What a commit changed against its first parent, of keys that begin with `prefix`.
@@ -36,23 +46,13 @@ extension VaultRepository {
     ///   a commit that is missing; `.treeRootMismatch` if the commits do not make the root that is stated.
     /// - Complexity: reads the commits since the nearest stored tree and applies them in one batch.
     package func snapshot(at name: BlobName) throws(StorageError) -> Snapshot {
-        let head = try commit(named: name)
-        var overlay = Overlay()
-        var commit = head
-        var base = TreeRoot(node: try emptyRoot())
-        while true {
-            if try backend.containsBlob(commit.commit.root) {
-                base = TreeRoot(name: commit.commit.root)
-                break
-            }
-            let changes = try history.changes(of: commit)
-            overlay.addEarlier(changes.facts, unstored: changes.unstored)
-            guard let parent = commit.firstParent else { break }
-            commit = try self.commit(named: parent)
-        }
-        let snapshot = snapshot(of: head, base: base, overlay: overlay)
-        _ = try snapshot.root()
-        return snapshot
+        try stateLoader().state(of: name)
+    }
+
+    func stateLoader() throws(StorageError) -> StateLoader {
+        StateLoader(
+            history: history, nodes: nodes, editor: editor, reader: backend, emptyRoot: try emptyRoot(),
+            missing: { (name) throws(StorageError) in try self.missing(name) })
     }
 
     /// The newest commit at or before `time` by the clocks of its author, following first parents.
@@ -85,6 +85,9 @@ extension VaultRepository {
         if let commit = try compactions().first(where: { $0.value.removedParents.contains(name) })?.key {
             return StorageError(.historyCompacted, place: "commit \(commit)")
         }
+        if try RepositoryAnnotation.decode(backend.state.annotation).isHistoryPartial {
+            return StorageError(.historyPending, place: "commit \(name)")
+        }
         return StorageError(.historyBroken, place: "commit \(name)")
     }
 
@@ -103,13 +106,52 @@ extension VaultRepository {
     }
 }
 
+/// Reads states from what is stored of them and the commits since.
+struct StateLoader {
+    let history: HistoryReader
+    let nodes: NodeStore
+    let editor: TreeEditor
+    let reader: any BlobReader
+    let emptyRoot: TreeNode
+    /// The error for a commit that is not there.
+    let missing: (BlobName) throws(StorageError) -> StorageError
+
+    /// All facts as of a commit, compared with the root that it states.
+    func state(of name: BlobName) throws(StorageError) -> Snapshot {
+        let head = try commit(name)
+        var overlay = Overlay()
+        var commit = head
+        var base = TreeRoot(node: emptyRoot)
+        while true {
+            if try reader.containsBlob(commit.commit.root) {
+                base = TreeRoot(name: commit.commit.root)
+                break
+            }
+            let changes = try history.changes(of: commit)
+            overlay.addEarlier(changes.facts, unstored: changes.unstored)
+            guard let parent = commit.firstParent else { break }
+            commit = try self.commit(parent)
+        }
+        let snapshot = Snapshot(
+            commitName: head.name, base: base, overlay: overlay, statedRoot: head.commit.root, nodes: nodes,
+            editor: editor, reader: reader)
+        _ = try snapshot.root()
+        return snapshot
+    }
+
+    private func commit(_ name: BlobName) throws(StorageError) -> CommitSummary {
+        guard try reader.containsBlob(name) else { throw try missing(name) }
+        return try history.commit(name)
+    }
+}
+
 /// Walks a history from its heads to its beginning.
 ///
 /// While there is one line of commits it follows that; where lines meet it takes the whole rest of the
 /// history into account, so that no commit comes after one of its ancestors.
 package struct CommitCursor {
-    private let history: HistoryReader
-    private let compactions: () throws(StorageError) -> [BlobName: CompactionRecord]
+    /// Reads a commit; nil if it was compacted away, or has not arrived yet.
+    private let load: (BlobName) throws(StorageError) -> CommitSummary?
     /// Commits of which all children have been given.
     private var ready: [BlobName]
     /// Once lines meet: for each commit, how many children have not been given yet.
@@ -117,11 +159,10 @@ package struct CommitCursor {
     private var summaries: [BlobName: CommitSummary] = [:]
 
     init(
-        heads: [BlobName], history: HistoryReader,
-        compactions: @escaping () throws(StorageError) -> [BlobName: CompactionRecord]
+        heads: [BlobName],
+        load: @escaping (BlobName) throws(StorageError) -> CommitSummary?
     ) {
-        self.history = history
-        self.compactions = compactions
+        self.load = load
         ready = heads
     }
 
@@ -174,14 +215,9 @@ package struct CommitCursor {
         childCounts = counts
     }
 
-    /// Nil if a compaction removed the commit.
     private mutating func read(_ name: BlobName) throws(StorageError) -> CommitSummary? {
         if let summary = summaries[name] { return summary }
-        guard try history.reader.containsBlob(name) else {
-            if try compactions().values.contains(where: { $0.removedParents.contains(name) }) { return nil }
-            throw StorageError(.historyBroken, place: "commit \(name)")
-        }
-        let summary = try history.commit(name)
+        guard let summary = try load(name) else { return nil }
         // Kept only where lines meet; a single line may be long.
         if childCounts != nil || ready.count > 1 { summaries[name] = summary }
         return summary

@@ -24,6 +24,7 @@ package final class VaultRepository {
     /// The head's tree; the writer keeps it, with the nodes that are not stored, to go on from.
     private var headNode: TreeNode?
     private var cutter: ValueCutter?
+    private var knownGraph: CommitGraph?
     /// The state of the head, until something is committed.
     private var knownPresent: Snapshot?
 
@@ -119,6 +120,18 @@ package final class VaultRepository {
         return root
     }
 
+    /// Questions about ancestry, over the commits that are here.
+    func graph() throws(StorageError) -> CommitGraph {
+        if let knownGraph { return knownGraph }
+        var known: [BlobName: VersionVector] = [:]
+        if let checkpoint = backend.state.checkpoint {
+            known[checkpoint.commit] = try RepositoryAnnotation.decode(backend.state.annotation).checkpointVersions
+        }
+        let graph = CommitGraph(history: history, known: known, compactions: compactions)
+        knownGraph = graph
+        return graph
+    }
+
     /// Remembers what a transaction that is durable now made of the head.
     func adopt(tail: RepositoryTail, headRoot: TreeNode) {
         loadedTail = tail
@@ -127,6 +140,7 @@ package final class VaultRepository {
     }
 
     func forget() {
+        knownGraph = nil
         loadedTail = nil
         headNode = nil
         knownPresent = nil

@@ -40,9 +40,14 @@ struct FactMergeTests {
     }
 
     private func merged(_ left: Replica, _ right: Replica) throws -> Replica {
-        let replacements = try FactMerge.replacements(
-            in: left.root, leftVersions: left.versions, from: right.root, rightVersions: right.versions,
-            store: store)
+        var difference = TreeDifference(old: left.root, new: right.root, store: store)
+        var replacements: [Replacement] = []
+        while let entry = try difference.next() {
+            let facts = FactMerge.merge(
+                FactMerge.Side(facts: entry.oldFacts, versions: left.versions),
+                FactMerge.Side(facts: entry.newFacts, versions: right.versions))
+            if facts != entry.oldFacts { replacements.append(Replacement(key: entry.key, facts: facts)) }
+        }
         var result = left
         result.root = try editor.apply(replacements, to: left.root)
         result.versions.merge(right.versions)

@@ -1,0 +1,262 @@
+// Taking commits from elsewhere. The one thing to keep true: everything that a new head needs, the merge and the
+// state that names it become durable in one transaction, after all of it was verified.
+
+package import CoffretBase
+internal import CoffretCrypto
+
+/// What taking heads from elsewhere came to.
+package struct AdoptionReport: Equatable, Sendable {
+    /// The head before and after; nil in a vault without commits.
+    package let oldHead: BlobName?
+    package let newHead: BlobName?
+    /// Commits that were not here before.
+    package let newCommitCount: Int
+    /// Merges that this device wrote.
+    package let mergeCount: Int
+    /// Heads that build on a commit which is not valid: kept, and not merged (protocol 3).
+    package let quarantined: [BlobName]
+    /// Heads that a revoked device wrote: not taken.
+    package let revoked: [BlobName]
+
+    package var isNews: Bool { oldHead != newHead }
+}
+
+/// Blobs from elsewhere on their way into a repository. End it with `adopt`, `stage` or `cancel`; the repository
+/// takes no commit in between.
+package final class Adoption {
+    let repository: VaultRepository
+    let author: CommitAuthor
+    let exchange: any SealedBlobExchange
+    let transaction: any SealedBlobWriter
+    let incoming: IncomingBlobs
+    let history: HistoryReader
+    let nodes: NodeStore
+    let graph: CommitGraph
+    let loader: StateLoader
+    private let rule: any ValueMergeRule
+    var mergeCount = 0
+    /// Numbers of this instance's merges that are dropped here.
+    var droppedOwn = VersionVector()
+    var contextsWritten: Set<BlobName> = []
+
+    init(repository: VaultRepository, rule: any ValueMergeRule) throws(StorageError) {
+        guard let author = repository.author else { throw StorageError(.readOnly) }
+        guard let exchange = repository.backend as? any SealedBlobExchange else { throw StorageError(.unusable) }
+        // Read before the transaction begins, and kept: it is what the merge starts from.
+        let known = try repository.graph().knownVersions
+        let transaction = try exchange.beginTransaction()
+        guard let transaction = transaction as? any SealedBlobWriter else {
+            transaction.cancel()
+            throw StorageError(.unusable)
+        }
+        self.repository = repository
+        self.author = author
+        self.exchange = exchange
+        self.transaction = transaction
+        self.rule = rule
+        incoming = IncomingBlobs(exchange: exchange, transaction: transaction)
+        history = HistoryReader(reader: incoming, vaultID: repository.keys.vaultID.bytes)
+        nodes = NodeStore(reader: incoming)
+        graph = CommitGraph(history: history, known: known) { () throws(StorageError) in
+            try repository.compactions()
+        }
+        loader = StateLoader(
+            history: history, nodes: nodes, editor: TreeEditor(store: nodes, splitHash: repository.splitHash),
+            reader: incoming, emptyRoot: try repository.emptyRoot(),
+            missing: { StorageError(.historyBroken, place: "commit \($0)") })
+    }
+
+    /// Takes a blob, if everything about it verifies; of several under one address the one that does counts
+    /// (protocol 4).
+    ///
+    /// - Returns: its name; nil if it does not verify.
+    @discardableResult
+    package func offer(_ blob: SealedBlob) throws(StorageError) -> BlobName? {
+        try incoming.offer(blob)
+    }
+
+    /// The commit that lies at an address, if it was offered or is here.
+    package func commitName(at address: BlobAddress) throws(StorageError) -> BlobName? {
+        for name in exchange.names(of: address) where try incoming.containsBlob(name) { return name }
+        return nil
+    }
+
+    /// Forgets all that was offered.
+    package func cancel() { transaction.cancel() }
+
+    /// Makes all that was offered durable without any head, so that it need not be fetched again; ends the adoption.
+    ///
+    /// - Parameter note: what to keep with it for who syncs.
+    package func stage(note: [UInt8]) throws(StorageError) {
+        do throws(StorageError) {
+            try incoming.keepAll()
+            var state = repository.backend.state
+            try state.annotate { $0.note = note }
+            try transaction.commit(state: state, isCheckpoint: true)
+        } catch {
+            transaction.cancel()
+            throw error
+        }
+        repository.forget()
+    }
+
+    /// Verifies `heads` with all that leads to them, merges them with what is here, and makes it durable.
+    ///
+    /// - Parameters:
+    ///   - time: of the merge commits, for show.
+    ///   - required: commits that each of `heads` must have seen, such as what the same server showed before.
+    ///   - note: what to keep with it for who syncs; nil leaves the old note.
+    /// - Throws: `.historyUnrelated` naming a head that has not seen a required commit; what `ForeignHistory.check` and transactions throw; then nothing has changed, but that the two
+    ///   commits of a fork are kept as evidence.
+    package func adopt(
+        _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName] = [],
+        note: [UInt8]? = nil
+    ) throws(StorageError) -> AdoptionReport {
+        do throws(StorageError) {
+            return try adoptVerified(heads, signers: signers, time: time, required: required, note: note)
+        } catch {
+            let evidence = error.code == .historyForked ? try? evidence(at: error.place) : nil
+            transaction.cancel()
+            repository.forget()
+            if let evidence { try? repository.keepEvidence(evidence) }
+            throw error
+        }
+    }
+
+    private func adoptVerified(
+        _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName],
+        note: [UInt8]?
+    ) throws(StorageError) -> AdoptionReport {
+        let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
+        let localHead = repository.headNames.first
+        let known = KnownCommits(
+            graph: graph, backend: repository.backend, evidence: Set(annotation.evidence),
+            versions: localHead == nil ? VersionVector() : try repository.tail().versionVector)
+        var foreign = ForeignHistory(
+            graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
+            ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known)
+        try foreign.check(heads)
+        for head in heads {
+            for name in required where try !graph.isAncestor(name, of: head) {
+                throw StorageError(.historyUnrelated, place: "commit \(head)")
+            }
+        }
+        for name in foreign.order {
+            if let commit = foreign.commits[name]?.summary { try keep(commit) }
+        }
+        var sides: [MergeSide] = []
+        var quarantined: [BlobName] = []
+        var revoked: [BlobName] = []
+        for head in heads.sorted() {
+            switch foreign.commits[head]?.standing ?? .valid {
+            case .valid: sides.append(try side(head))
+            case .quarantined: quarantined.append(head)
+            case .revoked: revoked.append(head)
+            }
+        }
+        if let localHead, !heads.contains(localHead) { sides.append(try localSide(localHead)) }
+        let head = try reduce(sides, time: time)
+        var state = repository.backend.state
+        let newEpochs = foreign.order.filter { foreign.commits[$0]?.summary.flags.contains(.epoch) ?? false }
+        let droppedOwn = droppedOwn
+        try state.annotate { annotation in
+            annotation.quarantined = Set(annotation.quarantined + quarantined).sorted()
+            annotation.epochs = Set(annotation.epochs + newEpochs).sorted()
+            annotation.usedSequences.merge(droppedOwn)
+            if let note { annotation.note = note }
+        }
+        try finish(head, state: &state)
+        return AdoptionReport(
+            oldHead: localHead, newHead: head?.commit.name, newCommitCount: foreign.order.count,
+            mergeCount: mergeCount, quarantined: quarantined, revoked: revoked)
+    }
+
+    // MARK: States
+
+    func side(_ name: BlobName) throws(StorageError) -> MergeSide {
+        MergeSide(
+            commit: try graph.summary(name), versions: try graph.versions(of: name), state: try loader.state(of: name))
+    }
+
+    private func localSide(_ name: BlobName) throws(StorageError) -> MergeSide {
+        // The tree that the repository has in memory already.
+        let tail = try repository.tail()
+        let root = try repository.headRoot()
+        return MergeSide(
+            commit: try graph.summary(name), versions: tail.versionVector,
+            state: state(of: name, root: root, unstored: tail.overlay.unstored))
+    }
+
+    func state(of name: BlobName, root: TreeNode, unstored: [BlobName: [UInt8]]) -> Snapshot {
+        Snapshot(
+            commitName: name, base: TreeRoot(node: root), overlay: Overlay(unstored: unstored),
+            statedRoot: root.name, nodes: nodes, editor: loader.editor, reader: incoming)
+    }
+
+    // MARK: Heads
+
+    /// Brings heads together, pairwise in ascending order of their names, until one is left.
+    private func reduce(_ sides: [MergeSide], time: Milliseconds) throws(StorageError) -> MergeSide? {
+        var sides = sides
+        while true {
+            sides.sort { $0.commit.name < $1.commit.name }
+            dropCovered(&sides)
+            dropEqualMerges(&sides)
+            guard sides.count > 1 else { return sides.first }
+            let (left, right) = (sides[0], sides[1])
+            sides.removeFirst(2)
+            sides.append(try merge(left, right, time: time))
+        }
+    }
+
+    /// Takes out what another head has seen: going forward to that needs no commit.
+    private func dropCovered(_ sides: inout [MergeSide]) {
+        var index = 0
+        while index < sides.count {
+            let side = sides[index]
+            let isCovered = sides.enumerated().contains { other in
+                other.offset != index && other.element.versions.covers(side.versions)
+                    && (!side.versions.covers(other.element.versions) || other.offset < index)
+            }
+            if isCovered { noteDropped(sides.remove(at: index), by: sides) } else { index += 1 }
+        }
+    }
+
+    /// Of merges with equal parents and equal roots the lowest name stays.
+    private func dropEqualMerges(_ sides: inout [MergeSide]) {
+        var kept: [MergeSide] = []
+        for side in sides {
+            let isEqual = kept.contains { other in
+                side.commit.flags.contains(.merge) && other.commit.parents == side.commit.parents
+                    && other.commit.commit.root == side.commit.commit.root
+            }
+            if isEqual { noteDropped(side, by: kept) } else { kept.append(side) }
+        }
+        sides = kept
+    }
+
+    /// A dropped merge of this instance has used its number.
+    private func noteDropped(_ side: MergeSide, by others: [MergeSide]) {
+        let dot = Dot(instance: author.instanceID, sequence: side.versions[author.instanceID])
+        if dot.sequence > 0 { droppedOwn.advance(dot) }
+    }
+
+    private func merge(
+        _ left: MergeSide, _ right: MergeSide, time: Milliseconds
+    ) throws(StorageError) -> MergeSide {
+        let merge = StateMerge(
+            left: left, right: right, rule: rule, keys: repository.keys, cutter: repository.valueCutter(),
+            store: nodes, editor: loader.editor
+        ) { () throws(StorageError) in
+            guard let base = try self.graph.base(of: left.commit.name, right.commit.name) else { return nil }
+            do throws(StorageError) {
+                return try self.loader.state(of: base)
+            } catch {
+                // What it takes was compacted away: then both values are kept.
+                guard error.code == .historyBroken || error.code == .historyCompacted else { throw error }
+                return nil
+            }
+        }
+        return try write(try merge.run(), of: left, right, time: time)
+    }
+}

@@ -1,0 +1,131 @@
+// How commits descend from each other. The one thing to keep true: whatever is found depends on the commits
+// alone, so that all devices that have them find the same.
+
+internal import CoffretBase
+
+/// Questions about ancestry, answered by version vectors, which say without a walk what a commit has seen.
+final class CommitGraph {
+    let history: HistoryReader
+    private let compactions: () throws(StorageError) -> [BlobName: CompactionRecord]
+    private var vectors: [BlobName: VersionVector]
+    private var summaries: [BlobName: CommitSummary] = [:]
+
+    /// - Parameter known: vectors that are known already.
+    init(
+        history: HistoryReader, known: [BlobName: VersionVector],
+        compactions: @escaping () throws(StorageError) -> [BlobName: CompactionRecord]
+    ) {
+        self.history = history
+        self.compactions = compactions
+        vectors = known
+    }
+
+    /// All vectors that are known by now.
+    var knownVersions: [BlobName: VersionVector] { vectors }
+
+    /// Notes the vector of a commit that was verified.
+    func note(_ versions: VersionVector, of name: BlobName) { vectors[name] = versions }
+
+    func summary(_ name: BlobName) throws(StorageError) -> CommitSummary {
+        if let known = summaries[name] { return known }
+        let summary = try history.commit(name)
+        summaries[name] = summary
+        return summary
+    }
+
+    func contains(_ name: BlobName) throws(StorageError) -> Bool { try history.reader.containsBlob(name) }
+
+    /// What a commit and its ancestors are.
+    ///
+    /// - Complexity: walks back to the nearest commit that states it, which all merges and checkpoints do.
+    func versions(of name: BlobName) throws(StorageError) -> VersionVector {
+        var pending: [CommitSummary] = []
+        var next: BlobName? = name
+        var vector = VersionVector()
+        while let name = next {
+            if let known = vectors[name] {
+                vector = known
+                break
+            }
+            guard try contains(name) else {
+                // Below a compaction only what it says is known.
+                vector = try compactions().values.first { $0.removedParents.contains(name) }?.removedVersions ?? vector
+                break
+            }
+            let commit = try summary(name)
+            pending.append(commit)
+            if let stated = commit.commit.versionVector {
+                vector = stated
+                break
+            }
+            next = commit.firstParent
+        }
+        for commit in pending.reversed() {
+            vector = commit.commit.versionVector ?? vector.advanced(by: commit.dot)
+            vectors[commit.name] = vector
+        }
+        return vector
+    }
+
+    /// The commit with a dot among `name` and its ancestors; nil if there is none, or it is not here.
+    ///
+    /// A vector may cover the number of a merge that its author dropped, and that another line still has: so all
+    /// parents that cover the dot are looked into.
+    func commit(with dot: Dot, from name: BlobName) throws(StorageError) -> BlobName? {
+        var pending = [name]
+        var seen: Set<BlobName> = [name]
+        while let name = pending.popLast() {
+            let commit = try summary(name)
+            if commit.dot == dot { return name }
+            for parent in commit.parents.reversed() where !seen.contains(parent) {
+                guard try contains(parent), try versions(of: parent).covers(dot) else { continue }
+                seen.insert(parent)
+                pending.append(parent)
+            }
+        }
+        return nil
+    }
+
+    /// Whether `ancestor` is `name` or an ancestor of it.
+    func isAncestor(_ ancestor: BlobName, of name: BlobName) throws(StorageError) -> Bool {
+        if ancestor == name { return true }
+        let dot = try summary(ancestor).dot
+        guard try versions(of: name).covers(dot) else { return false }
+        return try commit(with: dot, from: name) == ancestor
+    }
+
+    /// The common ancestor of two commits with the greatest (generation, name); nil if none is here.
+    ///
+    /// - Complexity: reads what either has and the other has not.
+    func base(of left: BlobName, _ right: BlobName) throws(StorageError) -> BlobName? {
+        var sides: [BlobName: UInt8] = [:]
+        // Ascending, so that the greatest is taken from the end. An ancestor's generation is always less.
+        var queue: [(generation: UInt64, name: BlobName)] = []
+        func add(_ name: BlobName, _ side: UInt8) throws(StorageError) {
+            guard try contains(name) else { return }
+            if let known = sides[name] {
+                sides[name] = known | side
+                return
+            }
+            sides[name] = side
+            let entry = (generation: try versions(of: name).generation, name: name)
+            let index = partitionPoint(queue.count) {
+                (queue[$0].generation, queue[$0].name) < (entry.generation, entry.name)
+            }
+            queue.insert(entry, at: index)
+        }
+        try add(left, 1)
+        try add(right, 2)
+        while let next = queue.popLast() {
+            let side = sides[next.name] ?? 0
+            if side == 3 { return next.name }
+            for parent in try summary(next.name).parents { try add(parent, side) }
+        }
+        return nil
+    }
+}
+
+extension VersionVector {
+    /// Grows along every line of descent: how many numbers have been used up to here.
+    var generation: UInt64 { sequences.values.reduce(0) { $0 &+ $1 } }
+}

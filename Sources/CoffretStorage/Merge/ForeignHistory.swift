@@ -1,0 +1,314 @@
+// Commits from elsewhere, verified. The one thing to keep true: only this file makes a `CheckedCommit`, and only of
+// a commit whose signature, place in history and root were all checked (`Spec/commit.md` section 7).
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// What a check says of a commit that is in order by itself.
+enum CommitStanding: Equatable {
+    case valid
+    /// By a device that was revoked, and not from before the revocation took effect here (R22).
+    case revoked
+    /// By a trusted device, on top of a commit that is not valid: kept, and not merged (protocol 3).
+    case quarantined
+}
+
+/// A commit from elsewhere of which everything was checked.
+struct CheckedCommit {
+    let verified: VerifiedCommit
+    let summary: CommitSummary
+    let versions: VersionVector
+    let standing: CommitStanding
+
+    fileprivate init(
+        verified: VerifiedCommit, summary: CommitSummary, versions: VersionVector, standing: CommitStanding
+    ) {
+        self.verified = verified
+        self.summary = summary
+        self.versions = versions
+        self.standing = standing
+    }
+}
+
+/// The commits that were verified before: the local head and its ancestors. What lies here besides, such as
+/// what is in quarantine, is verified again whenever it is met.
+struct KnownCommits {
+    let graph: CommitGraph
+    let backend: any BlobRepositoryBackend
+    let evidence: Set<BlobName>
+    /// Of the local head.
+    let versions: VersionVector
+
+    func contains(_ name: BlobName) throws(StorageError) -> Bool {
+        guard try isStored(name) else { return false }
+        return try versions.covers(graph.summary(name).dot)
+    }
+
+    func isStored(_ name: BlobName) throws(StorageError) -> Bool {
+        guard !evidence.contains(name) else { return false }
+        return try backend.containsBlob(name)
+    }
+}
+
+/// Checks the commits that lead from what is here to heads from elsewhere.
+struct ForeignHistory {
+    /// No instance writes more; guards sums of sequences.
+    static let sequenceMax: UInt64 = 1 << 53
+
+    let graph: CommitGraph
+    let loader: StateLoader
+    let verifier: CommitVerifier
+    let signers: any CommitSignerDirectory
+    let ownInstance: UniqueID
+    let localHead: BlobName?
+    /// Known commits that opened an epoch.
+    let knownEpochs: [BlobName]
+    let known: KnownCommits
+    /// Commits whose ancestors are not asked for: their trees are here, and stand for them.
+    var roots: Set<BlobName> = []
+
+    private(set) var commits: [BlobName: CheckedCommit] = [:]
+    /// Parents before children.
+    private(set) var order: [BlobName] = []
+    private var trees: [BlobName: TreeNode] = [:]
+
+    init(
+        graph: CommitGraph, loader: StateLoader, vaultID: [UInt8], signers: any CommitSignerDirectory,
+        ownInstance: UniqueID, localHead: BlobName?, knownEpochs: [BlobName],
+        known: KnownCommits
+    ) {
+        self.graph = graph
+        self.loader = loader
+        verifier = CommitVerifier(vaultID: vaultID, signers: signers)
+        self.signers = signers
+        self.ownInstance = ownInstance
+        self.localHead = localHead
+        self.knownEpochs = knownEpochs
+        self.known = known
+    }
+
+    /// Checks all commits from `heads` back to what is here.
+    ///
+    /// - Throws: `.historyBroken` naming a commit that is missing (R5); what else verification throws.
+    mutating func check(_ heads: [BlobName]) throws(StorageError) {
+        let names = try collect(heads)
+        var checked: [(CommitSummary, VerifiedCommit, VersionVector)] = []
+        for (index, name) in names.enumerated() {
+            let (unverified, summary, _) = try graph.history.unverified(name)
+            let verified = try verifier.verify(unverified, context: summary.context)
+            let versions = try checkPlace(summary, isRoot: roots.contains(name))
+            graph.note(versions, of: name)
+            try checkRoot(summary, laterNames: names[(index + 1)...], heads: heads)
+            checked.append((summary, verified, versions))
+        }
+        try checkForks(checked.map { $0.0 })
+        try judge(checked)
+    }
+
+    /// The new commits, parents first.
+    private func collect(_ heads: [BlobName]) throws(StorageError) -> [BlobName] {
+        var order: [BlobName] = []
+        var seen: Set<BlobName> = []
+        var stack: [(name: BlobName, isDone: Bool)] = heads.sorted().reversed().map { ($0, false) }
+        while let (name, isDone) = stack.popLast() {
+            if isDone {
+                order.append(name)
+                continue
+            }
+            guard !seen.contains(name), try !known.contains(name) else { continue }
+            seen.insert(name)
+            guard try graph.contains(name) else { throw StorageError(.historyBroken, place: "commit \(name)") }
+            stack.append((name, true))
+            if roots.contains(name) { continue }
+            for parent in try graph.summary(name).parents.reversed() { stack.append((parent, false)) }
+        }
+        return order
+    }
+
+    /// Number, version vector, epoch and chain heads against the parents.
+    private func checkPlace(_ commit: CommitSummary, isRoot: Bool) throws(StorageError) -> VersionVector {
+        let place = "commit \(commit.name)"
+        guard commit.sequence <= Self.sequenceMax else { throw StorageError(.commitMalformed, place: place) }
+        if commit.instance == ownInstance, try !known.isStored(commit.name) {
+            throw StorageError(.historyLocalRollback, place: place)
+        }
+        if isRoot {
+            guard let stated = commit.commit.versionVector, stated[commit.instance] == commit.sequence else {
+                throw StorageError(.commitMalformed, place: place)
+            }
+            return stated
+        }
+        var versions = VersionVector()
+        for parent in commit.parents {
+            versions.merge(try graph.versions(of: parent))
+            guard try graph.contains(parent) else { continue }
+            let parentContext = try graph.summary(parent).context
+            guard parentContext.epoch <= commit.context.epoch else {
+                throw StorageError(.commitStaleEpoch, place: place)
+            }
+            guard signers.areHeads(of: commit.context, atOrAfter: parentContext) else {
+                throw StorageError(.commitChainHeadsBehind, place: place)
+            }
+        }
+        try checkPrevious(commit, before: versions[commit.instance])
+        try checkDots(commit, versions)
+        versions.advance(commit.dot)
+        if let stated = commit.commit.versionVector {
+            guard stated == versions else { throw StorageError(.commitMalformed, place: place) }
+        } else if commit.parents.count > 1 {
+            throw StorageError(.commitMalformed, place: place)
+        }
+        return versions
+    }
+
+    /// An instance's commit follows its last one, by a number that was not used (protocol 10).
+    private func checkPrevious(_ commit: CommitSummary, before: UInt64) throws(StorageError) {
+        let forked = StorageError(.historyForked, place: "commit \(commit.name)")
+        guard commit.sequence > before else { throw forked }
+        let previous = Dot(instance: commit.instance, sequence: before)
+        if let stated = commit.commit.previousOfInstance {
+            guard before > 0 else { throw forked }
+            if try graph.contains(stated), try graph.summary(stated).dot != previous { throw forked }
+        } else if before > 0 {
+            var isParent = false
+            for parent in commit.parents {
+                guard try graph.contains(parent) else { return }
+                if try graph.summary(parent).dot == previous { isParent = true }
+            }
+            guard isParent else { throw forked }
+        }
+    }
+
+    /// Only merges bring facts of others, and only such as their parents have seen.
+    private func checkDots(_ commit: CommitSummary, _ versions: VersionVector) throws(StorageError) {
+        let malformed = StorageError(.commitMalformed, place: "commit \(commit.name)")
+        let isMerge = commit.flags.contains(.merge)
+        for fact in try graph.history.changes(of: commit).facts where !fact.isRetraction && fact.dot != commit.dot {
+            guard isMerge, versions.covers(fact.dot) else { throw malformed }
+        }
+    }
+
+    /// The changes, applied to the first parent's tree, give the stated root.
+    private mutating func checkRoot(
+        _ commit: CommitSummary, laterNames: ArraySlice<BlobName>, heads: [BlobName]
+    ) throws(StorageError) {
+        if roots.contains(commit.name) { return }
+        var base = loader.emptyRoot
+        if let parent = commit.firstParent { base = try tree(of: parent) }
+        let changes = try graph.history.changes(of: commit)
+        var overlay = Overlay()
+        overlay.add(changes.facts, unstored: [:])
+        let root = try loader.editor.apply(overlay.replacements, to: base)
+        guard root.name == commit.commit.root else {
+            throw StorageError(.treeRootMismatch, place: "commit \(commit.name)")
+        }
+        trees[commit.name] = root
+        // A line needs the tree of its last commit only; where lines part, older trees are computed again.
+        if let parent = commit.firstParent, !heads.contains(parent) { trees[parent] = nil }
+    }
+
+    func tree(of name: BlobName) throws(StorageError) -> TreeNode {
+        if let known = trees[name] { return known }
+        return try loader.state(of: name).root()
+    }
+
+    // MARK: Forks
+
+    /// Whether a commit says nothing of its own: a merge that its author may have dropped for an equal one.
+    private func isDroppable(_ commit: CommitSummary) throws(StorageError) -> Bool {
+        guard commit.flags.contains(.merge), commit.commit.compaction == nil else { return false }
+        return try graph.history.changes(of: commit).facts.allSatisfy { $0.isRetraction || $0.dot != commit.dot }
+    }
+
+    /// Two commits with one number, or one that does not follow the last (protocol 10).
+    private func checkForks(_ commits: [CommitSummary]) throws(StorageError) {
+        var local = VersionVector()
+        if let localHead { local = try graph.versions(of: localHead) }
+        for (instance, list) in Dictionary(grouping: commits, by: \.instance) {
+            let list = list.sorted { ($0.sequence, $0.name) < ($1.sequence, $1.name) }
+            for (earlier, later) in zip(list, list.dropFirst()) {
+                try checkFollows(later, earlier)
+            }
+            for commit in list { try check(commit, against: local[instance]) }
+        }
+    }
+
+    private func checkFollows(_ later: CommitSummary, _ earlier: CommitSummary) throws(StorageError) {
+        guard later.sequence != earlier.sequence else {
+            throw StorageError(.historyForked, place: "commit \(later.name)")
+        }
+        guard try !graph.versions(of: later.name, without: later).covers(earlier.dot) else { return }
+        guard try isDroppable(earlier) else { throw StorageError(.historyForked, place: "commit \(later.name)") }
+    }
+
+    private func check(_ commit: CommitSummary, against newest: UInt64) throws(StorageError) {
+        guard let localHead, newest > 0 else { return }
+        let forked = StorageError(.historyForked, place: "commit \(commit.name)")
+        if commit.sequence <= newest {
+            // Seen, and yet not here: another commit has its number, or its author dropped it.
+            if try graph.commit(with: commit.dot, from: localHead) != nil { throw forked }
+            guard try isDroppable(commit) else { throw forked }
+            return
+        }
+        let before = try graph.versions(of: commit.name, without: commit)[commit.instance]
+        var sequence = newest
+        while sequence > before {
+            guard
+                let name = try graph.commit(
+                    with: Dot(instance: commit.instance, sequence: sequence), from: localHead)
+            else { return }
+            let skipped = try graph.summary(name)
+            guard try isDroppable(skipped) else { throw forked }
+            sequence = try graph.versions(of: name, without: skipped)[commit.instance]
+        }
+    }
+
+    // MARK: Revocations
+
+    /// A revoked device's commits count up to the commit that opened the epoch after its revocation.
+    private mutating func judge(_ checked: [(CommitSummary, VerifiedCommit, VersionVector)]) throws(StorageError) {
+        var epochs: [CommitSummary] = []
+        for name in knownEpochs where try graph.contains(name) { epochs.append(try graph.summary(name)) }
+        epochs += checked.map { $0.0 }.filter { $0.flags.contains(.epoch) }
+        for (summary, verified, versions) in checked {
+            var standing = CommitStanding.valid
+            if summary.parents.contains(where: { commits[$0].map { $0.standing != .valid } ?? false }) {
+                standing = .quarantined
+            }
+            if let position = signers.revocation(ofAuthorOf: summary.context) {
+                let cut = try cut(of: position, account: summary.accountID, epochs)
+                if let cut, try graph.versions(of: cut.name).covers(summary.dot) {
+                } else {
+                    standing = .revoked
+                }
+            }
+            commits[summary.name] = CheckedCommit(
+                verified: verified, summary: summary, versions: versions, standing: standing)
+            order.append(summary.name)
+        }
+    }
+
+    /// The commit by which a revocation took effect here: of several, the one that states the lowest link, then
+    /// the one that came first.
+    private func cut(
+        of revocation: UInt64, account: [UInt8], _ epochs: [CommitSummary]
+    ) throws(StorageError) -> CommitSummary? {
+        var best: (key: (UInt64, UInt64), commit: CommitSummary)?
+        for epoch in epochs where epoch.accountID == account && signers.revocation(ofAuthorOf: epoch.context) == nil {
+            guard let position = signers.chainPosition(of: epoch.context), position >= revocation else { continue }
+            let key = (position, try graph.versions(of: epoch.name).generation)
+            if let best, (best.key.0, best.key.1, best.commit.name) < (key.0, key.1, epoch.name) { continue }
+            best = (key, epoch)
+        }
+        return best?.commit
+    }
+}
+
+extension CommitGraph {
+    /// What the parents of a commit had seen together.
+    func versions(of name: BlobName, without commit: CommitSummary) throws(StorageError) -> VersionVector {
+        var versions = VersionVector()
+        for parent in commit.parents { versions.merge(try self.versions(of: parent)) }
+        return versions
+    }
+}

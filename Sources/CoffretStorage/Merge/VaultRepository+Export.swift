@@ -1,0 +1,168 @@
+// What others need of this repository. The one thing to keep true: who has the known commits with all that they
+// need, and takes what is listed, has the head with all that it needs (protocol 4).
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// The blobs that lead from commits that somebody has to a head.
+package struct ExportContents: Equatable, Sendable {
+    /// What a commit needs comes before it, and parents before children.
+    package let names: [BlobName]
+    package let commitCount: Int
+}
+
+/// How two heads are related.
+package enum HeadRelation: Equatable, Sendable {
+    case same
+    /// The first is an ancestor of the second.
+    case ancestor
+    /// The second is an ancestor of the first.
+    case descendant
+    case unrelated
+}
+
+extension VaultRepository {
+    /// - Parameters:
+    ///   - known: commits that the other side has with all that they need; those that are not here are ignored.
+    ///   - head: nil for the present head.
+    package func contents(
+        from known: [BlobName], to head: BlobName? = nil
+    ) throws(StorageError) -> ExportContents {
+        guard let head = head ?? headNames.first else { return ExportContents(names: [], commitCount: 0) }
+        let graph = try graph()
+        var versions = VersionVector()
+        var before: [Snapshot] = []
+        for name in known where try graph.contains(name) {
+            versions.merge(try graph.versions(of: name))
+            if let state = try? stateLoader().state(of: name) { before.append(state) }
+        }
+        let commits = try commits(upTo: head, beyond: versions, of: known, graph)
+        var names: [BlobName] = []
+        var seen: Set<BlobName> = []
+        let walk = ReachableBlobs(history: history, nodes: nodes)
+        for commit in commits {
+            let kept = try keptPieces(of: commit, before)
+            var own: [BlobName] = []
+            try walk.walk(commit) { name in
+                guard !kept.contains(name), seen.insert(name).inserted else { return false }
+                own.append(name)
+                return true
+            } visitFact: { (_) throws(StorageError) in
+            }
+            names += own.reversed()
+        }
+        return ExportContents(names: names, commitCount: commits.count)
+    }
+
+    /// The blobs of the tree of a commit whose tree is stored, values included, children before parents.
+    package func treeContents(of commit: BlobName) throws(StorageError) -> [BlobName] {
+        let root = try history.commit(commit).commit.root
+        guard try backend.containsBlob(root) else { return [] }
+        var names: [BlobName] = []
+        var seen: Set<BlobName> = []
+        try ReachableBlobs(history: history, nodes: nodes).walkTree(root) { name in
+            guard seen.insert(name).inserted else { return false }
+            names.append(name)
+            return true
+        } visitFact: { (_) throws(StorageError) in
+        }
+        return names.reversed()
+    }
+
+    /// A blob as it goes to others: under the current epoch (protocol 8).
+    package func sealedBlob(_ name: BlobName) throws(StorageError) -> SealedBlob {
+        guard let exchange = backend as? any SealedBlobExchange else { throw StorageError(.unusable) }
+        return try exchange.sealedBlob(name)
+    }
+
+    /// Where a blob of this name may lie, the newest epoch first.
+    package func addresses(of name: BlobName) throws(StorageError) -> [BlobAddress] {
+        guard let exchange = backend as? any SealedBlobExchange else { throw StorageError(.unusable) }
+        return exchange.addresses(of: name)
+    }
+
+    /// The commit at an address, if it is here.
+    package func commitName(at address: BlobAddress) throws(StorageError) -> BlobName? {
+        guard let exchange = backend as? any SealedBlobExchange else { throw StorageError(.unusable) }
+        for name in exchange.names(of: address) where try backend.containsBlob(name) { return name }
+        return nil
+    }
+
+    /// How two commits that are here are related.
+    package func relation(of first: BlobName, to second: BlobName) throws(StorageError) -> HeadRelation {
+        if first == second { return .same }
+        let graph = try graph()
+        if try graph.isAncestor(first, of: second) { return .ancestor }
+        return try graph.isAncestor(second, of: first) ? .descendant : .unrelated
+    }
+
+    /// What a commit that is here, and its ancestors, are.
+    package func versions(of name: BlobName) throws(StorageError) -> VersionVector {
+        try graph().versions(of: name)
+    }
+
+    /// Bytes of who syncs the vault, kept with the state.
+    package func syncNote() throws(StorageError) -> [UInt8] {
+        try RepositoryAnnotation.decode(backend.state.annotation).note
+    }
+
+    /// Replaces the bytes that `syncNote` gives; at most 32 KiB.
+    package func setSyncNote(_ note: [UInt8]) throws(StorageError) {
+        precondition(note.count <= RepositoryAnnotation.noteByteCountMax, "a note has at most 32 KiB")
+        var state = backend.state
+        try state.annotate { $0.note = note }
+        guard state != backend.state else { return }
+        let changed = state
+        try transact { (transaction) throws(StorageError) in
+            try transaction.commit(state: changed, isCheckpoint: false)
+        }
+    }
+
+    /// Parents before children.
+    private func commits(
+        upTo head: BlobName, beyond versions: VersionVector, of known: [BlobName], _ graph: CommitGraph
+    ) throws(StorageError) -> [CommitSummary] {
+        var order: [CommitSummary] = []
+        var seen: Set<BlobName> = []
+        var stack: [(name: BlobName, isDone: Bool)] = [(head, false)]
+        while let (name, isDone) = stack.popLast() {
+            if isDone {
+                order.append(try graph.summary(name))
+                continue
+            }
+            guard !seen.contains(name), try graph.contains(name) else { continue }
+            let commit = try graph.summary(name)
+            if versions.covers(commit.dot) {
+                // The number of a merge may be covered by who never had it: its author dropped it then.
+                guard commit.flags.contains(.merge) else { continue }
+                var isThere = false
+                for other in known where try graph.contains(other) {
+                    if try graph.isAncestor(name, of: other) { isThere = true }
+                }
+                if isThere { continue }
+            }
+            seen.insert(name)
+            stack.append((name, true))
+            for parent in commit.parents.reversed() { stack.append((parent, false)) }
+        }
+        return order
+    }
+
+    /// Pieces of long values that stood under the same key in a known state: an edit sends what it changed.
+    private func keptPieces(
+        of commit: CommitSummary, _ before: [Snapshot]
+    ) throws(StorageError) -> Set<BlobName> {
+        var kept: Set<BlobName> = []
+        guard case .list(let changes) = commit.commit.changes else { return kept }
+        for change in changes {
+            guard case .stored(let value) = change.content, value.isList else { continue }
+            for state in before {
+                for fact in try state.facts(under: change.key) {
+                    guard case .stored(let old) = fact.content, old.isList else { continue }
+                    kept.formUnion(try state.values.list(old).pieces.map(\.name))
+                }
+            }
+        }
+        return kept
+    }
+}

@@ -1,0 +1,69 @@
+// What this layer keeps beside heads and checkpoint. The one thing to keep true: an ordinary commit changes
+// nothing here, so that it can be appended without the state.
+
+internal import CoffretBase
+
+/// The annotation of a repository's state (`Spec/journal.md`, section on the annotation).
+struct RepositoryAnnotation: Equatable {
+    static let noteByteCountMax = 32 << 10
+    static let nameCountMax = 256
+
+    /// Of the checkpoint's commit; later ones follow from the tail.
+    var checkpointVersions = VersionVector()
+    /// For an instance whose merge was dropped: the number that it had.
+    var usedSequences = VersionVector()
+    /// Older commits than the first sync needed have not arrived: a parent that is missing is no damage.
+    var isHistoryPartial = false
+    /// Commits that prove that an instance wrote two with one number; ascending.
+    var evidence: [BlobName] = []
+    /// Heads that are kept and not merged, because they build on a commit that is not valid; ascending.
+    var quarantined: [BlobName] = []
+    /// Commits that opened a key epoch or cut off a revoked device; ascending.
+    var epochs: [BlobName] = []
+    /// Bytes of who syncs the vault, opaque here.
+    var note: [UInt8] = []
+
+    func encode() -> [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 8)
+            encoder.encode(unsigned: 2)
+            checkpointVersions.encode(to: &encoder)
+            usedSequences.encode(to: &encoder)
+            encoder.encode(unsigned: isHistoryPartial ? 1 : 0)
+            encoder.encode(names: evidence)
+            encoder.encode(names: quarantined)
+            encoder.encode(names: epochs)
+            encoder.encode(bytes: note)
+        }
+    }
+
+    /// - Throws: `.commitMalformed` if the bytes are none of ours.
+    static func decode(_ bytes: [UInt8]) throws(StorageError) -> RepositoryAnnotation {
+        if bytes.isEmpty { return RepositoryAnnotation() }
+        return try withCBORDecoder(
+            bytes,
+            convert: { error in
+                StorageError(.commitMalformed, place: "repository state", cause: error)
+            }, { (decoder) throws(CBORError) in try RepositoryAnnotation(from: &decoder) })
+    }
+
+    init() {}
+
+    private init(from decoder: inout CBORDecoder) throws(CBORError) {
+        let start = decoder.byteOffset
+        if try decoder.peekMajorType() == .map {
+            // Version 1 was the version vector alone.
+            checkpointVersions = try VersionVector.decode(from: &decoder)
+            return
+        }
+        try decoder.readArrayHeader(count: 8)
+        guard try decoder.readUnsigned() == 2 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        checkpointVersions = try VersionVector.decode(from: &decoder)
+        usedSequences = try VersionVector.decode(from: &decoder)
+        isHistoryPartial = try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
+        evidence = try decoder.readNames(countMax: Self.nameCountMax)
+        quarantined = try decoder.readNames(countMax: Self.nameCountMax)
+        epochs = try decoder.readNames(countMax: Self.nameCountMax)
+        note = try decoder.readBytes(countMax: Self.noteByteCountMax)
+    }
+}
