@@ -23,6 +23,8 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CTPM2", pkgConfig: "tss2-esys", providers: [.apt(["libtss2-dev"])]),
     .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+    // libcurl's headers only: the library is loaded when it is first needed.
+    .target(name: "CCurl"),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
     // What the C libraries do when they are called from C: the measure for `coffret-bench`.
     .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
@@ -55,6 +57,10 @@ let libraries: [Target] = [
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
     library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust"]),
+    // 4. How a new device and a trusted one find out that nobody is in between.
+    library("CoffretPairing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
+    // 4. A client for servers: HTTP and WebSocket over TLS with pinned keys.
+    library("CoffretHTTP", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CCurl"]),
     // 4. Every message between programs, and what may follow what.
     library("CoffretWire", ["CoffretBase"]),
     // 5. What a vault means: facts read as items, their history, their attachments.
@@ -128,6 +134,10 @@ let testTargets: [Target] = [
         exclude: ["Snapshots"], swiftSettings: settings),
     tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
+    tests(
+        "CoffretPairingTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop", "CoffretPairing", "CoffretTestSupport"]),
+    tests("CoffretHTTPTests", ["CoffretBase", "CoffretHTTP", "CoffretNet", "CoffretTestSupport"]),
     tests("CoffretWireTests", ["CoffretBase", "CoffretWire", "CoffretTestSupport"]),
     // The real executable, driven as a person or a script would.
     tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),

@@ -54,6 +54,7 @@ package enum Context: String, CaseIterable, Sendable {
     case linkCountersignature = "link/countersignature"
     case commit = "commit"
     case login = "login"
+    case pairingPossession = "pair/possession"
 
     /// The label's bytes: ASCII, no zero byte.
     package var bytes: [UInt8] { Array(rawValue.utf8) }
