@@ -56,7 +56,7 @@ let libraries: [Target] = [
     // 4. Words, prefixes, phrases and fields over documents; ignorant of vaults.
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
-    library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust"]),
+    library("CoffretKeys", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
     // 4. How a new device and a trusted one find out that nobody is in between.
     library("CoffretPairing", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop"]),
     // 4. A client for servers: HTTP and WebSocket over TLS with pinned keys.

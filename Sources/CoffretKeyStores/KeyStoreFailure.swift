@@ -26,6 +26,16 @@ struct KeyStoreFailure: Error {
         }
     }
 
+    static func fromKeys<Value: ~Copyable>(
+        _ body: () throws(KeyError) -> Value
+    ) throws(KeyStoreFailure) -> Value {
+        do throws(KeyError) {
+            return try body()
+        } catch {
+            throw KeyStoreFailure(error)
+        }
+    }
+
     /// For data that no PIN protects: a refusal means that the TPM is not the one that sealed them.
     static func unsealing<Value: ~Copyable>(
         _ body: () throws(KeyStoreError) -> Value

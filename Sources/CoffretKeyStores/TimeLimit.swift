@@ -5,18 +5,20 @@ package import CoffretKeys
 internal import Dispatch
 internal import Synchronization
 
-/// Runs blocking work on a queue of its own, one call after another, and waits for it without blocking anybody.
+/// Runs blocking work on a queue of its own and waits for it without blocking anybody.
 package final class BlockingQueue: Sendable {
     private let queue: DispatchQueue
 
-    package init(name: String) {
-        queue = DispatchQueue(label: name)
+    /// - Parameter isConcurrent: whether calls run side by side, for work that waits for a person; otherwise
+    ///   one runs after another, for a device that takes one at a time.
+    package init(name: String, isConcurrent: Bool = false) {
+        queue = DispatchQueue(label: name, attributes: isConcurrent ? .concurrent : [])
     }
 
     /// Runs `body` on the queue.
     ///
     /// - Parameter limit: after this the caller gets `.cancelled`; the work itself goes on to its end, and later
-    ///   calls wait behind it.
+    ///   calls wait behind it unless they run side by side.
     /// - Parameter cancel: called when the caller no longer waits, so that work that can stop does.
     package func run<Value: Sendable>(
         limit: Duration, cancel: @escaping @Sendable () -> Void = {},

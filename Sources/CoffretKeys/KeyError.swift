@@ -30,6 +30,14 @@ package struct KeyError: Error, Equatable, Sendable {
         case slotNotFound = "keys.slot.not-found"
         /// The last slot that a person can open anywhere cannot be removed.
         case slotIsLast = "keys.slot.is-last"
+        /// There is a slot of this key store and profile already.
+        case slotExists = "keys.slot.exists"
+        /// A slot's reference or profile name is not of the specified shape.
+        case slotMalformed = "keys.slot.malformed"
+        /// This key store has no check of its own, so its slots need a PIN.
+        case pinRequired = "keys.slot.pin-required"
+        /// The slot opens for a person who is there, and nobody can be asked here.
+        case presenceRequired = "keys.slot.presence-required"
         /// A slot uses a kind of key that this program cannot seal to.
         case slotUnsupported = "keys.slot.unsupported"
         /// A PIN needs a machine secret outside the store, and there is none.

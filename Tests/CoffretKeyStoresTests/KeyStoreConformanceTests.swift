@@ -1,233 +1,302 @@
-// One suite for every home of slot keys: a file with a machine secret, a TPM. Whatever the home, a store opens
-// with the right secret only, stays open to it over changes of other slots, and not after the slot is gone.
+// One suite for every home of slot keys: a file with a machine secret, a TPM, the desktop's keyring. Whatever the
+// home, a store opens with the right secret only, stays open to it over changes of other slots, and not after the
+// slot is gone.
 
 import CoffretBase
 import CoffretCrypto
-import CoffretInterop
 import CoffretKeyStores
-import CoffretKeys
 import CoffretTestSupport
 import Foundation
 import Testing
+
+@testable import CoffretKeys
 
 /// A key store to be tested, with everything that has to outlive it.
 struct KeyStoreCase: Sendable, CustomTestStringConvertible {
     let name: String
     let isAvailable: Bool
+    /// Whether it has a check of its own, so that slots may do without a PIN.
+    let opensWithoutPIN: Bool
     let make: @Sendable (KeyringEnvironment) throws -> (store: any KeyStore, keepAlive: [any Sendable])
 
     var testDescription: String { name }
 
-    static let all = [
-        KeyStoreCase(name: "file", isAvailable: true) { environment in
-            (environment.fileKeyStore(memoryKibibytes: 65_536), [])
-        },
-        KeyStoreCase(name: "TPM", isAvailable: SoftwareTPM.isAvailable) { environment in
-            let tpm = try SoftwareTPM()
-            let transport = TPMTransport(configuration: tpm.transport)
-            return (TPMKeyStore(transport: transport, profile: "ada", random: environment.random), [tpm])
-        },
-    ]
+    static let file = KeyStoreCase(name: "file", isAvailable: true, opensWithoutPIN: false) { environment in
+        (environment.fileKeyStore(memoryKibibytes: 65_536), [])
+    }
+    static let tpm = KeyStoreCase(
+        name: "TPM", isAvailable: SoftwareTPM.isAvailable, opensWithoutPIN: true
+    ) { environment in
+        let tpm = try SoftwareTPM()
+        return (environment.tpmKeyStore(tpm), [tpm])
+    }
+    static let keyring = KeyStoreCase(
+        name: "keyring", isAvailable: HeadlessKeyring.isAvailable, opensWithoutPIN: true
+    ) { environment in
+        let keyring = try HeadlessKeyring(password: "login")
+        return (environment.secretServiceKeyStore(), [keyring])
+    }
+    static let all = [file, tpm, keyring]
     static let available = all.filter(\.isAvailable)
 }
 
-@Suite("Key stores", .serialized)
-struct KeyStoreConformanceTests {
+extension KeyringEnvironment {
+    func tpmKeyStore(_ tpm: SoftwareTPM, socket: String? = nil) -> TPMKeyStore {
+        TPMKeyStore(
+            transport: TPMTransport(configuration: socket ?? tpm.transport), machineSecret: machineSecret,
+            random: random)
+    }
+
+    func secretServiceKeyStore(limit: Duration = .seconds(20)) -> SecretServiceKeyStore {
+        SecretServiceKeyStore(machineSecret: machineSecret, random: random, memoryKibibytes: 65_536, limit: limit)
+    }
+}
+
+/// A store's keyring in a folder of its own.
+struct KeyStoreFixture {
+    let directory: TemporaryDirectory
+    let environment: KeyringEnvironment
+    static let passphrase = "a long passphrase"
+
+    /// - Parameter original: whose store and state are copied.
+    init(copying original: KeyStoreFixture? = nil) throws {
+        directory = try TemporaryDirectory("keystore")
+        if let original {
+            for name in try FileManager.default.contentsOfDirectory(atPath: original.directory.path) {
+                try FileManager.default.copyItem(
+                    atPath: original.directory.file(name), toPath: directory.file(name))
+            }
+        }
+        environment = KeyringEnvironment(
+            keyringPath: directory.file("store.keyring"), stateDirectory: directory.file("state"),
+            fileSystem: PosixFileSystem(), random: SystemRandomSource(), clock: SystemWallClock())
+    }
+
     static func passphrase(_ text: String) throws -> Passphrase {
         var bytes = Array(text.utf8)
         return try Passphrase(typed: &bytes)
-    }
-
-    static func environment(_ directory: TemporaryDirectory) -> KeyringEnvironment {
-        KeyringEnvironment(
-            keyringPath: directory.file("store.keyring"), stateDirectory: directory.file("state"),
-            fileSystem: PosixFileSystem(), random: SystemRandomSource(), clock: SystemWallClock(),
-            sealers: [HardwareStorageKeySealer()])
     }
 
     static func parameters() -> PasswordParameters {
         .generate(from: SystemRandomSource(), memoryKibibytes: 65_536, passCount: 3)
     }
 
-    @Test("homes that cannot be tested here are named", arguments: KeyStoreCase.all)
-    func availability(keyStoreCase: KeyStoreCase) throws {
-        withKnownIssue("\(keyStoreCase.name) is not installed", isIntermittent: true) {
-            #expect(keyStoreCase.isAvailable)
-        }
-    }
-
-    @Test("a slot opens with its secret, and with no other", arguments: KeyStoreCase.available)
-    func opens(keyStoreCase: KeyStoreCase) async throws {
-        let directory = try TemporaryDirectory("keystore")
-        let environment = Self.environment(directory)
-        let (store, keepAlive) = try keyStoreCase.make(environment)
-        let keyring = try Keyring.create(
-            passphrase: Self.passphrase("a long passphrase"), parameters: Self.parameters(), deviceName: "laptop",
+    func create() throws -> UnlockedKeyring {
+        try Keyring.create(
+            passphrase: Self.passphrase(Self.passphrase), parameters: Self.parameters(), deviceName: "laptop",
             environment: environment)
-        let pin = try Self.passphrase("2468")
-        _ = try await keyring.addSlot(using: store, secret: pin, named: "PIN")
-        let opened = try await Keyring.open(using: store, secret: pin, environment: environment)
-        #expect(opened.storeID == keyring.storeID)
-        let wrong = try Self.passphrase("1357")
-        let error = await #expect(throws: KeyError.self) {
-            _ = try await Keyring.open(using: store, secret: wrong, environment: environment)
-        }
-        #expect(error?.code == .unlockFailed)
-        withExtendedLifetime(keepAlive) {}
     }
 
-    @Test("a slot survives a new storage key, and is refused once it is removed", arguments: KeyStoreCase.available)
-    func survivesChanges(keyStoreCase: KeyStoreCase) async throws {
-        let directory = try TemporaryDirectory("keystore")
-        let environment = Self.environment(directory)
-        let (store, keepAlive) = try keyStoreCase.make(environment)
-        let keyring = try Keyring.create(
-            passphrase: Self.passphrase("first passphrase"), parameters: Self.parameters(), deviceName: "laptop",
+    func open(
+        _ store: any KeyStore, pin: String?, profile: String = SlotTerms.defaultProfile,
+        presence: (any UserPresence)? = nil
+    ) async throws -> UnlockedKeyring {
+        try await Keyring.open(
+            using: store, profile: profile, secret: try pin.map(Self.passphrase), presence: presence,
             environment: environment)
-        let pin = try Self.passphrase("2468")
-        let slotID = try await keyring.addSlot(using: store, secret: pin, named: "PIN")
-        let before = try Data(contentsOf: URL(fileURLWithPath: directory.file("store.keyring")))
-        try keyring.changePassphrase(Self.passphrase("second passphrase"), parameters: Self.parameters())
-        let opened = try await Keyring.open(using: store, secret: pin, environment: environment)
-        #expect(opened.generation == keyring.generation)
-        try opened.removeSlot(slotID)
-        let gone = await #expect(throws: KeyError.self) {
-            _ = try await Keyring.open(using: store, secret: pin, environment: environment)
-        }
-        #expect(gone?.code == .slotNotFound)
-        // The old file put back is older than what the machine remembers (R1).
-        try before.write(to: URL(fileURLWithPath: directory.file("store.keyring")))
-        let rolledBack = await #expect(throws: KeyError.self) {
-            _ = try await Keyring.open(using: store, secret: pin, environment: environment)
-        }
-        #expect(rolledBack?.code == .keyringRolledBack)
-        withExtendedLifetime(keepAlive) {}
     }
 
-    @Test("a slot's message moved to another store does not open (R9)", arguments: KeyStoreCase.available)
-    func boundToStore(keyStoreCase: KeyStoreCase) async throws {
-        let directory = try TemporaryDirectory("keystore")
-        let environment = Self.environment(directory)
-        let (store, keepAlive) = try keyStoreCase.make(environment)
-        let pin = try Self.passphrase("2468")
-        let (storeID, slotID) = (
-            UniqueID.generate(from: environment.random), UniqueID.generate(from: environment.random)
-        )
-        let key = try await store.generateKey(storeID: storeID, slotID: slotID, secret: pin)
-        guard key.algorithm == .p256ECIES else { return }
-        let storageKey = StorageKey.generate(from: environment.random)
-        let binding = SlotBinding(storeID: storeID, slotID: slotID, generation: 7)
-        let sealed = try HardwareStorageKeySealer().seal(
-            storageKey, toPublicKey: key.publicKey, binding: binding, random: environment.random)
-        let slot = KeySlot(
-            id: slotID, kind: store.kind, algorithm: key.algorithm, publicKey: key.publicKey, password: key.password,
-            reference: key.reference, sealedStorageKey: sealed)
-        #expect(try await store.openStorageKey(of: slot, binding: binding, secret: pin).isEqual(to: storageKey))
-        for other in [
-            SlotBinding(storeID: storeID, slotID: slotID, generation: 8),
-            SlotBinding(storeID: storeID, slotID: .generate(from: environment.random), generation: 7),
-        ] {
-            let error = await #expect(throws: KeyError.self) {
-                _ = try await store.openStorageKey(of: slot, binding: other, secret: pin)
-            }
-            #expect(error?.code == .unlockFailed)
-        }
-        withExtendedLifetime(keepAlive) {}
+    func openWithPassphrase(_ text: String = passphrase) throws -> UnlockedKeyring {
+        try Keyring.open(with: .passphrase(Self.passphrase(text)), environment: environment)
+    }
+
+    /// Takes no Argon2id.
+    func open(_ sheet: RecoveryKey) throws -> UnlockedKeyring {
+        try Keyring.open(with: .recoveryKey(sheet), environment: environment)
+    }
+
+    var file: [UInt8] {
+        get throws { [UInt8](try Data(contentsOf: URL(fileURLWithPath: environment.keyringPath))) }
+    }
+
+    func put(_ bytes: [UInt8]) throws { try Data(bytes).write(to: URL(fileURLWithPath: environment.keyringPath)) }
+}
+
+/// The code of a key error, with that of its cause in a key store if there is one.
+func failure(_ body: () async throws -> Void) async -> String? {
+    do {
+        try await body()
+        return nil
+    } catch let error as KeyError {
+        let cause = error.code == .keyStoreFailed ? error.cause as? KeyStoreError : nil
+        return cause?.code.rawValue ?? error.code.rawValue
+    } catch {
+        return String(describing: error)
     }
 }
 
-@Suite("TPM key store", .serialized, .enabled(if: SoftwareTPM.isAvailable, "swtpm is not installed"))
-struct TPMKeyStoreTests {
-    @Test("a message in the format of the shared vectors opens inside the TPM")
-    func messageOpensInside() throws {
-        let tpm = try SoftwareTPM()
-        let connection = try TPMConnection(transport: TPMTransport(configuration: tpm.transport))
-        var pin: [UInt8] = [1, 2, 3, 4]
-        let authorization = SecretBytes(consuming: &pin)
-        let key = try connection.createKey(.keyAgreement, authorization: authorization)
-        let message = try CurvePublicKey(x963Representation: key.publicPoint()).encrypt(Array("for the hardware".utf8))
-        let shared = try connection.sharedSecret(
-            key: key, peer: Array(message.prefix(65)), authorization: authorization)
-        #expect(shared.byteCount == 32)
-        #expect(message.count == 65 + 16 + 16)
-    }
+/// GLib keeps one connection to the session bus in a process, so whatever uses a keyring runs one after another.
+@Suite("Key stores of a desktop", .serialized)
+enum DesktopTests {}
 
-    @Test("a TPM that is gone, or was cleared, is said as such and changes nothing")
-    func goneAndCleared() async throws {
-        let directory = try TemporaryDirectory("keystore")
-        let environment = KeyStoreConformanceTests.environment(directory)
-        let tpm = try SoftwareTPM()
-        let transport = TPMTransport(configuration: tpm.transport)
-        let store = TPMKeyStore(transport: transport, profile: "ada", random: environment.random)
-        let keyring = try Keyring.create(
-            passphrase: KeyStoreConformanceTests.passphrase("a long passphrase"),
-            parameters: KeyStoreConformanceTests.parameters(), deviceName: "laptop", environment: environment)
-        let pin = try KeyStoreConformanceTests.passphrase("2468")
-        _ = try await keyring.addSlot(using: store, secret: pin, named: "TPM")
-        let file = try Data(contentsOf: URL(fileURLWithPath: directory.file("store.keyring")))
-        tpm.stop()
-        let gone = await #expect(throws: KeyError.self) {
-            _ = try await Keyring.open(using: store, secret: pin, environment: environment)
-        }
-        #expect((gone?.cause as? KeyStoreError)?.code == .unavailable)
-        try tpm.clear()
-        let cleared = await #expect(throws: KeyError.self) {
-            _ = try await Keyring.open(using: store, secret: pin, environment: environment)
-        }
-        #expect((cleared?.cause as? KeyStoreError)?.code == .keyUnusable)
-        #expect(try Data(contentsOf: URL(fileURLWithPath: directory.file("store.keyring"))) == file)
-        // The passphrase still opens the store.
-        let opened = try Keyring.open(
-            with: .passphrase(KeyStoreConformanceTests.passphrase("a long passphrase")), environment: environment)
-        #expect(opened.storeID == keyring.storeID)
-    }
+extension DesktopTests {
+    @Suite("Key stores", .serialized)
+    struct KeyStoreConformanceTests {
+        let fixture: KeyStoreFixture
 
-    @Test("wrong PINs lock the TPM, and the waiting time is said (R30)")
-    func lockout() async throws {
-        let directory = try TemporaryDirectory("keystore")
-        let environment = KeyStoreConformanceTests.environment(directory)
-        let tpm = try SoftwareTPM()
-        let store = TPMKeyStore(
-            transport: TPMTransport(configuration: tpm.transport), profile: "ada", random: environment.random)
-        let keyring = try Keyring.create(
-            passphrase: KeyStoreConformanceTests.passphrase("a long passphrase"),
-            parameters: KeyStoreConformanceTests.parameters(), deviceName: "laptop", environment: environment)
-        _ = try await keyring.addSlot(using: store, secret: KeyStoreConformanceTests.passphrase("2468"), named: "TPM")
-        let attempts = try await store.lockout().attemptsLeft
-        for _ in 0..<attempts {
-            let wrong = await #expect(throws: KeyError.self) {
-                _ = try await Keyring.open(
-                    using: store, secret: KeyStoreConformanceTests.passphrase("0000"), environment: environment)
-            }
-            #expect(wrong?.code == .unlockFailed)
-        }
-        let locked = await #expect(throws: KeyError.self) {
-            _ = try await Keyring.open(
-                using: store, secret: KeyStoreConformanceTests.passphrase("2468"), environment: environment)
-        }
-        let cause = locked?.cause as? KeyStoreError
-        #expect(cause?.code == .lockedOut)
-        #expect((cause?.waitSeconds ?? 0) > 0)
-    }
+        init() throws { fixture = try KeyStoreFixture() }
 
-    @Test("a call that takes too long lets the caller go")
-    func timeLimit() async throws {
-        let queue = BlockingQueue(name: "test")
-        let error = await #expect(throws: KeyError.self) {
-            let _: Int = try await queue.run(limit: .milliseconds(50)) {
-                Thread.sleep(forTimeInterval: 1)
-                return .success(1)
+        @Test("homes that cannot be tested here are named", arguments: KeyStoreCase.all)
+        func availability(keyStoreCase: KeyStoreCase) throws {
+            withKnownIssue("\(keyStoreCase.name) is not installed", isIntermittent: true) {
+                #expect(keyStoreCase.isAvailable)
             }
         }
-        #expect((error?.cause as? KeyStoreError)?.code == .cancelled)
-        let cancelled = Task {
-            let _: Int = try await queue.run(limit: .seconds(20)) {
-                Thread.sleep(forTimeInterval: 1)
-                return .success(1)
-            }
+
+        @Test("a slot opens with its secret, and with no other", arguments: KeyStoreCase.available)
+        func opens(keyStoreCase: KeyStoreCase) async throws {
+            let (store, keepAlive) = try keyStoreCase.make(fixture.environment)
+            let keyring = try fixture.create()
+            _ = try await keyring.addSlot(using: store, secret: KeyStoreFixture.passphrase("2468"), named: "PIN")
+            #expect(try await fixture.open(store, pin: "2468").storeID == keyring.storeID)
+            #expect(await failure { _ = try await fixture.open(store, pin: "1357") } == "keys.unlock-failed")
+            #expect(await failure { _ = try await fixture.open(store, pin: nil) } == "keys.slot.not-found")
+            withExtendedLifetime(keepAlive) {}
         }
-        cancelled.cancel()
-        let result = await cancelled.result
-        #expect(throws: KeyError.self) { try result.get() }
+
+        @Test("a PIN belongs to its profile, and a profile has one", arguments: KeyStoreCase.available)
+        func profiles(keyStoreCase: KeyStoreCase) async throws {
+            let (store, keepAlive) = try keyStoreCase.make(fixture.environment)
+            let keyring = try fixture.create()
+            for (profile, pin) in [("ada", "1111"), ("émile", "2222")] {
+                _ = try await keyring.addSlot(
+                    using: store, terms: SlotTerms(profile: profile), secret: KeyStoreFixture.passphrase(pin),
+                    named: profile)
+            }
+            _ = try await fixture.open(store, pin: "1111", profile: "ada")
+            _ = try await fixture.open(store, pin: "2222", profile: "émile")
+            #expect(
+                await failure { _ = try await fixture.open(store, pin: "2222", profile: "ada") } == "keys.unlock-failed"
+            )
+            #expect(await failure { _ = try await fixture.open(store, pin: "1111") } == "keys.slot.not-found")
+            let before = try fixture.file
+            #expect(
+                await failure {
+                    _ = try await keyring.addSlot(
+                        using: store, terms: SlotTerms(profile: "ada"), secret: KeyStoreFixture.passphrase("3333"),
+                        named: "again")
+                } == "keys.slot.exists")
+            #expect(
+                await failure {
+                    _ = try await keyring.addSlot(
+                        using: store, terms: SlotTerms(profile: ""), secret: KeyStoreFixture.passphrase("3"), named: "")
+                } == "keys.slot.malformed")
+            #expect(try fixture.file == before)
+            withExtendedLifetime(keepAlive) {}
+        }
+
+        @Test("a slot without a PIN needs a key store with a check of its own", arguments: KeyStoreCase.available)
+        func withoutPIN(keyStoreCase: KeyStoreCase) async throws {
+            let (store, keepAlive) = try keyStoreCase.make(fixture.environment)
+            let keyring = try fixture.create()
+            let error = await failure { _ = try await keyring.addSlot(using: store, secret: nil, named: "") }
+            #expect(error == (keyStoreCase.opensWithoutPIN ? nil : "keys.slot.pin-required"))
+            if keyStoreCase.opensWithoutPIN {
+                #expect(try await fixture.open(store, pin: nil).storeID == keyring.storeID)
+                #expect(await failure { _ = try await fixture.open(store, pin: "1") } == "keys.slot.not-found")
+            }
+            withExtendedLifetime(keepAlive) {}
+        }
+
+        @Test("a slot survives a new storage key, and is refused once it is removed", arguments: KeyStoreCase.available)
+        func survivesChanges(keyStoreCase: KeyStoreCase) async throws {
+            let (store, keepAlive) = try keyStoreCase.make(fixture.environment)
+            let keyring = try fixture.create()
+            let slotID = try await keyring.addSlot(
+                using: store, secret: KeyStoreFixture.passphrase("2468"), named: "PIN")
+            let before = try fixture.file
+            try keyring.changePassphrase(
+                KeyStoreFixture.passphrase("second passphrase"), parameters: KeyStoreFixture.parameters())
+            let opened = try await fixture.open(store, pin: "2468")
+            #expect(opened.generation == keyring.generation)
+            let removed = try opened.removeSlot(slotID)
+            #expect(await failure { _ = try await fixture.open(store, pin: "2468") } == "keys.slot.not-found")
+            // The old file put back is older than what the machine remembers (R1).
+            let now = try fixture.file
+            try fixture.put(before)
+            #expect(await failure { _ = try await fixture.open(store, pin: "2468") } == "keys.keyring.rolled-back")
+            // The key store forgets the key, which does not need the keyring; forgetting it twice is no error.
+            try fixture.put(now)
+            try await store.removeKey(of: removed, storeID: keyring.storeID)
+            try await store.removeKey(of: removed, storeID: keyring.storeID)
+            withExtendedLifetime(keepAlive) {}
+        }
+
+        @Test(
+            "a slot's message moved to another store, slot or generation does not open (R9)",
+            arguments: KeyStoreCase.available)
+        func boundToStore(keyStoreCase: KeyStoreCase) async throws {
+            let (store, keepAlive) = try keyStoreCase.make(fixture.environment)
+            let keyring = try fixture.create()
+            let pin = try KeyStoreFixture.passphrase("2468")
+            _ = try await keyring.addSlot(using: store, secret: pin, named: "PIN")
+            let file = try KeyringFile(decoding: fixture.file)
+            let slot = try #require(file.slots.first { $0.kind == store.kind })
+            _ = try await store.openStorageKey(of: slot, binding: file.binding(of: slot), secret: pin)
+            let other = UniqueID.generate(from: fixture.environment.random)
+            for binding in [
+                SlotBinding(storeID: file.storeID, slotID: slot.id, generation: file.generation + 1),
+                SlotBinding(storeID: file.storeID, slotID: other, generation: file.generation),
+                SlotBinding(storeID: other, slotID: slot.id, generation: file.generation),
+            ] {
+                #expect(
+                    await failure { _ = try await store.openStorageKey(of: slot, binding: binding, secret: pin) }
+                        == "keys.unlock-failed")
+            }
+            withExtendedLifetime(keepAlive) {}
+        }
+
+        @Test(
+            "what is altered in a slot's reference or message never opens it (R14)", arguments: KeyStoreCase.available)
+        func altered(keyStoreCase: KeyStoreCase) async throws {
+            let (store, keepAlive) = try keyStoreCase.make(fixture.environment)
+            let keyring = try fixture.create()
+            let hasPIN = !keyStoreCase.opensWithoutPIN
+            let pin = hasPIN ? try KeyStoreFixture.passphrase("2468") : nil
+            _ = try await keyring.addSlot(using: store, secret: pin, named: "")
+            let file = try KeyringFile(decoding: fixture.file)
+            let slot = try #require(file.slots.first { $0.kind == store.kind })
+            // Each try with a PIN costs a run of Argon2id.
+            let step = hasPIN ? 29 : 3
+            for offset in stride(from: 0, to: slot.reference.count + slot.sealedStorageKey.count, by: step) {
+                var (reference, sealed) = (slot.reference, slot.sealedStorageKey)
+                if offset < reference.count {
+                    reference[offset] ^= 0x20
+                } else {
+                    sealed[offset - reference.count] ^= 0x20
+                }
+                let altered = KeySlot(
+                    id: slot.id, kind: slot.kind, algorithm: slot.algorithm, publicKey: slot.publicKey,
+                    password: slot.password, reference: reference, sealedStorageKey: sealed)
+                // The flag for presence is the one byte that only the keyring's MAC protects.
+                if (try? SlotReference(decoding: reference))?.terms.needsPresence == true { continue }
+                let error = await failure {
+                    _ = try await store.openStorageKey(of: altered, binding: file.binding(of: slot), secret: pin)
+                }
+                #expect(error != nil, "byte \(offset)")
+            }
+            withExtendedLifetime(keepAlive) {}
+        }
+
+        @Test(
+            "a new installation revives no old secrets, and the passphrase still opens",
+            arguments: KeyStoreCase.available)
+        func reinstallation(keyStoreCase: KeyStoreCase) async throws {
+            let (store, keepAlive) = try keyStoreCase.make(fixture.environment)
+            let keyring = try fixture.create()
+            _ = try await keyring.addSlot(using: store, secret: KeyStoreFixture.passphrase("2468"), named: "PIN")
+            let old = try fixture.file
+            // Everything is removed; the TPM and the keyring know nothing of that.
+            try FileManager.default.removeItem(atPath: fixture.environment.stateDirectory)
+            #expect(await failure { _ = try await fixture.open(store, pin: "2468") } == "keys.machine-secret.missing")
+            try FileManager.default.removeItem(atPath: fixture.environment.keyringPath)
+            let fresh = try fixture.create()
+            _ = try await fresh.addSlot(using: store, secret: KeyStoreFixture.passphrase("2468"), named: "PIN")
+            #expect(try await fixture.open(store, pin: "2468").storeID == fresh.storeID)
+            try fixture.put(old)
+            #expect(await failure { _ = try await fixture.open(store, pin: "2468") } == "keys.unlock-failed")
+            #expect(try fixture.openWithPassphrase().storeID == keyring.storeID)
+            withExtendedLifetime(keepAlive) {}
+        }
     }
 }

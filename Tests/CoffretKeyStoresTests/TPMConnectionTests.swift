@@ -2,6 +2,7 @@
 
 import CoffretBase
 import CoffretKeyStores
+import CoffretKeys
 import CoffretTestSupport
 import Foundation
 import Testing

@@ -92,10 +92,10 @@ struct SlotTests {
 
     /// R30: a PIN alone, or the machine's secret alone, opens nothing.
     @Test("R30: a machine slot opens with its PIN on its machine only")
-    func machineSlot() throws {
+    func machineSlot() async throws {
         let keyring = try fixture.create()
         let keyStore = fixture.environment.fileKeyStore(memoryKibibytes: 65_536)
-        _ = try keyring.addMachineSlot(secret: KeyringFixture.passphrase("1234"), named: "PIN", keyStore: keyStore)
+        _ = try await keyring.addSlot(using: keyStore, secret: KeyringFixture.passphrase("1234"), named: "PIN")
         func open(_ pin: String, _ environment: KeyringEnvironment) throws -> UnlockedKeyring {
             try Keyring.open(with: .machinePIN(KeyringFixture.passphrase(pin)), environment: environment)
         }
@@ -135,7 +135,8 @@ struct SlotTests {
         let before = fixture.file
         keyring.slots.append(
             KeySlot(
-                id: .generate(from: fixture.generator), kind: .tpm, algorithm: .p256ECIES, publicKey: [1],
+                id: .generate(from: fixture.generator), kind: .tpm, algorithm: SlotAlgorithm(rawValue: 99),
+                publicKey: [1],
                 password: nil, reference: [], sealedStorageKey: []))
         #expect(code { _ = try keyring.addVault(named: "A") } == .slotUnsupported)
         #expect(fixture.file == before)
@@ -188,12 +189,12 @@ struct SlotTests {
     }
 
     @Test("a backup's header opens with the passphrase or a sheet, and holds no device's keys")
-    func backups() throws {
+    func backups() async throws {
         let keyring = try fixture.create()
         let id = try keyring.addVault(named: "A")
         let (sheet, _) = try keyring.addRecoveryKey(named: "safe")
         let keyStore = fixture.environment.fileKeyStore(memoryKibibytes: 65_536)
-        _ = try keyring.addMachineSlot(secret: KeyringFixture.passphrase("1"), named: "", keyStore: keyStore)
+        _ = try await keyring.addSlot(using: keyStore, secret: KeyringFixture.passphrase("1"), named: "")
         let backup = try keyring.makeBackupKeys()
         let restored = try BackupHeader.open(backup.header, with: .passphrase(KeyringFixture.passphrase("one")))
         #expect(restored.key.isEqual(to: backup.key) && restored.body.device == nil)

@@ -1,6 +1,6 @@
 // A software TPM for tests: Debian's swtpm as a process of its own, on a Unix socket in a temporary folder.
 
-internal import Foundation
+package import Foundation
 
 /// A running swtpm with its own state, which survives `restart`.
 package final class SoftwareTPM: @unchecked Sendable {
@@ -19,7 +19,8 @@ package final class SoftwareTPM: @unchecked Sendable {
     deinit { stop() }
 
     /// Where tpm2-tss finds it.
-    package var transport: String { "swtpm:path=\(directory.file("sock"))" }
+    package var transport: String { "swtpm:path=\(socketPath)" }
+    package var socketPath: String { directory.file("sock") }
 
     /// The file that holds the TPM's permanent memory.
     package var stateFile: String { directory.file("tpm2-00.permall") }
@@ -56,6 +57,16 @@ package final class SoftwareTPM: @unchecked Sendable {
         stop()
         try start()
     }
+
+    /// Stops, puts the permanent memory back as it was, and starts: for tests alone, no real TPM can do this.
+    package func restart(with memory: Data) throws {
+        stop()
+        try memory.write(to: URL(fileURLWithPath: stateFile))
+        try? FileManager.default.removeItem(atPath: directory.file("tpm2-00.volatilestate"))
+        try start()
+    }
+
+    package func permanentMemory() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: stateFile)) }
 
     /// A TPM that was cleared: all its seeds are new.
     package func clear() throws {

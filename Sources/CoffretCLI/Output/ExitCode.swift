@@ -45,6 +45,10 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case notConfirmed = 83
     /// A message, cell or signature of another program was altered, or belongs to another key.
     case notAuthentic = 84
+    /// Too many wrong secrets: the next try has to wait.
+    case lockedOut = 85
+    /// The desktop's keyring is locked, and nobody unlocked it.
+    case keyringLocked = 87
     /// The command of `run` is there, but cannot be executed.
     case notExecutable = 126
     /// The command of `run` was not found.
@@ -79,6 +83,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .alreadyExists: "a store, vault or name is already there"
         case .notConfirmed: "a dangerous command was not confirmed"
         case .notAuthentic: "a message or signature was altered, or belongs to another key"
+        case .lockedOut: "too many wrong tries; the next one has to wait"
+        case .keyringLocked: "the desktop's keyring is locked"
         case .notExecutable: "the command of run cannot be executed"
         case .commandNotFound: "the command of run was not found"
         case .cancelled: "interrupted"

@@ -70,6 +70,12 @@ extension KeyError: CodedError {
     var underlying: (any Error)? { cause }
 }
 
+extension KeyStoreError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { place }
+    var underlying: (any Error)? { nil }
+}
+
 extension ImportExportError: CodedError {
     var codeText: String { code.rawValue }
     /// The file at fault, as the person knows it, says more than a technical place.

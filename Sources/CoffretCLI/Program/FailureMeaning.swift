@@ -160,6 +160,17 @@ struct FailureMeaning: Sendable {
         "keys.slot.is-last": FailureMeaning(.badInput, "that is the last key that opens the store; it stays"),
         "keys.slot.not-found": FailureMeaning(
             .notFound, "the store has no such key", hint: "coffret recovery ls lists them"),
+        "keys.slot.exists": FailureMeaning(
+            .alreadyExists, "there is one for this profile already", showsPlace: true,
+            hint: "coffret key change changes its PIN; --profile names another"),
+        "keys.slot.pin-required": FailureMeaning(
+            .badInput, "a key store of files has no check of its own, so it needs a PIN",
+            hint: "coffret key add asks for one"),
+        "keys.slot.presence-required": FailureMeaning(
+            .unavailable, "this asks whether you are there, and nobody can be asked here",
+            hint: "unlock with the passphrase"),
+        "keys.slot.malformed": FailureMeaning(
+            .damaged, "one of the keys of this store was altered", hint: "unlock with the passphrase"),
         "keys.slot": FailureMeaning(.unsupportedFormat, "a newer coffret made one of the keys of this store"),
         "keys.recovery.mistyped": FailureMeaning(.badInput, "the recovery key has a typing mistake"),
         "keys.recovery.malformed": FailureMeaning(
@@ -169,7 +180,34 @@ struct FailureMeaning: Sendable {
         "keys.backup.altered": FailureMeaning(.damaged, "the backup was altered", hint: "try an earlier backup"),
         "keys.backup": FailureMeaning(.damaged, "the backup is cut short or altered", hint: "try an earlier backup"),
         "keys.crypto-unavailable": FailureMeaning(.unavailable, "there is not enough memory to derive the key"),
-        "keys.machine-secret": FailureMeaning(.permission, "this machine's part of the key is missing or unsafe"),
+        "keys.machine-secret.missing": FailureMeaning(
+            .unavailable, "this machine's part of the key is missing",
+            hint: "unlock with the passphrase, then set the PIN again: coffret key add"),
+        "keys.machine-secret": FailureMeaning(
+            .permission, "the file with this machine's part of the key is not what it must be, or others can read it",
+            hint: "chmod 600 on machine.secret in the state folder (~/.local/state/coffret)"),
+        "keystore.unavailable": FailureMeaning(
+            .unavailable, "the key store does not answer; nothing was changed",
+            hint: "unlock with the passphrase; coffret doctor says what is there"),
+        "keystore.locked": FailureMeaning(
+            .keyringLocked, "the desktop's keyring is locked, and nobody unlocked it",
+            hint: "unlock the keyring of your desktop, or unlock the store with the passphrase"),
+        "keystore.pin.wrong": FailureMeaning(.wrongPassphrase, "wrong PIN"),
+        "keystore.pin.locked-out": FailureMeaning(
+            .lockedOut, "too many wrong PINs; the TPM takes none for a while",
+            hint: "the passphrase still opens the store"),
+        "keystore.key.unusable": FailureMeaning(
+            .unavailable, "the key store lost its key: it was cleared, or the store comes from another machine",
+            hint: "unlock with the passphrase, then coffret key remove and coffret key add"),
+        "keystore.key.duplicate": FailureMeaning(
+            .ambiguous, "the keyring holds two keys under one name, so none was used",
+            hint: "unlock with the passphrase, then set the PIN again"),
+        "keystore.key.malformed": FailureMeaning(
+            .damaged, "what the key store holds is no key of this store", hint: "unlock with the passphrase"),
+        "keystore.cancelled": FailureMeaning(
+            .cancelled, "given up: nobody answered in time", hint: "do it again, or unlock with the passphrase"),
+        "keystore": FailureMeaning(
+            .unavailable, "the key store refused", showsPlace: true, hint: "unlock with the passphrase"),
         "keys": FailureMeaning(.internalError, "the keys could not be used"),
         "trust": FailureMeaning(.damaged, "the record of trusted devices was altered", hint: damageHint),
 

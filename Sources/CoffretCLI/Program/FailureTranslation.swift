@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretKeys
 
 /// Turns any error into what the person sees.
 enum FailureTranslation {
@@ -21,11 +22,22 @@ enum FailureTranslation {
         if let core = telling as? CoreError, !core.candidates.isEmpty {
             failure.add(core.candidates, isShortened: core.code != .fieldAmbiguous)
         }
+        if let seconds = (telling as? KeyStoreError)?.waitSeconds { failure.addWait(seconds) }
         return failure
     }
 }
 
 extension CommandFailure {
+    /// Says how long the next try has to wait.
+    mutating func addWait(_ seconds: UInt32) {
+        let minutes = (Int(seconds) + 59) / 60
+        details.append(
+            seconds <= 120
+                ? "the next try is possible in \(NumberText.counted(Int(seconds), "second"))"
+                : "the next try is possible in \(NumberText.counted(minutes, "minute"))")
+        jsonFields.append(("waitSeconds", .integer(Int(seconds))))
+    }
+
     /// Lists what an ambiguous reference could mean.
     ///
     /// - Parameter isShortened: whether the beginning of an id is enough; keys of fields are whole.

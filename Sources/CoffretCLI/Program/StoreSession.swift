@@ -65,7 +65,7 @@ final class StoreSession {
     }
 
     func removeSlot(_ id: UniqueID) throws {
-        try store.changeKeyring { (keyring) throws(KeyError) in try keyring.removeSlot(id) }
+        _ = try store.changeKeyring { (keyring) throws(KeyError) in try keyring.removeSlot(id) }
     }
 
     func changePassphrase(to passphrase: Passphrase) throws {

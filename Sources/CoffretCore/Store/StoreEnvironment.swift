@@ -2,7 +2,7 @@
 
 package import CoffretBase
 package import CoffretCrypto
-package import CoffretKeys
+internal import CoffretKeys
 package import CoffretStorage
 
 /// The seams that a store works through.
@@ -12,22 +12,19 @@ package struct StoreEnvironment: Sendable {
     package let fileSystem: any FileSystem
     package let random: any RandomSource
     package let clock: any WallClock
-    /// For slots that hardware opens.
-    package let sealers: [any StorageKeySealer]
     package let tuning: StorageTuning
     /// Where notices of storage go, such as a damaged tail of a journal.
     package let notify: @Sendable (StorageNotice) -> Void
 
     package init(
         stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource, clock: any WallClock,
-        sealers: [any StorageKeySealer] = [], tuning: StorageTuning = StorageTuning(),
+        tuning: StorageTuning = StorageTuning(),
         notify: @escaping @Sendable (StorageNotice) -> Void = { _ in }
     ) {
         self.stateDirectory = stateDirectory
         self.fileSystem = fileSystem
         self.random = random
         self.clock = clock
-        self.sealers = sealers
         self.tuning = tuning
         self.notify = notify
     }
@@ -38,8 +35,7 @@ package struct StoreEnvironment: Sendable {
 
     func keyring(at path: String) -> KeyringEnvironment {
         KeyringEnvironment(
-            keyringPath: path, stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
-            sealers: sealers)
+            keyringPath: path, stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock)
     }
 }
 

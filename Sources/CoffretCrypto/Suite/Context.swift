@@ -33,6 +33,7 @@ package enum Context: String, CaseIterable, Sendable {
     case slotsMAC = "slots/mac"
     case slotPassphrase = "slot/passphrase"
     case pin = "pin"
+    case slotInstallation = "slot/installation"
     case recoveryBox = "recovery/box"
     case slotCommitment = "slot/commit"
     case markerMAC = "marker/mac"

@@ -3,6 +3,7 @@
 
 internal import CSecret
 package import CoffretBase
+package import CoffretKeys
 
 /// Cancels a call that waits for a person, from any thread.
 @safe package final class SecretServiceCancellation: @unchecked Sendable {
@@ -44,7 +45,7 @@ package enum SecretServiceConnection {
                 bytes.baseAddress?.assumingMemoryBound(to: CChar.self), gssize(bytes.count), "application/octet-stream")
         }
         defer { unsafe secret_value_unref(UnsafeMutableRawPointer(value)) }
-        try unsafe withAttributes(tag: tag) { schema, attributes throws(KeyStoreError) in
+        try unsafe withAttributes(tag: tag, cancellation: cancellation) { schema, attributes throws(KeyStoreError) in
             var error: UnsafeMutablePointer<GError>?
             let stored = unsafe secret_password_storev_binary_sync(
                 schema, attributes, SECRET_COLLECTION_DEFAULT, label, value, cancellation.pointer, &error)
@@ -64,11 +65,13 @@ package enum SecretServiceConnection {
         case 1: break
         default: throw KeyStoreError(.duplicate, place: "keyring")
         }
-        return try unsafe withAttributes(tag: tag) { schema, attributes throws(KeyStoreError) -> SecretBytes? in
+        return try unsafe withAttributes(tag: tag, cancellation: cancellation) {
+            schema, attributes throws(KeyStoreError) -> SecretBytes? in
             var error: UnsafeMutablePointer<GError>?
             let value = unsafe secret_password_lookupv_binary_sync(schema, attributes, cancellation.pointer, &error)
             try unsafe check(error)
-            guard let value = unsafe value else { return nil }
+            // The entry is there, and yet the service gives nothing: nobody unlocked the keyring.
+            guard let value = unsafe value else { throw KeyStoreError(.locked, place: "keyring") }
             defer { unsafe secret_value_unref(UnsafeMutableRawPointer(value)) }
             var byteCount: gsize = 0
             let bytes = unsafe secret_value_get(value, &byteCount)
@@ -82,7 +85,7 @@ package enum SecretServiceConnection {
     /// - Returns: whether there was anything.
     @discardableResult
     package static func remove(tag: String, cancellation: SecretServiceCancellation) throws(KeyStoreError) -> Bool {
-        try unsafe withAttributes(tag: tag) { schema, attributes throws(KeyStoreError) in
+        try unsafe withAttributes(tag: tag, cancellation: cancellation) { schema, attributes throws(KeyStoreError) in
             var error: UnsafeMutablePointer<GError>?
             let removed = unsafe secret_password_clearv_sync(schema, attributes, cancellation.pointer, &error)
             try unsafe check(error)
@@ -93,7 +96,7 @@ package enum SecretServiceConnection {
     private static func countEntries(
         tag: String, cancellation: SecretServiceCancellation
     ) throws(KeyStoreError) -> Int {
-        try unsafe withAttributes(tag: tag) { schema, attributes throws(KeyStoreError) in
+        try unsafe withAttributes(tag: tag, cancellation: cancellation) { schema, attributes throws(KeyStoreError) in
             var error: UnsafeMutablePointer<GError>?
             let list = unsafe secret_password_searchv_sync(
                 schema, attributes, SECRET_SEARCH_ALL, cancellation.pointer, &error)
@@ -106,10 +109,13 @@ package enum SecretServiceConnection {
 
     /// Lends the schema and the attributes that name an entry.
     private static func withAttributes<Result: ~Copyable>(
-        tag: String, _ body: (UnsafePointer<SecretSchema>, OpaquePointer) throws(KeyStoreError) -> Result
+        tag: String, cancellation: SecretServiceCancellation,
+        _ body: (UnsafePointer<SecretSchema>, OpaquePointer) throws(KeyStoreError) -> Result
     ) throws(KeyStoreError) -> Result {
         // libsecret remembers a session with the service, which one that was restarted has forgotten.
         secret_service_disconnect()
+        let bus = try unsafe sessionBus(cancellation)
+        defer { unsafe g_object_unref(bus) }
         guard let attributes = unsafe g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free) else {
             throw KeyStoreError(.failed, place: "keyring attributes")
         }
@@ -128,6 +134,18 @@ package enum SecretServiceConnection {
         unsafe schema.attributes.0 = unsafe SecretSchemaAttribute(
             name: UnsafePointer(attributeName), type: SECRET_SCHEMA_ATTRIBUTE_STRING)
         return try unsafe body(&schema, attributes)
+    }
+
+    /// The session bus, which must not end this program when it goes away, as GLib's default is.
+    private static func sessionBus(
+        _ cancellation: SecretServiceCancellation
+    ) throws(KeyStoreError) -> UnsafeMutableRawPointer {
+        var error: UnsafeMutablePointer<GError>?
+        let bus = unsafe g_bus_get_sync(G_BUS_TYPE_SESSION, cancellation.pointer, &error)
+        try unsafe check(error)
+        guard let bus = unsafe bus else { throw KeyStoreError(.unavailable, place: "session bus") }
+        unsafe g_dbus_connection_set_exit_on_close(bus, 0)
+        return unsafe UnsafeMutableRawPointer(bus)
     }
 
     private static func check(_ error: UnsafeMutablePointer<GError>?) throws(KeyStoreError) {

@@ -4,6 +4,7 @@
 
 internal import CTPM2
 package import CoffretBase
+package import CoffretKeys
 internal import Glibc
 
 /// What a key inside the TPM is for; one key does one thing.

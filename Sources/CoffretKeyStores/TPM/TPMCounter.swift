@@ -2,6 +2,7 @@
 // file of the machine is put back.
 
 internal import CTPM2
+package import CoffretKeys
 
 /// A monotonic counter of 64 bits in the TPM, at an index chosen by the caller.
 extension TPMConnection {

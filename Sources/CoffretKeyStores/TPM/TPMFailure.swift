@@ -2,6 +2,7 @@
 // visible to Swift; they stand here with their value from TPM 2.0 Part 2, section 6.6.
 
 internal import CTPM2
+internal import CoffretKeys
 
 enum TPMFailure {
     /// Format-one codes without the bits that say which handle, session or parameter is meant.

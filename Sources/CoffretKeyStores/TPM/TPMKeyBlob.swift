@@ -2,6 +2,7 @@
 // part is readable by the TPM that made it and by nobody else.
 
 internal import CTPM2
+package import CoffretKeys
 
 /// A key or sealed data, wrapped by one TPM.
 ///

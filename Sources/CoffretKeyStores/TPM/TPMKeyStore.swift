@@ -1,5 +1,5 @@
-// Slots that a TPM opens together with a PIN. The one thing to keep true: the private key and the salt of the
-// PIN are used inside the TPM only, and a wrong PIN counts towards the TPM's own lockout.
+// Slots that a TPM opens, together with a PIN or without. The one thing to keep true: the private key and the salt
+// of the PIN are used inside the TPM only, and a wrong PIN counts towards the TPM's own lockout.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -8,15 +8,15 @@ package import CoffretKeys
 
 /// A key store in a TPM 2.0.
 ///
-/// Each slot has a P-256 key made inside the TPM, whose auth value is
-/// KDF(salt, "pin", store id ‖ slot id ‖ lp(profile) ‖ Argon2id(PIN)); the salt, 32 random bytes, is sealed by
-/// the same TPM. Neither opens in another TPM, or in this one after it was cleared.
+/// Each slot has a P-256 key made inside the TPM, whose auth value is derived by `SlotPIN` from 32 random bytes
+/// that the same TPM seals, this installation's secret and the PIN, if the slot has one. Neither opens in another
+/// TPM, or in this one after it was cleared.
 ///
-/// Reference, deterministic CBOR: [1, key blob, salt blob, profile].
+/// Parts of the reference: key blob, salt blob.
 /// Spec: Spec/keystores.md. Source: SecureNotes (salt, user name and PIN), protocol decision 20.
 package struct TPMKeyStore: KeyStore {
     private let transport: TPMTransport
-    private let profile: String
+    private let machineSecret: MachineSecretFile
     private let memoryKibibytes: UInt32
     private let limit: Duration
     private let random: any RandomSource
@@ -24,14 +24,13 @@ package struct TPMKeyStore: KeyStore {
 
     package var kind: SlotKind { .tpm }
 
-    /// - Parameter profile: the name that the PIN belongs to, chosen by the person.
     /// - Parameter limit: how long a call may take until the caller is let go.
     package init(
-        transport: TPMTransport, profile: String, random: any RandomSource, memoryKibibytes: UInt32 = 65_536,
-        limit: Duration = .seconds(30)
+        transport: TPMTransport, machineSecret: MachineSecretFile, random: any RandomSource,
+        memoryKibibytes: UInt32 = 65_536, limit: Duration = .seconds(30)
     ) {
         self.transport = transport
-        self.profile = profile
+        self.machineSecret = machineSecret
         self.memoryKibibytes = memoryKibibytes
         self.limit = limit
         self.random = random
@@ -39,59 +38,53 @@ package struct TPMKeyStore: KeyStore {
     }
 
     package func generateKey(
-        storeID: UniqueID, slotID: UniqueID, secret: Passphrase
+        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey {
-        let password = PasswordParameters.generate(
-            from: random, memoryKibibytes: memoryKibibytes, passCount: PasswordParameters.passCountRange.lowerBound)
-        return try await queue.run(limit: limit) { () -> Result<KeyStoreKey, KeyError> in
-            Self.attempt { () throws(KeyStoreFailure) in
-                let connection = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                    try TPMConnection(transport: transport)
-                }
-                let salt = random.secret(byteCount: 32)
-                let nothing = Self.empty
-                let sealedSalt = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                    try connection.seal(salt, authorization: nothing)
-                }
-                let authorization = try deriveAuthorization(
-                    salt: salt, secret, password, profile: profile, storeID: storeID, slotID: slotID)
-                let key = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                    try connection.createKey(.keyAgreement, authorization: authorization)
-                }
-                let point = try KeyStoreFailure.from { () throws(KeyStoreError) in try key.publicPoint() }
+        let password = secret.map { _ in
+            PasswordParameters.generate(
+                from: random, memoryKibibytes: memoryKibibytes, passCount: PasswordParameters.passCountRange.lowerBound)
+        }
+        let machine = try machineSecret.loadOrMake()
+        return try await perform { connection throws(KeyStoreFailure) in
+            let salt = random.secret(byteCount: SlotPIN.saltByteCount)
+            let authorization = try KeyStoreFailure.fromKeys { () throws(KeyError) in
+                try SlotPIN.derive(
+                    salt: salt, machineSecret: machine, profile: terms.profile, storeID: storeID, slotID: slotID,
+                    pin: secret, password: password)
+            }
+            let nothing = Self.empty
+            return try KeyStoreFailure.from { () throws(KeyStoreError) in
+                let sealedSalt = try connection.seal(salt, authorization: nothing)
+                let key = try connection.createKey(.keyAgreement, authorization: authorization)
                 return KeyStoreKey(
-                    algorithm: .p256ECIES, publicKey: point, password: password,
-                    reference: TPMReference(key: key, salt: sealedSalt, profile: profile).encoded())
+                    algorithm: .p256ECIES, publicKey: try key.publicPoint(), password: password,
+                    reference: SlotReference(terms: terms, parts: [key.bytes, sealedSalt.bytes]).encoded)
             }
         }
     }
 
     package func openStorageKey(
-        of slot: KeySlot, binding: SlotBinding, secret: Passphrase
+        of slot: KeySlot, binding: SlotBinding, secret: Passphrase?
     ) async throws(KeyError) -> StorageKey {
-        guard slot.algorithm == .p256ECIES, let password = slot.password else { throw KeyError(.unlockFailed) }
-        let reference = try TPMReference(decoding: slot.reference)
-        return try await queue.run(limit: limit) { () -> Result<StorageKey, KeyError> in
-            Self.attempt { () throws(KeyStoreFailure) in
-                let connection = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                    try TPMConnection(transport: transport)
-                }
-                let nothing = Self.empty
-                let salt = try KeyStoreFailure.unsealing { () throws(KeyStoreError) in
-                    try connection.unseal(reference.salt, authorization: nothing)
-                }
-                let authorization = try deriveAuthorization(
-                    salt: salt, secret, password, profile: reference.profile, storeID: binding.storeID,
-                    slotID: binding.slotID)
-                let key = try TPMAgreementKey(
-                    connection: connection, blob: reference.key, publicPoint: slot.publicKey,
-                    authorization: authorization)
-                var plaintext = try key.open(slot.sealedStorageKey)
-                do throws(KeyError) {
-                    return try HardwareSlot.storageKey(in: &plaintext, binding: binding)
-                } catch {
-                    throw KeyStoreFailure(error)
-                }
+        guard slot.algorithm == .p256ECIES else { throw KeyError(.unlockFailed) }
+        let reference = try SlotReference(decoding: slot.reference, partCount: 2)
+        let machine = try machineSecret.load()
+        return try await perform { connection throws(KeyStoreFailure) in
+            let nothing = Self.empty
+            let salt = try KeyStoreFailure.unsealing { () throws(KeyStoreError) in
+                try connection.unseal(TPMKeyBlob(bytes: reference.parts[1]), authorization: nothing)
+            }
+            let authorization = try KeyStoreFailure.fromKeys { () throws(KeyError) in
+                try SlotPIN.derive(
+                    salt: salt, machineSecret: machine, profile: reference.terms.profile, storeID: binding.storeID,
+                    slotID: binding.slotID, pin: secret, password: slot.password)
+            }
+            let key = try TPMAgreementKey(
+                connection: connection, blob: TPMKeyBlob(bytes: reference.parts[0]), publicPoint: slot.publicKey,
+                authorization: authorization)
+            var plaintext = try key.open(slot.sealedStorageKey)
+            return try KeyStoreFailure.fromKeys { () throws(KeyError) in
+                try HardwareSlot.storageKey(in: &plaintext, binding: binding)
             }
         }
     }
@@ -99,85 +92,34 @@ package struct TPMKeyStore: KeyStore {
     /// Nothing to forget: the key lies in the keyring, wrapped for the TPM; the TPM itself keeps none.
     package func removeKey(of slot: KeySlot, storeID: UniqueID) async throws(KeyError) {}
 
-    /// How many attempts the TPM has left; shared by all of its keys.
+    /// How many wrong PINs the TPM still takes; shared by all of its keys, and not reset by a right PIN.
     package func lockout() async throws(KeyError) -> TPMLockout {
-        try await queue.run(limit: limit) { () -> Result<TPMLockout, KeyError> in
-            Self.attempt { () throws(KeyStoreFailure) in
-                try KeyStoreFailure.from { () throws(KeyStoreError) in
-                    try TPMConnection(transport: transport).lockout()
-                }
-            }
+        try await perform { connection throws(KeyStoreFailure) in
+            try KeyStoreFailure.from { () throws(KeyStoreError) in try connection.lockout() }
         }
+    }
+
+    package func attempts() async throws(KeyError) -> KeyStoreAttempts? {
+        let lockout = try await lockout()
+        return KeyStoreAttempts(
+            left: lockout.attemptsLeft, waitSeconds: lockout.waitSeconds, recoverySeconds: lockout.intervalSeconds)
     }
 
     private static var empty: SecretBytes { unsafe SecretBytes(byteCount: 0) { _ in } }
 
-    private static func attempt<Value>(
-        _ body: () throws(KeyStoreFailure) -> Value
-    ) -> Result<Value, KeyError> {
-        do throws(KeyStoreFailure) {
-            return .success(try body())
-        } catch {
-            return .failure(error.keyError)
-        }
-    }
-
-    private func deriveAuthorization(
-        salt: borrowing SecretBytes, _ pin: Passphrase, _ password: PasswordParameters, profile: String,
-        storeID: UniqueID, slotID: UniqueID
-    ) throws(KeyStoreFailure) -> SecretBytes {
-        let stretched: SecretBytes
-        do throws(CryptoError) {
-            stretched = try password.deriveSecret(from: pin)
-        } catch {
-            throw KeyStoreFailure(KeyError(error.code == .passwordPolicy ? .passwordPolicy : .cryptoUnavailable))
-        }
-        // EXPOSE: the stretched PIN becomes part of a derivation's context; the copy is zeroed.
-        var context = unsafe stretched.withUnsafeBytes { bytes in
-            let name = Array(profile.utf8)
-            return unsafe storeID.bytes + slotID.bytes + UInt32(name.count).bigEndianBytes + name + [UInt8](bytes)
-        }
-        defer { context.zero() }
-        return KDF.derive(from: salt, .pin, context)
-    }
-}
-
-/// What a slot's reference says about the TPM.
-struct TPMReference: Equatable {
-    let key: TPMKeyBlob
-    let salt: TPMKeyBlob
-    let profile: String
-
-    private static let version: UInt64 = 1
-
-    init(key: TPMKeyBlob, salt: TPMKeyBlob, profile: String) {
-        self.key = key
-        self.salt = salt
-        self.profile = profile
-    }
-
-    func encoded() -> [UInt8] {
-        CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 4)
-            encoder.encode(unsigned: Self.version)
-            encoder.encode(bytes: key.bytes)
-            encoder.encode(bytes: salt.bytes)
-            encoder.encode(text: profile)
-        }
-    }
-
-    init(decoding bytes: [UInt8]) throws(KeyError) {
-        let malformed = KeyError(.keyStoreFailed, cause: KeyStoreError(.malformed, place: "tpm reference"))
-        self = try withCBORDecoder(bytes, convert: { _ in malformed }) { (decoder) throws(CBORError) in
-            try decoder.readArrayHeader(count: 4)
-            let start = decoder.byteOffset
-            guard try decoder.readUnsigned() == Self.version else {
-                throw CBORError(.unexpectedItem, byteOffset: start)
+    private func perform<Value: Sendable>(
+        _ body: @escaping @Sendable (TPMConnection) throws(KeyStoreFailure) -> Value
+    ) async throws(KeyError) -> Value {
+        let transport = transport
+        return try await queue.run(limit: limit) { () -> Result<Value, KeyError> in
+            do throws(KeyStoreFailure) {
+                let connection = try KeyStoreFailure.from { () throws(KeyStoreError) in
+                    try TPMConnection(transport: transport)
+                }
+                return .success(try body(connection))
+            } catch {
+                return .failure(error.keyError)
             }
-            return TPMReference(
-                key: TPMKeyBlob(bytes: try decoder.readBytes(countMax: 4096)),
-                salt: TPMKeyBlob(bytes: try decoder.readBytes(countMax: 4096)),
-                profile: try decoder.readText(byteCountMax: 256))
         }
     }
 }

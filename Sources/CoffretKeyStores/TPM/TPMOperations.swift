@@ -2,6 +2,7 @@
 
 internal import CTPM2
 package import CoffretBase
+package import CoffretKeys
 
 extension TPMConnection {
     /// The x coordinate (32 bytes) of the product of the key and `peer`, computed inside the TPM.

@@ -14,26 +14,27 @@ package struct KeyringEnvironment: Sendable {
     package let fileSystem: any FileSystem
     package let random: any RandomSource
     package let clock: any WallClock
-    /// For slots that hardware opens.
-    package let sealers: [any StorageKeySealer]
 
     package init(
         keyringPath: String, stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource,
-        clock: any WallClock, sealers: [any StorageKeySealer] = []
+        clock: any WallClock
     ) {
         self.keyringPath = keyringPath
         self.stateDirectory = stateDirectory
         self.fileSystem = fileSystem
         self.random = random
         self.clock = clock
-        self.sealers = sealers
     }
 
     /// The key store of files that belongs to this environment.
     package func fileKeyStore(memoryKibibytes: UInt32 = 262_144, passCount: UInt32 = 3) -> FileKeyStore {
         FileKeyStore(
-            stateDirectory: stateDirectory, fileSystem: fileSystem, random: random,
-            memoryKibibytes: memoryKibibytes, passCount: passCount)
+            machineSecret: machineSecret, random: random, memoryKibibytes: memoryKibibytes, passCount: passCount)
+    }
+
+    /// What every slot of a key store needs beside the key store.
+    package var machineSecret: MachineSecretFile {
+        MachineSecretFile(stateDirectory: stateDirectory, fileSystem: fileSystem, random: random)
     }
 }
 
@@ -124,16 +125,28 @@ package enum Keyring {
         return try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
     }
 
-    /// Opens a keyring through a key store, trying each of its slots.
+    /// Opens a keyring through a key store.
+    ///
+    /// - Parameters:
+    ///   - profile: whose slot it is; others' slots are not tried, since a wrong PIN may be counted.
+    ///   - secret: the PIN; nil for a slot without one.
+    ///   - presence: asked before the key store is, if the slot says so.
+    /// - Throws: `.slotNotFound`; `.presenceRequired`; what the key store throws; what `open(with:)` throws afterwards.
     package static func open(
-        using keyStore: any KeyStore, secret: Passphrase, acceptsRollback: Bool = false,
-        environment: KeyringEnvironment
+        using keyStore: any KeyStore, profile: String = SlotTerms.defaultProfile, secret: Passphrase?,
+        presence: (any UserPresence)? = nil, acceptsRollback: Bool = false, environment: KeyringEnvironment
     ) async throws(KeyError) -> UnlockedKeyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         try PassphraseSlot.checkPolicy(of: file.slots)
-        let slots = file.slots.filter { $0.kind == keyStore.kind }
+        let slots = file.slots.filter { $0.kind == keyStore.kind && ($0.password != nil) == (secret != nil) }
+            .compactMap { slot in (try? SlotReference(decoding: slot.reference)).map { (slot, $0.terms) } }
+            .filter { $0.1.profile == profile }
         guard !slots.isEmpty else { throw KeyError(.slotNotFound) }
-        for slot in slots {
+        for (slot, terms) in slots {
+            if terms.needsPresence {
+                guard let presence else { throw KeyError(.presenceRequired) }
+                try await presence.confirm(reason: "unlock the store")
+            }
             do throws(KeyError) {
                 let storageKey = try await keyStore.openStorageKey(
                     of: slot, binding: file.binding(of: slot), secret: secret)

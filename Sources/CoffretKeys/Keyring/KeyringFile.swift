@@ -131,13 +131,14 @@ struct KeyringFile: Equatable {
 package struct KeyringSummary: Sendable {
     package let storeID: UniqueID
     package let generation: UInt64
-    package let slotKinds: [SlotKind]
+    package let slots: [SlotSummary]
 
     /// Reads the outside of a keyring file.
     package static func read(
         at path: String, fileSystem: any FileSystem
     ) throws(KeyError) -> KeyringSummary {
         let file = try Keyring.readFile(at: path, fileSystem: fileSystem)
-        return KeyringSummary(storeID: file.storeID, generation: file.generation, slotKinds: file.slots.map(\.kind))
+        return KeyringSummary(
+            storeID: file.storeID, generation: file.generation, slots: file.slots.map(SlotSummary.init))
     }
 }

@@ -30,32 +30,53 @@ extension UnlockedKeyring {
         return (key, slot.id)
     }
 
-    /// Adds a slot that this machine opens with a PIN or passphrase.
-    package func addMachineSlot(
-        secret: Passphrase, named name: String, keyStore: FileKeyStore
-    ) throws(KeyError) -> UniqueID {
-        let id = UniqueID.generate(from: environment.random)
-        let key = try keyStore.generateKey(storeID: storeID, slotID: id, secret: secret)
-        return try add(key, id: id, kind: keyStore.kind, named: name)
-    }
-
-    /// Adds a slot of any key store.
+    /// Adds a slot of a key store.
+    ///
+    /// - Parameter secret: the PIN; nil for none.
+    /// - Throws: `.slotExists` if the key store has such a slot of this profile already, as to the PIN; what the
+    ///   key store throws. The keyring is then as before, and the key store has forgotten the key.
     package func addSlot(
-        using keyStore: any KeyStore, secret: Passphrase, named name: String
+        using keyStore: any KeyStore, terms: SlotTerms = SlotTerms(), secret: Passphrase?, named name: String
     ) async throws(KeyError) -> UniqueID {
-        let id = UniqueID.generate(from: environment.random)
-        let key = try await keyStore.generateKey(storeID: storeID, slotID: id, secret: secret)
-        return try add(key, id: id, kind: keyStore.kind, named: name)
+        try checkIsFree(keyStore.kind, terms, hasPIN: secret != nil, except: [])
+        let prepared = try await keyStore.prepareSlot(
+            storeID: storeID, terms: terms, secret: secret, random: environment.random)
+        do throws(KeyError) {
+            try add(prepared, named: name)
+        } catch {
+            try? await keyStore.removeKey(of: prepared.slot, storeID: storeID)
+            throw error
+        }
+        return prepared.slot.id
     }
 
-    private func add(
-        _ key: KeyStoreKey, id: UniqueID, kind: SlotKind, named name: String
-    ) throws(KeyError) -> UniqueID {
-        try add(
-            KeySlot(
-                id: id, kind: kind, algorithm: key.algorithm, publicKey: key.publicKey, password: key.password,
-                reference: key.reference, sealedStorageKey: []), named: name)
-        return id
+    /// Puts a slot in place whose key a key store has made, in the place of others if so wanted.
+    ///
+    /// - Returns: the slots that were replaced, for the key store to forget.
+    @discardableResult
+    package func add(
+        _ prepared: PreparedSlot, replacing replaced: Set<UniqueID> = [], named name: String
+    ) throws(KeyError) -> [KeySlot] {
+        let slot = prepared.slot
+        try checkIsFree(slot.kind, prepared.terms, hasPIN: slot.password != nil, except: replaced)
+        var gone: [KeySlot] = []
+        try change { (body, slots) throws(KeyError) in
+            gone = slots.filter { replaced.contains($0.id) }
+            slots.removeAll { replaced.contains($0.id) }
+            body.slotDetails.removeAll { replaced.contains($0.slotID) }
+            slots.append(slot)
+            body.slotDetails.append(Keyring.details(of: slot, name: name, environment))
+        }
+        return gone
+    }
+
+    private func checkIsFree(
+        _ kind: SlotKind, _ terms: SlotTerms, hasPIN: Bool, except replaced: Set<UniqueID>
+    ) throws(KeyError) {
+        let taken = slots.map(SlotSummary.init).contains {
+            $0.kind == kind && $0.hasPIN == hasPIN && $0.terms?.profile == terms.profile && !replaced.contains($0.id)
+        }
+        guard !taken else { throw KeyError(.slotExists, at: terms.profile) }
     }
 
     private func add(_ slot: KeySlot, named name: String) throws(KeyError) {
@@ -67,16 +88,19 @@ extension UnlockedKeyring {
 
     /// Removes a slot; what it opened before stays opened in old copies.
     ///
+    /// - Returns: the slot that is gone, for its key store to forget.
     /// - Throws: `.slotNotFound`; `.slotIsLast` if neither a passphrase nor a recovery key would be left.
-    package func removeSlot(_ id: UniqueID) throws(KeyError) {
+    @discardableResult
+    package func removeSlot(_ id: UniqueID) throws(KeyError) -> KeySlot {
+        guard let removed = slots.first(where: { $0.id == id }) else { throw KeyError(.slotNotFound) }
         try change { (body, slots) throws(KeyError) in
-            guard slots.contains(where: { $0.id == id }) else { throw KeyError(.slotNotFound) }
             slots.removeAll { $0.id == id }
             body.slotDetails.removeAll { $0.slotID == id }
             guard slots.contains(where: { $0.kind == .passphrase || $0.kind == .recovery }) else {
                 throw KeyError(.slotIsLast)
             }
         }
+        return removed
     }
 
     /// Founds a vault: its member chain with this account as founder, its keys, its id.
@@ -235,15 +259,14 @@ extension UnlockedKeyring {
     ) throws(KeyError) -> KeySlot {
         let binding = SlotBinding(storeID: storeID, slotID: slot.id, generation: generation)
         let sealed: [UInt8]
-        if slot.algorithm == .x25519 {
+        switch slot.algorithm {
+        case .x25519:
             sealed = try X25519Slot.seal(
                 storageKey, toPublicKey: slot.publicKey, context: .slotStorageKey, binding: binding,
                 random: environment.random)
-        } else if let sealer = environment.sealers.first(where: { $0.algorithm == slot.algorithm }) {
-            sealed = try sealer.seal(
-                storageKey, toPublicKey: slot.publicKey, binding: binding, random: environment.random)
-        } else {
-            throw KeyError(.slotUnsupported, at: slot.id.hex)
+        case .p256ECIES:
+            sealed = try HardwareSlot.seal(storageKey, toPublicKey: slot.publicKey, binding: binding)
+        default: throw KeyError(.slotUnsupported, at: slot.id.hex)
         }
         return slot.replacing(sealedStorageKey: sealed)
     }

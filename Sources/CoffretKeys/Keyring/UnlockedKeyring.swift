@@ -134,6 +134,12 @@ package final class UnlockedKeyring {
     /// The slots with their names, oldest first.
     package func slotDetails() throws(KeyError) -> [SlotDetails] { try body().slotDetails }
 
+    /// What the slots say of themselves, in the order of the file.
+    package func slotSummaries() throws(KeyError) -> [SlotSummary] {
+        _ = try body()
+        return slots.map(SlotSummary.init)
+    }
+
     package func vaults() throws(KeyError) -> [VaultRecord] { try body().vaults }
 
     package func vault(_ id: VaultID) throws(KeyError) -> VaultRecord {

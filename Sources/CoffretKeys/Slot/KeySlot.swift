@@ -18,6 +18,13 @@ package struct SlotKind: RawRepresentable, Hashable, Sendable {
     package static let machine = SlotKind(rawValue: 3)
     package static let tpm = SlotKind(rawValue: 4)
     package static let secretService = SlotKind(rawValue: 5)
+    /// The Secure Enclave of an Apple device.
+    package static let secureEnclave = SlotKind(rawValue: 6)
+    /// An entry of an Apple keychain.
+    package static let keychain = SlotKind(rawValue: 7)
+
+    /// Whether a key store opens slots of this kind, on this machine only.
+    package var isKeyStore: Bool { (3...7).contains(rawValue) }
 }
 
 /// How the storage key is sealed to a slot.
@@ -109,16 +116,6 @@ package struct KeySlot: Equatable, Sendable {
     }
 }
 
-/// Seals storage keys to the public keys of one algorithm; needs no secret.
-///
-/// Hardware's algorithms come from the layer that knows the hardware.
-package protocol StorageKeySealer: Sendable {
-    var algorithm: SlotAlgorithm { get }
-    func seal(
-        _ storageKey: StorageKey, toPublicKey publicKey: [UInt8], binding: SlotBinding, random: any RandomSource
-    ) throws(KeyError) -> [UInt8]
-}
-
 /// What a sealed storage key is bound to: store id (16) ‖ slot id (16) ‖ generation (8).
 package struct SlotBinding: Equatable, Sendable {
     package let storeID: UniqueID
@@ -134,8 +131,8 @@ package struct SlotBinding: Equatable, Sendable {
     package var bytes: [UInt8] { storeID.bytes + slotID.bytes + generation.bigEndianBytes }
 }
 
-/// The built-in sealing to X25519 keys.
-enum X25519Slot {
+/// Slots with an X25519 key whose private half lies sealed in the keyring.
+package enum X25519Slot {
     static func seal<Purpose>(
         _ key: SymmetricKey<Purpose>, toPublicKey publicKey: [UInt8], context: Context, binding: SlotBinding,
         random: any RandomSource
@@ -167,7 +164,7 @@ enum X25519Slot {
     }
 
     /// Seals a private key under a slot's secret: ENV(secret, "slot-seal/private-key", store id ‖ slot id, key).
-    static func wrap(
+    package static func wrap(
         _ key: AgreementKey, under secret: SlotSecretKey, storeID: UniqueID, slotID: UniqueID,
         random: any RandomSource
     ) -> [UInt8] {
@@ -177,6 +174,19 @@ enum X25519Slot {
                 bytes, key: secret, context: .slotPrivateKey, associatedData: storeID.bytes + slotID.bytes,
                 fill: .none, random: random)
         }
+    }
+
+    /// Opens a slot's private key, and with it the storage key.
+    ///
+    /// - Throws: `.unlockFailed`, whatever was wrong.
+    package static func openStorageKey(
+        of slot: KeySlot, wrapped: [UInt8], under secret: SlotSecretKey, binding: SlotBinding
+    ) throws(KeyError) -> StorageKey {
+        guard let key = unwrap(wrapped, under: secret, storeID: binding.storeID, slotID: binding.slotID),
+            let storageKey: StorageKey = open(
+                slot.sealedStorageKey, with: key, context: .slotStorageKey, binding: binding)
+        else { throw KeyError(.unlockFailed) }
+        return storageKey
     }
 
     /// nil if it does not open: whatever was wrong.

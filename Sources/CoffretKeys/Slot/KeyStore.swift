@@ -1,6 +1,6 @@
 // The seam to what keeps a slot's key: a file with a machine secret here, hardware and desktop services
 // in a layer above. The one thing to keep true: no key store opens a slot alone, without a PIN, a
-// passphrase or the hardware's own check.
+// passphrase or a check of its own.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -9,8 +9,9 @@ package import CoffretCrypto
 package struct KeyStoreKey: Equatable, Sendable {
     package let algorithm: SlotAlgorithm
     package let publicKey: [UInt8]
+    /// nil for a slot without a PIN.
     package let password: PasswordParameters?
-    /// What the store needs to use the key again; lies in the keyring, in clear.
+    /// A `SlotReference`; lies in the keyring, in clear.
     package let reference: [UInt8]
 
     package init(
@@ -23,19 +24,79 @@ package struct KeyStoreKey: Equatable, Sendable {
     }
 }
 
+/// What a key store itself says of further attempts.
+package struct KeyStoreAttempts: Equatable, Sendable {
+    /// Wrong PINs that it still takes; it may be shared with others' keys.
+    package let left: UInt32
+    /// Seconds until it takes the next one; 0 unless `left` is.
+    package let waitSeconds: UInt32
+    /// In so many seconds one attempt is forgotten.
+    package let recoverySeconds: UInt32
+
+    package init(left: UInt32, waitSeconds: UInt32, recoverySeconds: UInt32) {
+        self.left = left
+        self.waitSeconds = waitSeconds
+        self.recoverySeconds = recoverySeconds
+    }
+}
+
 /// Keeps the private keys of slots of one kind.
+///
+/// Calls may wait for hardware or a person: they are cancelled with the task, end within a limit of time, and
+/// block no thread of the cooperative pool.
 package protocol KeyStore: Sendable {
     var kind: SlotKind { get }
     /// Makes a key for a new slot.
+    ///
+    /// - Parameter secret: the PIN; nil for a slot that the key store opens by its own check.
+    /// - Throws: `.pinRequired` from a key store that has no check of its own.
     func generateKey(
-        storeID: UniqueID, slotID: UniqueID, secret: Passphrase
+        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey
     /// Opens the storage key that was sealed to a slot's key.
     ///
     /// - Throws: `.unlockFailed` for a wrong secret and for anything altered.
     func openStorageKey(
-        of slot: KeySlot, binding: SlotBinding, secret: Passphrase
+        of slot: KeySlot, binding: SlotBinding, secret: Passphrase?
     ) async throws(KeyError) -> StorageKey
     /// Forgets a slot's key. A key that is gone already is no error.
     func removeKey(of slot: KeySlot, storeID: UniqueID) async throws(KeyError)
+    /// How many wrong PINs it still takes; nil if it does not count.
+    func attempts() async throws(KeyError) -> KeyStoreAttempts?
+}
+
+/// Asks a person to show that they are there: by fingerprint, password or whatever PAM is set up for.
+///
+/// It says yes or no and releases no key, so it is never the only thing that protects one.
+package protocol UserPresence: Sendable {
+    /// Returns once the person has shown it.
+    ///
+    /// - Parameter reason: what it is for, in a few words for people.
+    /// - Throws: `.keyStoreFailed` with the cause, `.presenceRequired`.
+    func confirm(reason: String) async throws(KeyError)
+}
+
+/// A slot whose key was made, and which is not in a keyring yet.
+package struct PreparedSlot: Sendable {
+    package let slot: KeySlot
+    package let terms: SlotTerms
+}
+
+extension KeyStore {
+    /// Makes a key for a new slot of a store; `UnlockedKeyring.add` puts it in place.
+    ///
+    /// - Throws: `.slotMalformed` for a profile's name that is empty or too long.
+    package func prepareSlot(
+        storeID: UniqueID, terms: SlotTerms, secret: Passphrase?, random: any RandomSource
+    ) async throws(KeyError) -> PreparedSlot {
+        guard (1...SlotTerms.profileByteCountMax).contains(terms.profile.utf8.count) else {
+            throw KeyError(.slotMalformed, at: "profile")
+        }
+        let id = UniqueID.generate(from: random)
+        let key = try await generateKey(storeID: storeID, slotID: id, terms: terms, secret: secret)
+        return PreparedSlot(
+            slot: KeySlot(
+                id: id, kind: kind, algorithm: key.algorithm, publicKey: key.publicKey, password: key.password,
+                reference: key.reference, sealedStorageKey: []), terms: terms)
+    }
 }

@@ -2,7 +2,7 @@
 
 /// An error of a key store: a TPM, the desktop's keyring, or user presence.
 package struct KeyStoreError: Error, Equatable, Sendable {
-    package enum Code: String, Sendable {
+    package enum Code: String, Sendable, CaseIterable {
         /// The device or service cannot be reached.
         case unavailable = "keystore.unavailable"
         /// The PIN was wrong; the attempt has been counted.
