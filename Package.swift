@@ -79,14 +79,21 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys",
-            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CPlatform",
+            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretWire", "CPlatform",
         ]),
     // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
-    library("CoffretAgent", ["CoffretBase"]),
+    library(
+        "CoffretAgent",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretKeys", "CoffretWire", "CoffretCore", "CoffretCLI",
+            "CPlatform",
+        ]),
 ]
 
 let executables: [Target] = [
     .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings),
+    .executableTarget(
+        name: "coffret-agent", dependencies: ["CoffretAgent"], swiftSettings: settings),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
         name: "coffret-bench-interop", dependencies: ["CoffretInterop", "COpenSSL"], swiftSettings: settings),
@@ -150,6 +157,7 @@ let package = Package(
     products: [
         .library(name: "CoffretInterop", targets: ["CoffretInterop"]),
         .executable(name: "coffret", targets: ["coffret"]),
+        .executable(name: "coffret-agent", targets: ["coffret-agent"]),
     ],
     targets: systemLibraries + libraries + executables + testTargets,
     cxxLanguageStandard: .cxx17

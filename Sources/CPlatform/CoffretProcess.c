@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 int coffret_disable_dumping(void) {
@@ -45,4 +48,32 @@ int coffret_is_in_memory(int descriptor) {
         return -1;
     }
     return information.f_type == TMPFS_MAGIC || information.f_type == RAMFS_MAGIC;
+}
+
+int coffret_fork(void) {
+    return fork();
+}
+
+int coffret_close_from(unsigned int first) {
+    return (int)syscall(SYS_close_range, first, ~0U, 0);
+}
+
+int coffret_die_with_parent(int signal) {
+    return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0);
+}
+
+unsigned long long coffret_boot_nanoseconds(void) {
+    struct timespec time = {0, 0};
+    syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &time);
+    return (unsigned long long)time.tv_sec * 1000000000ULL + (unsigned long long)time.tv_nsec;
+}
+
+int coffret_boot_timer(void) {
+    return (int)syscall(SYS_timerfd_create, CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+int coffret_set_boot_timer(int timer, unsigned long long nanoseconds) {
+    struct itimerspec moment = {
+        .it_value = {.tv_sec = (time_t)(nanoseconds / 1000000000ULL), .tv_nsec = (long)(nanoseconds % 1000000000ULL)}};
+    return (int)syscall(SYS_timerfd_settime, timer, TFD_TIMER_ABSTIME, &moment, (void *)0);
 }

@@ -11,7 +11,8 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int) * COFFRET_DESCRIPTORS_MAX)];
 };
 
-long coffret_send_descriptors(int socket, const void *bytes, unsigned long length, const int *descriptors, int count) {
+long coffret_send_descriptors(
+    int socket, const void *bytes, unsigned long length, const int *descriptors, int count, int waits) {
     struct iovec part = {.iov_base = (void *)bytes, .iov_len = length};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     union control control;
@@ -29,16 +30,17 @@ long coffret_send_descriptors(int socket, const void *bytes, unsigned long lengt
         header->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
         memcpy(CMSG_DATA(header), descriptors, sizeof(int) * (size_t)count);
     }
-    return sendmsg(socket, &message, MSG_NOSIGNAL);
+    return sendmsg(socket, &message, MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT));
 }
 
-long coffret_receive_descriptors(int socket, void *bytes, unsigned long length, int *descriptors, int *count) {
+long coffret_receive_descriptors(
+    int socket, void *bytes, unsigned long length, int *descriptors, int *count, int waits) {
     struct iovec part = {.iov_base = bytes, .iov_len = length};
     union control control;
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     *count = 0;
-    ssize_t received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    ssize_t received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
     if (received < 0) return received;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
@@ -74,4 +76,8 @@ int coffret_peer_credentials(int socket, int *process, unsigned int *user, unsig
     *user = credentials.uid;
     *group = credentials.gid;
     return 0;
+}
+
+int coffret_message_pair(int *ends) {
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends);
 }

@@ -8,21 +8,39 @@ import Testing
 struct AgentMessageTests {
     static let requests: [AgentRequest] = [
         .hello(version: 1), .hello(version: .max),
-        .run(AgentCommand(arguments: [], workingDirectory: "/", environment: [:])),
+        .run(AgentCommand(store: "/s", arguments: [], workingDirectory: "/", environment: [:])),
         .run(
             AgentCommand(
-                arguments: ["search", "tomato blight", "--json", "", "é"], workingDirectory: "/home/a b",
+                store: "/home/a b/.local/share/coffret", arguments: ["search", "tomato blight", "--json", "", "é"],
+                workingDirectory: "/home/a b",
                 environment: ["TERM": "xterm", "COLUMNS": "80", "NO_COLOR": ""])),
-        .unlock(store: "/s", kind: .passphrase, secret: Array("correct horse".utf8)),
-        .unlock(store: "/s", kind: .pin, secret: []), .lock(store: nil), .lock(store: "/s"), .status(store: nil),
+        .unlock(secret(.passphrase, "correct horse"), seconds: nil), .unlock(secret(.pin, ""), seconds: 900),
+        .unlock(secret(.asked, ""), seconds: nil), .lock(store: nil), .lock(store: "/s"), .status(store: nil), .stop,
+        .settings(secret(.passphrase, "battery"), idleSeconds: 600, absoluteSeconds: nil),
+        .settings(secret(.recoveryKey, "ABCD"), idleSeconds: nil, absoluteSeconds: 3600),
+        .started(processID: 4711), .ended(processID: 4711, .exited(3)), .ended(processID: 1, .signalled(15)),
+        .ended(processID: 0, .notStarted(2)),
     ]
+
+    static func secret(_ kind: AgentSecretKind, _ text: String) -> AgentSecret {
+        AgentSecret(store: "/s", kind: kind, bytes: Array(text.utf8), environment: ["HOME": "/home/a"])
+    }
+
     static let responses: [AgentResponse] = [
         .hello(version: 1), .exited(code: 0), .exited(code: 255), .locked(reason: "idle"), .status([]),
         .status([
-            AgentStoreStatus(store: "/s", isUnlocked: true, lockReason: "", secondsLeft: 599),
-            AgentStoreStatus(store: "/t", isUnlocked: false, lockReason: "sleep", secondsLeft: nil),
+            AgentStoreStatus(
+                store: "/s", isUnlocked: true, lockReason: "", secondsLeft: 599, idleSeconds: 600,
+                absoluteSeconds: 43_200),
+            AgentStoreStatus(
+                store: "/t", isUnlocked: false, lockReason: "sleep", secondsLeft: nil, idleSeconds: 60,
+                absoluteSeconds: 900),
         ]),
         .failed(code: "keys.secret.wrong", waitSeconds: nil), .failed(code: "agent.paused", waitSeconds: 40), .done,
+        .start(
+            AgentProgram(
+                words: ["/usr/bin/vi", "note.md"], environment: ["A": "1"],
+                streams: [.inherited, .null, .descriptor], isDetached: true)),
     ]
 
     @Test("what is encoded is decoded to the same, and encodes to the same bytes")
@@ -55,7 +73,22 @@ struct AgentMessageTests {
     func unknownKind() {
         #expect(throws: WireError(.unsupported)) { try AgentRequest(decoding: [0x82, 0x18, 0x63, 0x01]) }
         #expect(throws: WireError(.unsupported)) { try AgentResponse(decoding: [0x81, 0x18, 0x63]) }
-        #expect(throws: WireError(.unsupported)) { try AgentRequest(decoding: [0x84, 0x03, 0x61, 0x73, 0x09, 0x40]) }
+        #expect(throws: WireError(.unsupported)) {
+            try AgentRequest(decoding: [0x86, 0x03, 0x61, 0x73, 0x09, 0x40, 0xA0, 0xF6])
+        }
+    }
+
+    @Test("requests with secrets are recognised by their first bytes")
+    func secretsAreRecognised() {
+        for request in Self.requests {
+            let carries =
+                switch request {
+                case .unlock, .settings: true
+                default: false
+                }
+            #expect(AgentRequest.carriesSecret(request.encoded()) == carries)
+        }
+        #expect(!AgentRequest.carriesSecret([]))
     }
 
     @Test("fuzz: whatever bytes come, what is accepted encodes to the same bytes")

@@ -44,7 +44,7 @@ final class CoffretRunner: Sendable {
     func environment(_ changes: [String: String?] = [:]) -> [String: String] {
         var environment = [
             "HOME": folder.file("home"), "TMPDIR": folder.file("tmp"), "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "TZ": "UTC", "LANG": "C.UTF-8", "COFFRET_PASSPHRASE_FILE": passphraseFile,
+            "TZ": "UTC", "LANG": "C.UTF-8", "COFFRET_PASSPHRASE_FILE": passphraseFile, "COFFRET_AGENT": "off",
         ]
         for (name, value) in changes { environment[name] = value }
         return environment

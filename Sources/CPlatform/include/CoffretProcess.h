@@ -18,4 +18,23 @@ int coffret_take_signal(int descriptor, int *is_from_kernel);
 /* 1 if the open file or folder lies in memory only (tmpfs or ramfs), 0 if not, -1 and errno on failure. */
 int coffret_is_in_memory(int descriptor);
 
+/* fork(2), which Swift's importer hides. Only for a process of one thread. */
+int coffret_fork(void);
+
+/* Closes every descriptor from `first` on. */
+int coffret_close_from(unsigned int first);
+
+/* Lets the kernel end this process by `signal` when its parent's thread ends. */
+int coffret_die_with_parent(int signal);
+
+/* CLOCK_BOOTTIME in nanoseconds, straight from the kernel, so that no library in between tells another time. */
+unsigned long long coffret_boot_nanoseconds(void);
+
+/* A timer on CLOCK_BOOTTIME, close-on-exec; and its next moment, 0 for none. Return -1 and errno on failure. */
+int coffret_boot_timer(void);
+int coffret_set_boot_timer(int timer, unsigned long long nanoseconds);
+
+/* POLLRDHUP needs _GNU_SOURCE. */
+#define COFFRET_POLLRDHUP 0x2000
+
 #endif

@@ -47,6 +47,16 @@ package struct LockIntervals: Equatable, Sendable {
         self.init(idle: idle, absolute: absolute)
     }
 
+    /// - Returns: nil for intervals below one second or above a week.
+    package init?(idleSeconds: UInt64, absoluteSeconds: UInt64) {
+        let longest = UInt64(Self.longest.components.seconds)
+        guard idleSeconds <= longest, absoluteSeconds <= longest else { return nil }
+        self.init(validatingIdle: .seconds(Int64(idleSeconds)), absolute: .seconds(Int64(absoluteSeconds)))
+    }
+
+    package var idleSeconds: UInt64 { UInt64(idle.components.seconds) }
+    package var absoluteSeconds: UInt64 { UInt64(absolute.components.seconds) }
+
     private init(idle: Duration, absolute: Duration) {
         self.idle = idle
         self.absolute = absolute
@@ -62,6 +72,10 @@ package enum LockReason: String, Sendable, CaseIterable {
     case screenLocked = "screen-locked"
     case sleep
     case clockWentBack = "clock-went-back"
+    /// The agent was told to end.
+    case stopping
+    /// Somebody else changed who may open the store.
+    case keysChanged = "keys-changed"
 }
 
 /// The state machine that decides whether one store is unlocked. It does no I/O and owns no key.

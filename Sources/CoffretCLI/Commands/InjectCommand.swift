@@ -24,7 +24,7 @@ enum InjectCommand {
             CommandExample(
                 "echo 'password: {{ coffret://Work/db/password }}' | coffret inject", "from a pipe into a pipe"),
         ],
-        run: run)
+        staysHere: true, run: run)
 
     private static func run(_ context: CommandContext) throws {
         let target = context.arguments.value(output)

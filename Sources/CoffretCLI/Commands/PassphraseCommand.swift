@@ -19,7 +19,7 @@ enum PassphraseCommand {
 
     static func run(_ context: CommandContext) throws {
         let usesRecovery = context.arguments.isSet(recovery)
-        let session = try StoreSession.open(context, with: usesRecovery ? .recoveryKey : .passphrase)
+        let session = try StoreSession.open(context, with: usesRecovery ? .recoveryKey : .passphraseAnew)
         let source = PassphraseSource(context: context)
         let passphrase = try source.fresh(from: fresh, orChoosing: "New passphrase: ")
         try context.timings.measure("key-derivation") { try session.changePassphrase(to: passphrase) }

@@ -26,7 +26,7 @@ enum RecoveryCommand {
         ])
 
     private static func add(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
+        let session = try StoreSession.open(context, with: .passphraseAnew)
         let label = try context.arguments.value(name) ?? "recovery key \(session.recoveryKeys.count + 1)"
         if context.arguments.isSet(unconfirmed) {
             let (key, id) = try session.addRecoveryKey(named: label)
@@ -67,7 +67,7 @@ enum RecoveryCommand {
 
     private static func revoke(_ context: CommandContext) throws {
         let wanted = context.arguments.required(key)
-        let session = try StoreSession.open(context, with: .passphrase)
+        let session = try StoreSession.open(context, with: .passphraseAnew)
         let all = try session.recoveryKeys
         let keys = all.filter { $0.name == wanted || wanted.count >= 4 && $0.slotID.hex.hasPrefix(wanted) }
         guard let found = keys.first else {

@@ -28,7 +28,7 @@ enum RunCommand {
                 "one secret for one command"),
             CommandExample("coffret run --env-file app.env -- npm start", "references kept in a file"),
         ],
-        run: run)
+        staysHere: true, run: run)
 
     private static func run(_ context: CommandContext) throws {
         let words = context.arguments.values(command)

@@ -4,13 +4,18 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
 internal import CoffretStorage
+internal import CoffretWire
 
 enum StatusCommand {
     static let description = CommandDescription(
         "status", group: .store, "Say what the store holds and how it is",
-        discussion: ["Opens the store, so it needs the passphrase. coffret fsck verifies every byte."], run: run)
+        discussion: [
+            "Opens the store, so it needs the passphrase unless the agent has the store unlocked. Where an agent runs and the store is locked, it says that and asks nothing. coffret fsck verifies every byte."
+        ],
+        run: run)
 
     static func run(_ context: CommandContext) throws {
+        if try sayLocked(context) { return }
         let session = try VaultSession.open(context)
         let vault = session.vault
         let all = try vault.list(.everything)
@@ -31,6 +36,8 @@ enum StatusCommand {
             "kinds": .object(kinds.map { JSONValue.Member($0.0.name, .integer($0.1)) }),
             "lastChange": last.map { .moment($0.time) }, "version": last.map { .string($0.commit.description) },
             "byteCount": .integer(byteCount), "recoveryKeyCount": .integer(keys.count),
+            "unlocked": .bool(HostedCommand.isRunning),
+            "secondsLeft": HostedCommand.current?.secondsLeft.map { .integer(Int($0)) },
         ])
         try context.print(value) {
             var table = TextTable([.init(role: .faint), .init(isFlexible: true, minimumWidth: 20)])
@@ -48,9 +55,30 @@ enum StatusCommand {
                     ? "no recovery key: coffret recovery add makes one"
                     : NumberText.counted(keys.count, "recovery key"),
             ])
+            if let seconds = HostedCommand.current?.secondsLeft {
+                table.add(["Unlocked", "locks in \(DurationText.words(seconds)) if nothing happens"])
+            }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
+    }
+
+    /// Where an agent runs that has the store locked, and no secret is given, that is the status.
+    private static func sayLocked(_ context: CommandContext) throws -> Bool {
+        guard !HostedCommand.isRunning, !PassphraseSource(context: context).isUnattended,
+            try StoreAccess.exists(context), let store = AgentLocation.canonical(try StoreAccess.path(context)),
+            let client = try AgentClient.connect(context.environment)
+        else { return false }
+        let status = try client.status(of: store).first
+        guard status?.isUnlocked != true else { return false }
+        let reason = status?.lockReason ?? "not-unlocked"
+        let value = JSONValue.fields([
+            "store": .string(store), "unlocked": .bool(false), "reason": .string(reason),
+        ])
+        try context.print(value) {
+            "\(TextWidth.displaySafe(store)) is locked\(AgentText.reason(reason)). coffret unlock unlocks it."
+        }
+        return true
     }
 
     private static func holds(_ kinds: [(ItemKind, Int)], trashedCount: Int) -> String {

@@ -81,6 +81,10 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case clipboardMissing = "cli.clipboard.missing"
     case clipboardFailed = "cli.clipboard.failed"
     case storeDamaged = "cli.fsck.damaged"
+    case agentOff = "cli.agent.off"
+    case agentUnavailable = "cli.agent.unavailable"
+    case agentGone = "cli.agent.gone"
+    case durationInvalid = "cli.duration.invalid"
     case unexpected = "cli.unexpected"
 }
 

@@ -47,6 +47,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case notAuthentic = 84
     /// Too many wrong secrets: the next try has to wait.
     case lockedOut = 85
+    /// The store was locked meanwhile.
+    case locked = 86
     /// The desktop's keyring is locked, and nobody unlocked it.
     case keyringLocked = 87
     /// The command of `run` is there, but cannot be executed.
@@ -84,6 +86,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .notConfirmed: "a dangerous command was not confirmed"
         case .notAuthentic: "a message or signature was altered, or belongs to another key"
         case .lockedOut: "too many wrong tries; the next one has to wait"
+        case .locked: "the store was locked while the command ran"
         case .keyringLocked: "the desktop's keyring is locked"
         case .notExecutable: "the command of run cannot be executed"
         case .commandNotFound: "the command of run was not found"

@@ -37,15 +37,34 @@ struct ChildProcess: ~Copyable {
     }
 
     let processID: pid_t
+    /// Set when the program runs where the agent's client is.
+    private let host: HostedCommand?
 
-    /// Starts a program.
+    /// Starts a program where the person is: for a command in the agent, the client starts it.
     ///
     /// - Parameter words: the program's path, then its arguments.
+    /// - Parameter environment: what its environment has beside, or instead of, what the person's has.
     /// - Parameter isDetached: whether it gets a session of its own and outlives the terminal.
     /// - Parameter surroundings: what it is given in place of this process's environment, file mode mask and signals.
     static func start(
         _ words: [String], input: Stream = .inherited, output: Stream = .inherited, error: Stream = .inherited,
-        isDetached: Bool = false, surroundings: ChildSurroundings? = nil
+        environment: [String: String] = [:], isDetached: Bool = false, surroundings: ChildSurroundings? = nil
+    ) throws(SystemFailure) -> ChildProcess {
+        guard let host = HostedCommand.current else {
+            return try startHere(
+                words, input: input, output: output, error: error, environment: environment, isDetached: isDetached,
+                surroundings: surroundings)
+        }
+        precondition(surroundings == nil, "a command with surroundings of its own is not run by the agent")
+        let processID = try host.start(
+            words, streams: [input, output, error], environment: environment, isDetached: isDetached)
+        return ChildProcess(processID: processID, host: host)
+    }
+
+    /// Starts a program as a child of this process.
+    static func startHere(
+        _ words: [String], input: Stream = .inherited, output: Stream = .inherited, error: Stream = .inherited,
+        environment: [String: String] = [:], isDetached: Bool = false, surroundings: ChildSurroundings? = nil
     ) throws(SystemFailure) -> ChildProcess {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -79,9 +98,11 @@ struct ChildProcess: ~Copyable {
         defer { unsafe pointers.forEach { unsafe free($0) } }
         var processID: pid_t = 0
         guard let surroundings else {
-            let status = unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, environ)
+            var variables = unsafe Self.variables(with: environment)
+            defer { unsafe variables.forEach { unsafe free($0) } }
+            let status = unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, &variables)
             guard status == 0 else { throw SystemFailure(number: status) }
-            return ChildProcess(processID: processID)
+            return ChildProcess(processID: processID, host: nil)
         }
         let status = unsafe surroundings.withVariables { variables in
             surroundings.enter()
@@ -89,11 +110,30 @@ struct ChildProcess: ~Copyable {
             return unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, variables)
         }
         guard status == 0 else { throw SystemFailure(number: status) }
-        return ChildProcess(processID: processID)
+        return ChildProcess(processID: processID, host: nil)
     }
+
+    /// This process's variables with others in their place, as `name=value` on the heap, ended by nil.
+    private static func variables(with changes: [String: String]) -> [UnsafeMutablePointer<CChar>?] {
+        var result = unsafe [UnsafeMutablePointer<CChar>?]()
+        var next = unsafe environ
+        while let entry = unsafe next.pointee {
+            let name = unsafe String(cString: entry).prefix { $0 != "=" }
+            if changes[String(name)] == nil { unsafe result.append(strdup(entry)) }
+            unsafe next += 1
+        }
+        for (name, value) in changes { unsafe result.append(strdup("\(name)=\(value)")) }
+        unsafe result.append(nil)
+        return unsafe result
+    }
+
+    /// For a loop that waits: becomes readable when a program of the agent's client ended; -1 for children of this
+    /// process, whose end is a signal.
+    var endDescriptor: Int32 { host?.descriptor ?? -1 }
 
     /// Waits for the end of the child.
     consuming func wait() -> ChildOutcome {
+        if let host { return host.waitForEnd(of: processID) }
         var status: Int32 = 0
         while unsafe waitpid(processID, &status, 0) < 0 {
             if errno != EINTR { return .exited(127) }
@@ -103,6 +143,7 @@ struct ChildProcess: ~Copyable {
 
     /// Whether the child has ended, and how.
     func poll() -> ChildOutcome? {
+        if let host { return host.pollEnd(of: processID) }
         var status: Int32 = 0
         return unsafe waitpid(processID, &status, WNOHANG) == processID ? ChildOutcome(waitStatus: status) : nil
     }

@@ -7,9 +7,11 @@ internal import CoffretCrypto
 internal import CoffretImportExport
 internal import CoffretInterop
 internal import CoffretKeys
+internal import CoffretNet
 internal import CoffretSQLite
 internal import CoffretSearch
 internal import CoffretStorage
+internal import CoffretWire
 
 /// An error of one of the layers, seen from the command line.
 protocol CodedError: Error {
@@ -92,6 +94,18 @@ extension SearchError: CodedError {
 extension SQLiteError: CodedError {
     var codeText: String { code.rawValue }
     var placeText: String? { nil }
+    var underlying: (any Error)? { nil }
+}
+
+extension NetError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { place }
+    var underlying: (any Error)? { nil }
+}
+
+extension WireError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { byteOffset.map { "byte \($0)" } }
     var underlying: (any Error)? { nil }
 }
 

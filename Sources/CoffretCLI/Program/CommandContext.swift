@@ -7,6 +7,8 @@ internal import Glibc
 /// One run of one command.
 final class CommandContext {
     let arguments: ParsedArguments
+    /// The command line as it was typed, without the program's name.
+    let words: [String]
     let environment: ProcessEnvironment
     let terminal: Terminal
     let output: OutputStream
@@ -15,8 +17,9 @@ final class CommandContext {
     let nowMilliseconds: Int64
     let timings = Timings()
 
-    init(arguments: ParsedArguments, environment: ProcessEnvironment) {
+    init(arguments: ParsedArguments, words: [String], environment: ProcessEnvironment) {
         self.arguments = arguments
+        self.words = words
         self.environment = environment
         terminal = Terminal(environment: environment, color: arguments.value(GlobalOptions.color))
         output = OutputStream(descriptor: STDOUT_FILENO)

@@ -17,6 +17,9 @@ struct FailureMeaning: Sendable {
         self.hint = hint
     }
 
+    /// Without a place.
+    var plainText: String { text }
+
     func message(_ error: any CodedError) -> String {
         guard showsPlace, let place = error.placeText, !place.isEmpty else { return text }
         return "\(text): \(TextWidth.displaySafe(place))"
@@ -286,6 +289,44 @@ struct FailureMeaning: Sendable {
         "interop.unavailable": FailureMeaning(.unavailable, "the cryptographic library refused to work"),
         "interop.key-unavailable": FailureMeaning(.unavailable, "the home of the key did not answer"),
         "interop": FailureMeaning(.badInput, "the format does not allow that", showsPlace: true),
+
+        // The agent.
+        "net.unreachable": FailureMeaning(.unavailable, "nobody answers there", showsPlace: true),
+        "net.closed": FailureMeaning(
+            .unavailable, "the agent went away in the middle", hint: "do it again; coffret status says what is there"),
+        "net.directory.untrusted": FailureMeaning(
+            .permission, "the folder of the agent's socket is not yours alone; nothing was sent", showsPlace: true,
+            hint: "somebody may have put it there: remove it; COFFRET_AGENT=off goes without the agent"),
+        "net.peer.untrusted": FailureMeaning(
+            .permission, "the agent's socket is answered by another user; nothing was sent", showsPlace: true,
+            hint: "COFFRET_AGENT=off goes without the agent"),
+        "net.address.taken": FailureMeaning(.alreadyExists, "an agent runs already", showsPlace: true),
+        "net": FailureMeaning(.inputOutput, "talking to the agent failed", showsPlace: true),
+        "wire": FailureMeaning(
+            .unavailable, "the agent speaks another version of the protocol", hint: "coffret agent stop ends it"),
+        "agent.attempts.pausing": FailureMeaning(
+            .lockedOut, "too many wrong tries", hint: "waiting helps, restarting does not"),
+        "agent.records.unwritable": FailureMeaning(
+            .permission, "the count of wrong tries cannot be written down, so nothing was tried",
+            hint: "the state folder (~/.local/state/coffret) must be yours and on a disk with space"),
+        "agent.pinentry.missing": FailureMeaning(
+            .unavailable, "the passphrase is needed, and there is nowhere to ask for it",
+            hint: "coffret unlock in a terminal, or install a pinentry"),
+        "agent.pinentry.cancelled": FailureMeaning(.cancelled, "cancelled"),
+        "agent.command.locked": FailureMeaning(
+            .locked, "the store was locked while the command ran, which ended it",
+            hint: "coffret unlock, and do it again"),
+        "agent.command.failed": FailureMeaning(
+            .internalError, "the command ended without saying how; nothing acknowledged is lost",
+            hint: "do it again with COFFRET_AGENT=off"),
+        "agent.directory.missing": FailureMeaning(
+            .unavailable, "the agent cannot enter the folder you are in", hint: "use another one, or COFFRET_AGENT=off"),
+        "agent.interval.invalid": FailureMeaning(.usage, "an interval lies between 1 second and 7 days"),
+        "agent.exhausted": FailureMeaning(
+            .busy, "the agent cannot start another process", hint: "try again in a moment"),
+        "agent": FailureMeaning(.internalError, "the agent did not understand the request"),
+        "cli.agent.gone": FailureMeaning(
+            .unavailable, "the agent ended while the command ran; what it acknowledged is saved", hint: "do it again"),
 
         // Files.
         "base.file.not-found": FailureMeaning(.notFound, "there is no such file", showsPlace: true),

@@ -12,8 +12,13 @@ struct PassphraseSource {
 
     /// The passphrase of an existing store.
     func current(_ question: String = "Passphrase: ") throws -> Passphrase {
-        if let secret = try unattended() { return try Self.passphrase(secret) }
-        return try Self.passphrase(prompt().askSecret(question))
+        try Self.passphrase(typed(question))
+    }
+
+    /// The passphrase as it was given, for another process that looks at it.
+    func typed(_ question: String) throws -> SecretBytes {
+        if let secret = try unattended() { return secret }
+        return try prompt().askSecret(question)
     }
 
     /// The passphrase from a descriptor or a file, if the caller named one.

@@ -21,6 +21,8 @@ struct ProcessEnvironment: Sendable {
         case path = "PATH"
         case waylandDisplay = "WAYLAND_DISPLAY"
         case display = "DISPLAY"
+        case timeZone = "TZ"
+        case agent = "COFFRET_AGENT"
     }
 
     /// The value of a variable; an empty one counts as not set.
@@ -28,6 +30,13 @@ struct ProcessEnvironment: Sendable {
         guard let pointer = unsafe getenv(variable.rawValue) else { return nil }
         let text = unsafe String(cString: pointer)
         return text.isEmpty ? nil : text
+    }
+
+    /// All of them that are set, by name: what a command needs that runs in another process.
+    var all: [String: String] {
+        var values: [String: String] = [:]
+        for variable in Variable.allCases { values[variable.rawValue] = value(variable) }
+        return values
     }
 
     /// The home folder: from HOME, or from the user database where there is none.

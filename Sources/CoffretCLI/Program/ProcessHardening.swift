@@ -4,7 +4,7 @@
 internal import CPlatform
 internal import Glibc
 
-enum ProcessHardening {
+package enum ProcessHardening {
     /// What the process was started with, for commands that are run in the person's name.
     struct Original: Sendable {
         let fileModeMask: mode_t
@@ -28,7 +28,7 @@ enum ProcessHardening {
 
     /// Refuses core dumps and inspection by other processes of the same user, makes new files
     /// private, and turns a reader that went away into an error instead of a signal.
-    static func apply() {
+    package static func apply() {
         _ = original
         _ = coffret_disable_dumping()
         applyLimits()

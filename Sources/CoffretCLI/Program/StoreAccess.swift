@@ -10,7 +10,11 @@ internal import Glibc
 
 /// What opens a store.
 enum UnlockManner {
-    case passphrase, recoveryKey
+    /// The passphrase, or an agent in which the store is unlocked.
+    case passphrase
+    case recoveryKey
+    /// The passphrase even if the store is unlocked: for what decides who may open it.
+    case passphraseAnew
 }
 
 enum StoreAccess {
@@ -102,7 +106,7 @@ enum StoreAccess {
     static func secret(_ manner: UnlockManner, _ context: CommandContext) throws -> UnlockSecret {
         let source = PassphraseSource(context: context)
         switch manner {
-        case .passphrase: return .passphrase(try source.current())
+        case .passphrase, .passphraseAnew: return .passphrase(try source.current())
         case .recoveryKey: return .recoveryKey(try RecoveryKey.parse(source.recoveryKey()))
         }
     }

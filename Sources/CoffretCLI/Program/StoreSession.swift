@@ -17,6 +17,9 @@ final class StoreSession {
     }
 
     /// Opens the store that the command line means. Asks for the secret only if there is a store.
+    ///
+    /// With `.passphrase` this is where a command moves to the agent, if one runs: it must not have read input,
+    /// printed or changed anything before.
     static func open(_ context: CommandContext, with manner: UnlockManner) throws -> StoreSession {
         let path = try StoreAccess.path(context)
         let environment = try StoreAccess.environment(context)
@@ -24,6 +27,12 @@ final class StoreSession {
             throw CommandFailure(
                 .noStore, .storeMissing, "there is no store at \(TextWidth.displaySafe(path))",
                 hint: "coffret init makes one; --store names another place")
+        }
+        if case .passphrase = manner {
+            if let hosted = HostedCommand.current(for: path) {
+                return StoreSession(store: try hosted.openStore(at: path, environment), context: context)
+            }
+            try AgentHandover.attempt(context, store: path)
         }
         let secret = try StoreAccess.secret(manner, context)
         let store = try context.timings.measure("key-derivation") {

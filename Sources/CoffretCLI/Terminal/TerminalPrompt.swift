@@ -15,6 +15,14 @@ final class TerminalPrompt {
 
     /// - Returns: `nil` when the program has no terminal.
     init?(showsBullets: Bool) {
+        if let hosted = HostedCommand.current {
+            // The terminal of the client; this process has none.
+            guard let terminal = hosted.terminal else { return nil }
+            descriptor = fcntl(terminal, F_DUPFD_CLOEXEC, 3)
+            guard descriptor >= 0 else { return nil }
+            self.showsBullets = showsBullets
+            return
+        }
         do throws(SystemFailure) {
             let opened = try OwnedDescriptor.open("/dev/tty", O_RDWR)
             descriptor = dup(opened.number)

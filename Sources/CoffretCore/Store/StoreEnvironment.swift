@@ -15,11 +15,14 @@ package struct StoreEnvironment: Sendable {
     package let tuning: StorageTuning
     /// Where notices of storage go, such as a damaged tail of a journal.
     package let notify: @Sendable (StorageNotice) -> Void
+    /// For the agent; see `KeyringEnvironment`.
+    package let keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)?
 
     package init(
         stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource, clock: any WallClock,
         tuning: StorageTuning = StorageTuning(),
-        notify: @escaping @Sendable (StorageNotice) -> Void = { _ in }
+        notify: @escaping @Sendable (StorageNotice) -> Void = { _ in },
+        keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
     ) {
         self.stateDirectory = stateDirectory
         self.fileSystem = fileSystem
@@ -27,6 +30,16 @@ package struct StoreEnvironment: Sendable {
         self.clock = clock
         self.tuning = tuning
         self.notify = notify
+        self.keepStorageKey = keepStorageKey
+    }
+
+    /// The same world for the agent, which keeps the storage key.
+    package func keepingStorageKey(
+        _ keep: @escaping @Sendable (StorageKey, UInt64) -> Void
+    ) -> StoreEnvironment {
+        StoreEnvironment(
+            stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
+            tuning: tuning, notify: notify, keepStorageKey: keep)
     }
 
     var storage: StorageEnvironment {
@@ -35,7 +48,8 @@ package struct StoreEnvironment: Sendable {
 
     func keyring(at path: String) -> KeyringEnvironment {
         KeyringEnvironment(
-            keyringPath: path, stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock)
+            keyringPath: path, stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
+            keepStorageKey: keepStorageKey)
     }
 }
 

@@ -37,6 +37,7 @@ package enum Context: String, CaseIterable, Sendable {
     case recoveryBox = "recovery/box"
     case slotCommitment = "slot/commit"
     case markerMAC = "marker/mac"
+    case recordMAC = "agent-record/mac"
 
     // The key agreed between an ephemeral and a recipient's key.
     case publicKeyEnvelope = "box/agreement"

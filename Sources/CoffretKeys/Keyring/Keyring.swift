@@ -14,16 +14,21 @@ package struct KeyringEnvironment: Sendable {
     package let fileSystem: any FileSystem
     package let random: any RandomSource
     package let clock: any WallClock
+    /// Hears of the storage key and its generation when a keyring was opened with a secret, and whenever the key is
+    /// made anew. For the agent, which keeps it; everybody else leaves it out, and the key is gone after use.
+    package let keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)?
 
     package init(
         keyringPath: String, stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource,
-        clock: any WallClock
+        clock: any WallClock,
+        keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
     ) {
         self.keyringPath = keyringPath
         self.stateDirectory = stateDirectory
         self.fileSystem = fileSystem
         self.random = random
         self.clock = clock
+        self.keepStorageKey = keepStorageKey
     }
 
     /// The key store of files that belongs to this environment.
@@ -44,6 +49,8 @@ package enum UnlockSecret: Sendable {
     case recoveryKey(RecoveryKey)
     /// A PIN or passphrase for a slot of this machine's `FileKeyStore`.
     case machinePIN(Passphrase)
+    /// What the agent kept from an earlier opening; opens this one generation of the keyring only.
+    case storageKey(StorageKey)
 }
 
 package enum Keyring {
@@ -175,12 +182,14 @@ package enum Keyring {
     private static func openStorageKey(
         of file: KeyringFile, with secret: UnlockSecret, environment: KeyringEnvironment
     ) throws(KeyError) -> StorageKey {
-        let kind: SlotKind =
-            switch secret {
-            case .passphrase: .passphrase
-            case .recoveryKey: .recovery
-            case .machinePIN: .machine
-            }
+        let kind: SlotKind
+        switch secret {
+        case .passphrase: kind = .passphrase
+        case .recoveryKey: kind = .recovery
+        case .machinePIN: kind = .machine
+        // The file's MAC tells whether it is the right one.
+        case .storageKey(let storageKey): return storageKey
+        }
         let slots = file.slots.filter { $0.kind == kind }
         guard !slots.isEmpty else { throw KeyError(.slotNotFound) }
         for slot in slots {
@@ -200,6 +209,7 @@ package enum Keyring {
                 } catch {
                     if error.code != .unlockFailed { throw error }
                 }
+            case .storageKey: preconditionFailure("returned above")
             }
         }
         throw KeyError(.unlockFailed)
@@ -239,6 +249,7 @@ package enum Keyring {
                     fileSystem: environment.fileSystem)
             }
         }
+        environment.keepStorageKey?(storageKey, file.generation)
         return UnlockedKeyring(
             storeID: file.storeID, generation: generation, fileGeneration: file.generation, slots: file.slots,
             body: body, instanceStatus: status, environment: environment)

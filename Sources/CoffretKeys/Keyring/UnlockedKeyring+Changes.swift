@@ -235,6 +235,7 @@ extension UnlockedKeyring {
         generation = next
         fileGeneration = next
         slots = sealed
+        environment.keepStorageKey?(storageKey, next)
         // From here on the change is made; a marker that stays behind catches up at the next opening. For
         // a store that is not the one this machine remembers no marker is written until it is renewed.
         guard instanceStatus == .current else { return }

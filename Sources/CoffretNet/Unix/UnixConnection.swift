@@ -42,10 +42,11 @@ package final class UnixConnection: Sendable {
     package static let messageByteCountMax = 1 << 20
     package static let descriptorCountMax = Int(COFFRET_DESCRIPTORS_MAX)
 
-    private let descriptor: Int32
+    /// For `poll`; it stays this object's.
+    package let descriptor: Int32
 
     /// Takes over a connected socket.
-    init(descriptor: Int32) {
+    package init(descriptor: Int32) {
         self.descriptor = descriptor
     }
 
@@ -78,8 +79,9 @@ package final class UnixConnection: Sendable {
 
     /// Sends one message.
     ///
+    /// - Parameter waits: whether to wait for a receiver that is slow; otherwise that is `.closed`.
     /// - Throws: `.closed`, `.messageTooLarge`.
-    package func send(_ message: [UInt8], descriptors: [Int32] = []) throws(NetError) {
+    package func send(_ message: [UInt8], descriptors: [Int32] = [], waits: Bool = true) throws(NetError) {
         guard message.count <= Self.messageByteCountMax else { throw NetError(.messageTooLarge) }
         precondition(descriptors.count <= Self.descriptorCountMax, "too many descriptors for one message")
         var frame = UInt32(message.count).bigEndianBytes
@@ -90,10 +92,11 @@ package final class UnixConnection: Sendable {
             let sent = unsafe frame.withUnsafeBytes { bytes in
                 unsafe coffret_send_descriptors(
                     descriptor, bytes.baseAddress! + offset, UInt(bytes.count - offset), descriptors,
-                    offset == 0 ? Int32(descriptors.count) : 0)
+                    offset == 0 ? Int32(descriptors.count) : 0, waits ? 1 : 0)
             }
             if sent < 0 {
                 if errno == EINTR { continue }
+                if errno == EAGAIN { throw NetError(.closed) }
                 throw systemError()
             }
             offset += sent
@@ -105,44 +108,12 @@ package final class UnixConnection: Sendable {
     /// - Returns: nil when the other side closed in good order.
     /// - Throws: `.closed` in the middle of a message, `.messageTooLarge` before anything is allocated for it.
     package func receive() throws(NetError) -> (message: [UInt8], descriptors: ReceivedDescriptors)? {
-        var length: [UInt8] = [0, 0, 0, 0]
-        var descriptors = [Int32](repeating: -1, count: Self.descriptorCountMax)
-        var received: [Int32] = []
-        var offset = 0
-        while offset < 4 {
-            var count: Int32 = 0
-            let read = unsafe length.withUnsafeMutableBytes { bytes in
-                unsafe coffret_receive_descriptors(
-                    descriptor, bytes.baseAddress! + offset, UInt(4 - offset), &descriptors, &count)
-            }
-            if read < 0, errno == EINTR { continue }
-            received += descriptors.prefix(Int(count))
-            let taken = ReceivedDescriptors(received)
-            if read < 0 { throw systemError() }
-            if read == 0 {
-                guard offset == 0 else { throw NetError(.closed) }
-                return nil
-            }
-            received = taken.take()
-            offset += read
+        let receiver = MessageReceiver()
+        switch try receiver.receive(from: self, waits: true) {
+        case .message(let message, let descriptors): return (message, descriptors)
+        case .closed: return nil
+        case .pending: throw NetError(.failed, place: "a wait that did not wait")
         }
-        let owner = ReceivedDescriptors(received)
-        let byteCount = length.reduce(0) { $0 << 8 | Int($1) }
-        guard byteCount <= Self.messageByteCountMax else { throw NetError(.messageTooLarge) }
-        var message = [UInt8](repeating: 0, count: byteCount)
-        var filled = 0
-        while filled < byteCount {
-            let read = unsafe message.withUnsafeMutableBytes { bytes in
-                unsafe Glibc.read(descriptor, bytes.baseAddress! + filled, byteCount - filled)
-            }
-            if read < 0, errno == EINTR { continue }
-            guard read > 0 else {
-                message.zero()
-                throw read < 0 ? systemError() : NetError(.closed)
-            }
-            filled += read
-        }
-        return (message, owner)
     }
 
     /// Ends reading and writing at once, also for a thread that waits in `receive`.
@@ -150,7 +121,7 @@ package final class UnixConnection: Sendable {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    private func systemError() -> NetError {
+    func systemError() -> NetError {
         switch errno {
         case EPIPE, ECONNRESET: NetError(.closed)
         case EMSGSIZE: NetError(.messageTooLarge)

@@ -6,8 +6,11 @@ internal import Glibc
 
 /// Waits for connections at a path.
 package final class UnixListener: Sendable {
-    private let descriptor: Int32
+    /// For `poll`.
+    package let descriptor: Int32
     package let path: String
+    /// Held as long as this lives, so that of two that start at once one gives way.
+    private let lock: Int32
 
     /// Listens at `path`. Its folder is made if it is missing; a socket that nobody answers on is replaced.
     ///
@@ -16,14 +19,23 @@ package final class UnixListener: Sendable {
         let folder = UnixSocketAddress.folder(of: path)
         if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST { throw NetError(.failed, place: folder) }
         try UnixSocketAddress.checkDirectory(of: path, userID: userID)
+        let lock = unsafe coffret_open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+        guard lock >= 0 else { throw NetError(.failed, place: path + ".lock") }
         do throws(NetError) {
-            _ = try UnixConnection.connect(path: path, userID: userID)
-            throw NetError(.addressTaken, place: path)
+            guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw NetError(.addressTaken, place: path) }
+            do throws(NetError) {
+                _ = try UnixConnection.connect(path: path, userID: userID)
+                throw NetError(.addressTaken, place: path)
+            } catch {
+                guard error.code == .unreachable else { throw error }
+            }
+            unsafe unlink(path)
+            descriptor = try UnixSocketAddress.makeSocket()
         } catch {
-            guard error.code == .unreachable else { throw error }
+            close(lock)
+            throw error
         }
-        unsafe unlink(path)
-        descriptor = try UnixSocketAddress.makeSocket()
+        self.lock = lock
         self.path = path
         let previous = umask(0o077)
         let bound = try? unsafe UnixSocketAddress.with(path) { address, length in
@@ -32,6 +44,7 @@ package final class UnixListener: Sendable {
         umask(previous)
         guard bound == 0, listen(descriptor, 64) == 0 else {
             close(descriptor)
+            close(lock)
             throw NetError(.failed, place: path)
         }
     }
@@ -39,11 +52,12 @@ package final class UnixListener: Sendable {
     deinit {
         close(descriptor)
         unsafe unlink(path)
+        close(lock)
     }
 
     /// Waits for the next connection of the user; connections of others are refused and closed.
     ///
-    /// - Returns: nil once the listener was stopped.
+    /// - Returns: nil once the listener was stopped, or at once if it does not wait and nobody is there.
     package func accept(userID: UInt32) -> UnixConnection? {
         while true {
             let accepted = coffret_accept(descriptor)
@@ -54,6 +68,11 @@ package final class UnixListener: Sendable {
             let connection = UnixConnection(descriptor: accepted)
             if let peer = try? connection.peer(), peer.userID == userID { return connection }
         }
+    }
+
+    /// From now on `accept` does not wait.
+    package func stopWaiting() {
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     }
 
     /// Lets `accept` return nil, from any thread.

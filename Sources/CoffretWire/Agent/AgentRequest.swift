@@ -5,15 +5,19 @@ internal import CoffretBase
 
 /// A command line to be run by the agent, as the client was called.
 ///
-/// Its standard input, output and error are the descriptors that travel with the message, in this order.
+/// Its standard input, output and error are the descriptors that travel with the message, in this order; a fourth
+/// one, if there is one, is the client's controlling terminal.
 package struct AgentCommand: Equatable, Sendable {
+    /// The store that the command works with: an absolute path without links.
+    package let store: String
     /// Without the program's name.
     package let arguments: [String]
     package let workingDirectory: String
     /// The few variables that commands read, by name.
     package let environment: [String: String]
 
-    package init(arguments: [String], workingDirectory: String, environment: [String: String]) {
+    package init(store: String, arguments: [String], workingDirectory: String, environment: [String: String]) {
+        self.store = store
         self.arguments = arguments
         self.workingDirectory = workingDirectory
         self.environment = environment
@@ -25,61 +29,113 @@ package enum AgentSecretKind: UInt8, Sendable {
     case passphrase = 1
     case recoveryKey = 2
     case pin = 3
+    /// The agent asks the person itself, through pinentry; the secret is empty.
+    case asked = 4
+}
+
+/// Who opens which store with what.
+package struct AgentSecret: Equatable, Sendable {
+    package let store: String
+    package let kind: AgentSecretKind
+    /// Zeroed by whoever handles the request.
+    package var bytes: [UInt8]
+    /// The variables that say where this machine's memory of the store lies, by name.
+    package let environment: [String: String]
+
+    package init(store: String, kind: AgentSecretKind, bytes: [UInt8], environment: [String: String]) {
+        self.store = store
+        self.kind = kind
+        self.bytes = bytes
+        self.environment = environment
+    }
 }
 
 /// A message from a client to the agent.
 ///
-/// Layout: deterministic CBOR [kind, fields…]: [1, version], [2, arguments, directory, {name: value}],
-/// [3, store, secret kind, secret], [4, store or null], [5, store or null].
-/// Spec: Spec/agent.md.
+/// Layout: deterministic CBOR [kind, fields…], as Spec/agent.md lists them.
 package enum AgentRequest: Equatable, Sendable {
     /// The first message: which version of the protocol the client speaks.
     case hello(version: UInt32)
     case run(AgentCommand)
-    /// The secret's bytes are zeroed by whoever handles the request.
-    case unlock(store: String, kind: AgentSecretKind, secret: [UInt8])
+    /// Unlocks for the time of the settings, or for this many seconds.
+    case unlock(AgentSecret, seconds: UInt64?)
     /// Locks one store, or all.
     case lock(store: String?)
     case status(store: String?)
+    /// Locks all stores and ends the agent.
+    case stop
+    /// Changes after how many seconds the store locks by itself; nil leaves an interval as it is.
+    case settings(AgentSecret, idleSeconds: UInt64?, absoluteSeconds: UInt64?)
+    /// Answers `AgentResponse.start`: the program runs.
+    case started(processID: UInt64)
+    /// A program that was started has ended, or could not be started.
+    case ended(processID: UInt64, AgentProgramEnd)
+}
+
+/// How a program that the client started for a command came to its end.
+package enum AgentProgramEnd: Equatable, Sendable {
+    case exited(UInt8)
+    case signalled(UInt8)
+    /// It could not be started, for this value of `errno`.
+    case notStarted(UInt8)
 }
 
 extension AgentRequest {
     package static let version: UInt32 = 1
-    private static let pathByteCountMax = 4096
+    static let pathByteCountMax = 4096
     private static let secretByteCountMax = 64 << 10
+
+    /// Whether the bytes are a request that carries a secret: who serves several clients hands such bytes on, and
+    /// zeroes them, without decoding them.
+    package static func carriesSecret(_ bytes: [UInt8]) -> Bool {
+        bytes.count >= 2 && bytes[0] >> 5 == 4 && (bytes[1] == 3 || bytes[1] == 7)
+    }
 
     package func encoded() -> [UInt8] {
         CBOREncoder.encode { encoder in
             switch self {
-            case .hello(let version):
-                encoder.encodeArrayHeader(count: 2)
-                encoder.encode(unsigned: 1)
-                encoder.encode(unsigned: UInt64(version))
+            case .hello(let version): encoder.encode(kind: 1, [UInt64(version)])
             case .run(let command):
-                encoder.encodeArrayHeader(count: 4)
-                encoder.encode(unsigned: 2)
+                encoder.encode(kind: 2, fieldCount: 4)
+                encoder.encode(text: command.store)
                 encoder.encodeArrayHeader(count: command.arguments.count)
                 for argument in command.arguments { encoder.encode(text: argument) }
                 encoder.encode(text: command.workingDirectory)
-                encoder.encodeMap { map in
-                    for (name, value) in command.environment { map.put(name) { $0.encode(text: value) } }
-                }
-            case .unlock(let store, let kind, let secret):
-                encoder.encodeArrayHeader(count: 4)
-                encoder.encode(unsigned: 3)
-                encoder.encode(text: store)
-                encoder.encode(unsigned: UInt64(kind.rawValue))
-                encoder.encode(bytes: secret)
+                encoder.encode(texts: command.environment)
+            case .unlock(let secret, let seconds):
+                encoder.encode(kind: 3, fieldCount: 5)
+                Self.encode(secret, to: &encoder)
+                encoder.encode(optionalUnsigned: seconds)
             case .lock(let store):
-                encoder.encodeArrayHeader(count: 2)
-                encoder.encode(unsigned: 4)
+                encoder.encode(kind: 4, fieldCount: 1)
                 encoder.encode(optionalText: store)
             case .status(let store):
-                encoder.encodeArrayHeader(count: 2)
-                encoder.encode(unsigned: 5)
+                encoder.encode(kind: 5, fieldCount: 1)
                 encoder.encode(optionalText: store)
+            case .stop: encoder.encode(kind: 6, fieldCount: 0)
+            case .settings(let secret, let idle, let absolute):
+                encoder.encode(kind: 7, fieldCount: 6)
+                Self.encode(secret, to: &encoder)
+                encoder.encode(optionalUnsigned: idle)
+                encoder.encode(optionalUnsigned: absolute)
+            case .started(let processID): encoder.encode(kind: 8, [processID])
+            case .ended(let processID, let end):
+                let (how, value): (UInt64, UInt8) =
+                    switch end {
+                    case .exited(let code): (0, code)
+                    case .signalled(let signal): (1, signal)
+                    case .notStarted(let number): (2, number)
+                    }
+                encoder.encode(kind: 9, [processID, how, UInt64(value)])
             }
         }
+    }
+
+    private static func encode(_ secret: AgentSecret, to encoder: inout CBOREncoder) {
+        encoder.encode(text: secret.store)
+        encoder.encode(unsigned: UInt64(secret.kind.rawValue))
+        encoder.encode(bytes: secret.bytes)
+        encoder.encode(texts: secret.environment)
     }
 
     /// - Throws: `.malformed`, `.unsupported`.
@@ -98,24 +154,55 @@ extension AgentRequest {
         switch (kind, fieldCount) {
         case (1, 1):
             return .hello(version: try decoder.readUnsigned(as: UInt32.self))
-        case (2, 3):
-            var arguments: [String] = []
-            for _ in 0..<(try decoder.readArrayHeader()) { arguments.append(try decoder.readText()) }
-            let directory = try decoder.readText(byteCountMax: pathByteCountMax)
-            var environment: [String: String] = [:]
-            var map = try decoder.readMapHeader()
-            while let name = try decoder.readTextKey(in: &map) { environment[name] = try decoder.readText() }
-            return .run(AgentCommand(arguments: arguments, workingDirectory: directory, environment: environment))
-        case (3, 3):
+        case (2, 4):
             let store = try decoder.readText(byteCountMax: pathByteCountMax)
-            let kind = try decoder.readUnsigned(as: UInt8.self)
-            let secret = try decoder.readBytes(countMax: secretByteCountMax)
-            return AgentSecretKind(rawValue: kind).map { .unlock(store: store, kind: $0, secret: secret) }
+            let arguments = try decoder.readTexts()
+            let directory = try decoder.readText(byteCountMax: pathByteCountMax)
+            return .run(
+                AgentCommand(
+                    store: store, arguments: arguments, workingDirectory: directory,
+                    environment: try decoder.readTextMap()))
+        case (3, 5):
+            guard let secret = try readSecret(from: &decoder) else {
+                try decoder.skipItem()
+                return nil
+            }
+            return .unlock(secret, seconds: try decoder.readOptionalUnsigned())
         case (4, 1): return .lock(store: try decoder.readOptionalText(byteCountMax: pathByteCountMax))
         case (5, 1): return .status(store: try decoder.readOptionalText(byteCountMax: pathByteCountMax))
+        case (6, 0): return .stop
+        case (7, 6):
+            guard let secret = try readSecret(from: &decoder) else {
+                for _ in 0..<2 { try decoder.skipItem() }
+                return nil
+            }
+            let idle = try decoder.readOptionalUnsigned()
+            return .settings(secret, idleSeconds: idle, absoluteSeconds: try decoder.readOptionalUnsigned())
+        case (8, 1): return .started(processID: try decoder.readUnsigned())
+        case (9, 3):
+            let processID = try decoder.readUnsigned()
+            let how = try decoder.readUnsigned()
+            let value = try decoder.readUnsigned(as: UInt8.self)
+            switch how {
+            case 0: return .ended(processID: processID, .exited(value))
+            case 1: return .ended(processID: processID, .signalled(value))
+            case 2: return .ended(processID: processID, .notStarted(value))
+            default: return nil
+            }
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil
+        }
+    }
+
+    /// - Returns: nil for a kind of secret that this version does not know.
+    private static func readSecret(from decoder: inout CBORDecoder) throws(CBORError) -> AgentSecret? {
+        let store = try decoder.readText(byteCountMax: pathByteCountMax)
+        let kind = try decoder.readUnsigned(as: UInt8.self)
+        let bytes = try decoder.readBytes(countMax: secretByteCountMax)
+        let environment = try decoder.readTextMap()
+        return AgentSecretKind(rawValue: kind).map {
+            AgentSecret(store: store, kind: $0, bytes: bytes, environment: environment)
         }
     }
 }

@@ -8,22 +8,57 @@ package struct AgentStoreStatus: Equatable, Sendable {
     package let isUnlocked: Bool
     /// Why it is locked, as a stable word; empty while it is unlocked.
     package let lockReason: String
-    /// Seconds until it locks by itself; nil while it is locked.
+    /// Seconds until it locks by itself, if nothing happens; nil while it is locked.
     package let secondsLeft: UInt64?
+    /// After how many seconds without a request it locks, and how long after it was unlocked.
+    package let idleSeconds: UInt64
+    package let absoluteSeconds: UInt64
 
-    package init(store: String, isUnlocked: Bool, lockReason: String, secondsLeft: UInt64?) {
+    package init(
+        store: String, isUnlocked: Bool, lockReason: String, secondsLeft: UInt64?, idleSeconds: UInt64,
+        absoluteSeconds: UInt64
+    ) {
         self.store = store
         self.isUnlocked = isUnlocked
         self.lockReason = lockReason
         self.secondsLeft = secondsLeft
+        self.idleSeconds = idleSeconds
+        self.absoluteSeconds = absoluteSeconds
+    }
+}
+
+/// A program that a command needs started where the person is: an editor, a clipboard's program.
+package struct AgentProgram: Equatable, Sendable {
+    /// Where one of the program's standard streams leads.
+    package enum Stream: UInt8, Sendable {
+        /// To where the client's own leads.
+        case inherited = 0
+        case null = 1
+        /// To the next descriptor that travels with the message.
+        case descriptor = 2
+    }
+
+    /// The program's path, then its arguments.
+    package let words: [String]
+    /// What its environment has beside, or instead of, what the client's has.
+    package let environment: [String: String]
+    /// Standard input, output and error.
+    package let streams: [Stream]
+    /// Whether it gets a session of its own and outlives the client.
+    package let isDetached: Bool
+
+    package init(words: [String], environment: [String: String], streams: [Stream], isDetached: Bool) {
+        precondition(streams.count == 3, "a program has three standard streams")
+        self.words = words
+        self.environment = environment
+        self.streams = streams
+        self.isDetached = isDetached
     }
 }
 
 /// A message from the agent to a client.
 ///
-/// Layout: deterministic CBOR [kind, fields…]: [1, version], [2, exit code], [3, reason],
-/// [4, [[store, unlocked, reason, seconds or null]…]], [5, code, seconds or null], [6].
-/// Spec: Spec/agent.md.
+/// Layout: deterministic CBOR [kind, fields…], as Spec/agent.md lists them.
 package enum AgentResponse: Equatable, Sendable {
     /// The version that the agent speaks; a client of another version goes without the agent.
     case hello(version: UInt32)
@@ -35,6 +70,8 @@ package enum AgentResponse: Equatable, Sendable {
     /// Refused, with the stable code of an error and, where waiting helps, for how long.
     case failed(code: String, waitSeconds: UInt64?)
     case done
+    /// From a command under way: the client starts this program and says when it runs and how it ends.
+    case start(AgentProgram)
 }
 
 extension AgentResponse {
@@ -52,17 +89,27 @@ extension AgentResponse {
                 encoder.encode(kind: 4, fieldCount: 1)
                 encoder.encodeArrayHeader(count: stores.count)
                 for store in stores {
-                    encoder.encodeArrayHeader(count: 4)
+                    encoder.encodeArrayHeader(count: 6)
                     encoder.encode(text: store.store)
                     encoder.encode(bool: store.isUnlocked)
                     encoder.encode(text: store.lockReason)
                     encoder.encode(optionalUnsigned: store.secondsLeft)
+                    encoder.encode(unsigned: store.idleSeconds)
+                    encoder.encode(unsigned: store.absoluteSeconds)
                 }
             case .failed(let code, let waitSeconds):
                 encoder.encode(kind: 5, fieldCount: 2)
                 encoder.encode(text: code)
                 encoder.encode(optionalUnsigned: waitSeconds)
             case .done: encoder.encode(kind: 6, fieldCount: 0)
+            case .start(let program):
+                encoder.encode(kind: 7, fieldCount: 4)
+                encoder.encodeArrayHeader(count: program.words.count)
+                for word in program.words { encoder.encode(text: word) }
+                encoder.encode(texts: program.environment)
+                encoder.encodeArrayHeader(count: program.streams.count)
+                for stream in program.streams { encoder.encode(unsigned: UInt64(stream.rawValue)) }
+                encoder.encode(bool: program.isDetached)
             }
         }
     }
@@ -87,12 +134,13 @@ extension AgentResponse {
         case (4, 1):
             var stores: [AgentStoreStatus] = []
             for _ in 0..<(try decoder.readArrayHeader()) {
-                try decoder.readArrayHeader(count: 4)
+                try decoder.readArrayHeader(count: 6)
                 stores.append(
                     AgentStoreStatus(
                         store: try decoder.readText(), isUnlocked: try decoder.readBool(),
                         lockReason: try decoder.readText(byteCountMax: wordByteCountMax),
-                        secondsLeft: try decoder.readOptionalUnsigned()))
+                        secondsLeft: try decoder.readOptionalUnsigned(), idleSeconds: try decoder.readUnsigned(),
+                        absoluteSeconds: try decoder.readUnsigned()))
             }
             return .status(stores)
         case (5, 2):
@@ -100,26 +148,49 @@ extension AgentResponse {
                 code: try decoder.readText(byteCountMax: wordByteCountMax),
                 waitSeconds: try decoder.readOptionalUnsigned())
         case (6, 0): return .done
+        case (7, 4): return .start(try readProgram(from: &decoder))
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil
         }
     }
+
+    private static func readProgram(from decoder: inout CBORDecoder) throws(CBORError) -> AgentProgram {
+        let words = try decoder.readTexts()
+        let environment = try decoder.readTextMap()
+        try decoder.readArrayHeader(count: 3)
+        var streams: [AgentProgram.Stream] = []
+        for _ in 0..<3 {
+            let offset = decoder.byteOffset
+            guard let stream = AgentProgram.Stream(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
+                throw CBORError(.unexpectedItem, byteOffset: offset)
+            }
+            streams.append(stream)
+        }
+        return AgentProgram(
+            words: words, environment: environment, streams: streams, isDetached: try decoder.readBool())
+    }
 }
 
 extension CBOREncoder {
-    fileprivate mutating func encode(kind: UInt64, fieldCount: Int) {
+    mutating func encode(kind: UInt64, fieldCount: Int) {
         encodeArrayHeader(count: fieldCount + 1)
         encode(unsigned: kind)
     }
 
-    fileprivate mutating func encode(kind: UInt64, _ fields: [UInt64]) {
+    mutating func encode(kind: UInt64, _ fields: [UInt64]) {
         encode(kind: kind, fieldCount: fields.count)
         for field in fields { encode(unsigned: field) }
     }
 
-    fileprivate mutating func encode(optionalUnsigned value: UInt64?) {
+    mutating func encode(optionalUnsigned value: UInt64?) {
         if let value { encode(unsigned: value) } else { encodeNull() }
+    }
+
+    mutating func encode(texts: [String: String]) {
+        encodeMap { map in
+            for (name, value) in texts { map.put(name) { $0.encode(text: value) } }
+        }
     }
 
     mutating func encode(optionalText text: String?) {
@@ -128,12 +199,25 @@ extension CBOREncoder {
 }
 
 extension CBORDecoder {
-    fileprivate mutating func readOptionalUnsigned() throws(CBORError) -> UInt64? {
+    mutating func readOptionalUnsigned() throws(CBORError) -> UInt64? {
         if isNextNull {
             try readNull()
             return nil
         }
         return try readUnsigned()
+    }
+
+    mutating func readTexts() throws(CBORError) -> [String] {
+        var texts: [String] = []
+        for _ in 0..<(try readArrayHeader()) { texts.append(try readText()) }
+        return texts
+    }
+
+    mutating func readTextMap() throws(CBORError) -> [String: String] {
+        var texts: [String: String] = [:]
+        var map = try readMapHeader()
+        while let name = try readTextKey(in: &map) { texts[name] = try readText() }
+        return texts
     }
 
     mutating func readOptionalText(byteCountMax: Int) throws(CBORError) -> String? {

@@ -1,0 +1,71 @@
+// The agent as a program. The one thing to keep true: before anything secret can arrive, this process gives no
+// core dumps, cannot be traced by its user, and has no terminal and no folder that it keeps busy.
+
+internal import CPlatform
+internal import CoffretBase
+internal import CoffretCLI
+internal import CoffretNet
+internal import Glibc
+
+/// `coffret-agent`.
+package enum AgentProgram {
+    package static let usage = """
+        usage: coffret-agent [--foreground]
+
+        Keeps stores unlocked for coffret and locks them in time. coffret unlock starts it when it is needed.
+          --foreground   says on standard error why it cannot start (for service managers and for a first look)
+        """
+
+    /// Runs the agent until it is told to end.
+    ///
+    /// - Parameter makeSources: what tells that the person leaves; called once, before any client.
+    /// - Returns: the exit code.
+    package static func run(
+        _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] }
+    ) -> Int32 {
+        var isForeground = false
+        for argument in arguments {
+            switch argument {
+            case "--foreground": isForeground = true
+            case "--help", "-h": return say(usage, exitCode: 0)
+            case "--version": return say("coffret-agent \(CommandLineProgram.version)", exitCode: 0)
+            default: return say("coffret-agent: error: unknown option \(argument)\n\(usage)", exitCode: 64)
+            }
+        }
+        ProcessHardening.apply()
+        // What the starter left open, such as the end of a pipe, would stay open as long as the agent.
+        _ = coffret_close_from(3)
+        guard let socketPath = AgentLocation.socketPath, let state = AgentLocation.stateDirectory else {
+            return say("coffret-agent: error: there is no home folder", exitCode: 68)
+        }
+        let service: AgentService
+        do {
+            try PosixFileSystem().makeDirectories(PathText.parent(of: PathText.parent(of: socketPath)))
+            service = try AgentService(
+                socketPath: socketPath, userID: geteuid(), recordsFolder: PathText.join(state, "agent"),
+                sources: makeSources())
+        } catch {
+            return say("coffret-agent: error: \(words(for: error))   [\(FailureCode.of(error))]", exitCode: 69)
+        }
+        _ = setsid()
+        _ = unsafe chdir("/")
+        if !isForeground { detachStreams() }
+        service.run()
+        return 0
+    }
+
+    private static func words(for error: any Error) -> String { FailureCode.words(for: error) }
+
+    private static func say(_ text: String, exitCode: Int32) -> Int32 {
+        let bytes = Array((text + "\n").utf8)
+        _ = unsafe write(exitCode == 0 ? STDOUT_FILENO : STDERR_FILENO, bytes, bytes.count)
+        return exitCode
+    }
+
+    private static func detachStreams() {
+        let null = unsafe open("/dev/null", O_RDWR)
+        guard null >= 0 else { return }
+        for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { dup2(null, descriptor) }
+        if null > STDERR_FILENO { close(null) }
+    }
+}

@@ -1,0 +1,102 @@
+// Processes of the agent: one for each command and each secret that is judged. The one thing to keep true: the
+// agent has one thread, so that a fork is a whole copy, and what a child does not need it forgets first.
+
+internal import CPlatform
+internal import CoffretBase
+internal import CoffretNet
+internal import Glibc
+
+/// A running child, as the agent knows it.
+final class AgentChild {
+    enum Work {
+        /// Runs a command with a store.
+        case command(store: String)
+        /// Judges a secret.
+        case judge
+    }
+
+    let processID: pid_t
+    let work: Work
+    /// Who waits for the answer; nil once it went away.
+    var client: AgentPeer?
+    /// For reports; closed with this object.
+    let control: Int32
+    var reports: [ChildReport] = []
+    /// Why the child was ended, if its store was locked under it.
+    var lockReason: LockReason?
+
+    private init(processID: pid_t, work: Work, client: AgentPeer, control: Int32) {
+        self.processID = processID
+        self.work = work
+        self.client = client
+        self.control = control
+    }
+
+    deinit { close(control) }
+
+    /// Forks.
+    ///
+    /// - Parameter body: runs in the child with the descriptor for reports; its result is the exit code.
+    /// - Returns: nil if the system has no room for another process.
+    static func start(_ work: Work, for client: AgentPeer, _ body: (Int32) -> Int32) -> AgentChild? {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe coffret_message_pair(&ends) == 0 else { return nil }
+        let processID = coffret_fork()
+        if processID == 0 {
+            // No deinit, no exit handler, no second flush of anything the parent had buffered.
+            _exit(body(ends[1]))
+        }
+        close(ends[1])
+        guard processID > 0 else {
+            close(ends[0])
+            return nil
+        }
+        return AgentChild(processID: processID, work: work, client: client, control: ends[0])
+    }
+
+    /// Takes what the child has reported so far, without waiting.
+    func takeReports() {
+        var buffer = [UInt8](repeating: 0, count: ChildReport.byteCountMax)
+        defer { buffer.zero() }
+        while true {
+            let count = unsafe recv(control, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            var message = Array(buffer[..<count])
+            defer { message.zero() }
+            if let report = ChildReport(decoding: message) { reports.append(report) }
+        }
+    }
+
+    /// In the child: sends a report to the agent.
+    static func report(_ report: ChildReport, over control: Int32) {
+        var bytes = report.encoded
+        defer { bytes.zero() }
+        _ = unsafe send(control, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// In the child: descriptors `numbers` become 0, 1, 2, …, and all others are closed. Those from 3 on are not
+    /// passed on to programs.
+    static func arrange(_ numbers: [Int32]) {
+        // Out of the way first: a source may lie where another has to go.
+        let moved = numbers.map { fcntl($0, F_DUPFD_CLOEXEC, 64) }
+        for (target, source) in moved.enumerated() {
+            dup2(source, Int32(target))
+            if target > 2 { _ = fcntl(Int32(target), F_SETFD, FD_CLOEXEC) }
+        }
+        _ = coffret_close_from(UInt32(numbers.count))
+    }
+
+    /// In the child: signals act as in any program, the parent's end is this process's end, and the environment
+    /// holds these variables alone.
+    static func settle(environment: [String: String], parent: pid_t) {
+        _ = coffret_die_with_parent(SIGKILL)
+        if getppid() != parent { _exit(128 + SIGKILL) }
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe sigprocmask(SIG_SETMASK, &none, nil)
+        clearenv()
+        for (name, value) in environment { unsafe setenv(name, value, 1) }
+        tzset()
+    }
+}

@@ -1,0 +1,112 @@
+// What the agent does with each request.
+
+internal import CoffretBase
+internal import CoffretCLI
+internal import CoffretCrypto
+internal import CoffretNet
+internal import CoffretWire
+internal import Glibc
+
+extension AgentService {
+    /// Handles one message; it is zeroed before this returns.
+    func handle(_ message: consuming [UInt8], _ descriptors: ReceivedDescriptors, from client: AgentPeer) {
+        // A message with a secret is not even decoded here: the child that judges it gets it as it is.
+        if AgentRequest.carriesSecret(message) {
+            judge(message, for: client)
+            message.zero()
+            return
+        }
+        let request: AgentRequest
+        do throws(WireError) {
+            request = try AgentRequest(decoding: message)
+        } catch {
+            client.answer(.failed(code: error.code.rawValue, waitSeconds: nil))
+            return
+        }
+        switch request {
+        case .hello: client.answer(.hello(version: AgentRequest.version))
+        case .run(let command): run(command, descriptors.take(), for: client)
+        case .lock(let path):
+            if let path {
+                if let store = stores[path] { lock(store, because: .command) }
+            } else {
+                lockAll(because: .command)
+            }
+            client.answer(.done)
+        case .status(let path):
+            let now = BootClock.now
+            let wanted = stores.values.filter { path == nil || $0.path == path }.sorted { $0.path < $1.path }
+            client.answer(.status(wanted.map { $0.status(at: now) }))
+        case .stop:
+            lockAll(because: .stopping)
+            client.answer(.done)
+            stop()
+        case .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
+        }
+    }
+
+    // MARK: Secrets
+
+    private func judge(_ message: [UInt8], for client: AgentPeer) {
+        let process = client.credentials.processID
+        let parent = getpid()
+        let records = recordsFolder
+        start(.judge, for: client) { control in
+            forget(except: nil)
+            AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control])
+            AgentChild.settle(environment: [:], parent: parent)
+            AgentChild.report(
+                SecretJudge(recordsFolder: records, askingProcess: process).judge(message), over: STDERR_FILENO + 1)
+            return 0
+        }
+    }
+
+    // MARK: Commands
+
+    private func run(_ command: AgentCommand, _ descriptors: [Int32], for client: AgentPeer) {
+        defer { for descriptor in descriptors { close(descriptor) } }
+        guard descriptors.count == 3 || descriptors.count == 4 else {
+            client.refuse(.requestInvalid)
+            return
+        }
+        let now = BootClock.now
+        guard let store = stores[command.store] else {
+            client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
+            return
+        }
+        let use = store.use(at: now)
+        guard let key = use.key else {
+            client.answer(.locked(reason: use.reason.rawValue))
+            return
+        }
+        let secondsLeft = store.secondsLeft(at: now)
+        let parent = getpid()
+        start(.command(store: command.store), for: client) { control in
+            let socket = client.descriptor
+            forgetOthers(except: command.store, keeping: client)
+            let hasTerminal = descriptors.count == 4
+            AgentChild.arrange(Array(descriptors[..<3]) + [control, socket] + descriptors[3...])
+            AgentChild.settle(environment: command.environment, parent: parent)
+            guard unsafe chdir(command.workingDirectory) == 0 else {
+                AgentChild.report(
+                    .refused(code: AgentErrorCode.directoryMissing.rawValue, waitSeconds: nil), over: 3)
+                return 1
+            }
+            let hosted = HostedCommand(
+                store: command.store, storageKey: key, connection: UnixConnection(descriptor: 4),
+                terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft
+            ) { report in
+                switch report {
+                case .keyRenewed(let key, let generation):
+                    AgentChild.report(.renewed(key, generation: generation), over: 3)
+                case .keyStale: AgentChild.report(.stale, over: 3)
+                }
+            }
+            return hosted.run(command.arguments)
+        }
+    }
+
+    private func forgetOthers(except store: String, keeping client: AgentPeer) {
+        withExtendedLifetime(client) { forget(except: store) }
+    }
+}

@@ -1,0 +1,295 @@
+// The agent's loop. The one thing to keep true: it has one thread and never waits for anybody; it holds keys and
+// hands them to its own children, and everything that reads a vault or stretches a secret is a child.
+
+internal import CPlatform
+internal import CoffretBase
+package import CoffretNet
+internal import CoffretWire
+internal import Glibc
+
+/// Keeps stores unlocked and runs commands for local clients.
+///
+/// Spec: Spec/agent.md. Reasons: Docs/decisions/0015-a-process-per-command.md.
+package final class AgentService {
+    static let clientCountMax = 128
+    private static let endingSignals = [SIGINT, SIGTERM, SIGHUP]
+
+    let userID: UInt32
+    let recordsFolder: String
+    private let listener: UnixListener
+    private let sources: [any LockEventSource]
+    private let signals: Int32
+    private let timer: Int32
+    private let processID = getpid()
+
+    var clients: [Int32: AgentPeer] = [:]
+    var children: [pid_t: AgentChild] = [:]
+    var stores: [String: UnlockedStore] = [:]
+    private var isStopping = false
+
+    /// Listens; no command runs before `run`.
+    ///
+    /// - Parameter recordsFolder: where attempt counts and lock intervals are kept.
+    /// - Throws: `NetError` if another agent answers there, or the folder is not this user's alone.
+    package init(
+        socketPath: String, userID: UInt32, recordsFolder: String, sources: [any LockEventSource] = []
+    ) throws(NetError) {
+        self.userID = userID
+        self.recordsFolder = recordsFolder
+        self.sources = sources
+        let watched = Self.endingSignals + [SIGCHLD]
+        var mask = sigset_t()
+        unsafe sigemptyset(&mask)
+        for signal in watched { unsafe sigaddset(&mask, signal) }
+        unsafe sigprocmask(SIG_BLOCK, &mask, nil)
+        _ = signal(SIGPIPE, SIG_IGN)
+        signals = unsafe coffret_signal_descriptor(watched, Int32(watched.count))
+        timer = coffret_boot_timer()
+        guard signals >= 0, timer >= 0 else { throw NetError(.failed, place: "errno \(errno)") }
+        listener = try UnixListener(path: socketPath, userID: userID)
+        listener.stopWaiting()
+    }
+
+    deinit {
+        close(signals)
+        close(timer)
+    }
+
+    // MARK: The loop
+
+    /// Serves until it is told to end; then all stores are locked and the socket is gone.
+    package func run() {
+        while !isStopping {
+            setTimer()
+            let watched = watchedDescriptors
+            var polled = watched.map { pollfd(fd: $0.descriptor, events: $0.events, revents: 0) }
+            let timeout = sources.map(\.timeoutMilliseconds).filter { $0 >= 0 }.min() ?? -1
+            let count = unsafe poll(&polled, nfds_t(polled.count), timeout)
+            if count < 0, errno != EINTR { break }
+            // Time first: nothing that follows may use a store past its time.
+            lockOverdue()
+            for source in sources { handle(source.takeEvents(), from: source) }
+            guard count > 0 else { continue }
+            for (entry, state) in zip(watched, polled) where state.revents != 0 {
+                handle(entry.what, hungUp: state.revents & Int16(POLLHUP | POLLERR | COFFRET_POLLRDHUP) != 0)
+            }
+        }
+        lockAll(because: .stopping)
+    }
+
+    private enum Watched {
+        case signals, timer, listener, source
+        case client(AgentPeer)
+        case child(AgentChild)
+    }
+
+    private var watchedDescriptors: [(descriptor: Int32, events: Int16, what: Watched)] {
+        let readable = Int16(POLLIN)
+        var watched: [(descriptor: Int32, events: Int16, what: Watched)] = [
+            (signals, readable, .signals), (timer, readable, .timer),
+        ]
+        if clients.count < Self.clientCountMax { watched.append((listener.descriptor, readable, .listener)) }
+        for source in sources { watched.append((source.descriptor, source.pollEvents, .source)) }
+        for (descriptor, client) in clients {
+            let gone = Int16(COFFRET_POLLRDHUP)
+            watched.append((descriptor, client.child == nil ? readable | gone : gone, .client(client)))
+        }
+        for child in children.values { watched.append((child.control, readable, .child(child))) }
+        return watched
+    }
+
+    private func handle(_ what: Watched, hungUp: Bool) {
+        switch what {
+        case .signals:
+            while case let signal = coffret_next_signal(signals), signal > 0 {
+                if signal == SIGCHLD { reap() } else { isStopping = true }
+            }
+        case .timer:
+            var expirations: UInt64 = 0
+            _ = unsafe read(timer, &expirations, 8)
+        case .listener: accept()
+        case .source: break
+        case .client(let client):
+            if client.child == nil { receive(from: client) } else if hungUp { abandon(client) }
+        case .child(let child): child.takeReports()
+        }
+    }
+
+    // MARK: Time
+
+    private func setTimer() {
+        let next = stores.values.compactMap(\.deadline).min()
+        // 0 would switch the timer off, and a moment in the past is due at once.
+        _ = coffret_set_boot_timer(timer, next.map { max(1, $0.nanoseconds) } ?? 0)
+    }
+
+    /// Locks what is past its time. A store that a command works with is in use, up to its absolute interval.
+    private func lockOverdue() {
+        let now = BootClock.now
+        for store in stores.values {
+            let wasUnlocked = store.deadline != nil
+            let isBusy = children.values.contains { child in
+                if case .command(store.path) = child.work { child.lockReason == nil } else { false }
+            }
+            if let reason = store.check(at: now, isUse: isBusy), wasUnlocked { endCommands(of: store, because: reason) }
+        }
+    }
+
+    private func handle(_ events: [LockEvent], from source: any LockEventSource) {
+        for event in events {
+            lockAll(because: event == .screenLocked ? .screenLocked : .sleep)
+            source.didLock()
+        }
+    }
+
+    // MARK: Locking
+
+    func lock(_ store: UnlockedStore, because reason: LockReason) {
+        store.lock(because: reason)
+        endCommands(of: store, because: reason)
+    }
+
+    func lockAll(because reason: LockReason) {
+        for store in stores.values { lock(store, because: reason) }
+        // A secret that is being judged now would unlock after the fact.
+        for child in children.values { if case .judge = child.work { end(child, because: reason) } }
+    }
+
+    /// Ends the commands that still hold the keys, and waits until the kernel has taken their memory back.
+    private func endCommands(of store: UnlockedStore, because reason: LockReason) {
+        for child in children.values {
+            if case .command(store.path) = child.work { end(child, because: reason) }
+        }
+    }
+
+    private func end(_ child: AgentChild, because reason: LockReason) {
+        child.lockReason = reason
+        // Not SIGTERM: keys must not outlive the moment. Storage survives this by design, and the text in an
+        // editor stays in its private folder.
+        kill(child.processID, SIGKILL)
+        var status: Int32 = 0
+        while unsafe waitpid(child.processID, &status, 0) < 0, errno == EINTR {}
+        finish(child, status: status)
+    }
+
+    // MARK: Clients
+
+    private func accept() {
+        guard let connection = listener.accept(userID: userID), let credentials = try? connection.peer() else { return }
+        clients[connection.descriptor] = AgentPeer(connection: connection, credentials: credentials)
+    }
+
+    private func receive(from client: AgentPeer) {
+        do throws(NetError) {
+            while client.child == nil, clients[client.descriptor] === client {
+                switch try client.receiver.receive(from: client.connection) {
+                case .message(let message, let descriptors): handle(message, descriptors, from: client)
+                case .pending: return
+                case .closed:
+                    clients[client.descriptor] = nil
+                    return
+                }
+            }
+        } catch {
+            clients[client.descriptor] = nil
+        }
+    }
+
+    /// The client went away, or was ended by Ctrl-C: so is what it asked for.
+    private func abandon(_ client: AgentPeer) {
+        clients[client.descriptor] = nil
+        if let child = client.child {
+            child.client = nil
+            client.child = nil
+            kill(child.processID, SIGTERM)
+        }
+    }
+
+    func stop() { isStopping = true }
+
+    // MARK: Children
+
+    /// Starts a child that works for a client, which waits until it has ended.
+    func start(_ work: AgentChild.Work, for client: AgentPeer, _ body: (Int32) -> Int32) {
+        let parent = processID
+        let child = AgentChild.start(work, for: client) { control in
+            if getppid() != parent { return 128 + SIGKILL }
+            return body(control)
+        }
+        guard let child else {
+            client.refuse(.exhausted)
+            return
+        }
+        client.child = child
+        children[child.processID] = child
+    }
+
+    /// In a child: keys of other stores and messages of other clients are no business of it.
+    func forget(except store: String?) {
+        clients.removeAll()
+        children.removeAll()
+        for other in stores.values where other.path != store { other.forget() }
+    }
+
+    private func reap() {
+        for child in Array(children.values) {
+            var status: Int32 = 0
+            if unsafe waitpid(child.processID, &status, WNOHANG) == child.processID { finish(child, status: status) }
+        }
+    }
+
+    /// A child has ended: its reports count, and its client gets the answer.
+    private func finish(_ child: AgentChild, status: Int32) {
+        children[child.processID] = nil
+        child.takeReports()
+        let client = child.client
+        client?.child = nil
+        child.client = nil
+        let answer: AgentResponse =
+            switch child.work {
+            case .command(let store): finishCommand(child, store: store, status: status)
+            case .judge: finishJudge(child)
+            }
+        client?.answer(answer)
+        if let client { receive(from: client) }
+    }
+
+    private func finishCommand(_ child: AgentChild, store path: String, status: Int32) -> AgentResponse {
+        if let store = stores[path] {
+            for case .renewed(let key, let generation) in child.reports { store.renew(key, generation: generation) }
+            if child.reports.contains(where: { if case .stale = $0 { true } else { false } }) {
+                lock(store, because: .keysChanged)
+                return .locked(reason: LockReason.keysChanged.rawValue)
+            }
+            // The end of a long command is a use, too.
+            _ = store.check(at: BootClock.now, isUse: true)
+        }
+        if child.lockReason != nil { return .failed(code: AgentErrorCode.commandLocked.rawValue, waitSeconds: nil) }
+        for case .refused(let code, let waitSeconds) in child.reports {
+            return .failed(code: code, waitSeconds: waitSeconds)
+        }
+        guard status & 0x7F == 0 else {
+            return .failed(code: AgentErrorCode.commandFailed.rawValue, waitSeconds: nil)
+        }
+        return .exited(code: UInt8(truncatingIfNeeded: status >> 8))
+    }
+
+    private func finishJudge(_ child: AgentChild) -> AgentResponse {
+        for report in child.reports {
+            switch report {
+            case .opened(let opened) where child.lockReason == nil:
+                let now = BootClock.now
+                if let store = stores[opened.store] {
+                    store.unlock(opened, at: now)
+                } else {
+                    stores[opened.store] = UnlockedStore(opened, at: now)
+                }
+                return .done
+            case .refused(let code, let waitSeconds): return .failed(code: code, waitSeconds: waitSeconds)
+            default: continue
+            }
+        }
+        let code = child.lockReason == nil ? AgentErrorCode.commandFailed : .commandLocked
+        return .failed(code: code.rawValue, waitSeconds: nil)
+    }
+}

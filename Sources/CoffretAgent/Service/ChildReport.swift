@@ -1,0 +1,100 @@
+// What the agent's processes tell the agent, over a socket that only the two have.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// A store that was opened.
+struct OpenedStore: Sendable {
+    let store: String
+    let storageKey: StorageKey
+    let generation: UInt64
+    let intervals: LockIntervals
+}
+
+enum ChildReport: Sendable {
+    /// The secret was right.
+    case opened(OpenedStore)
+    /// The keyring was changed by the command.
+    case renewed(StorageKey, generation: UInt64)
+    /// The key that was handed down opens nothing any more; the command did nothing.
+    case stale
+    /// The secret was wrong, or was not looked at.
+    case refused(code: String, waitSeconds: UInt64?)
+
+    private static let codeByteCountMax = 256
+    static let byteCountMax = 64 << 10
+
+    /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute], [2, key, generation], [3],
+    /// [4, code, seconds or null]. The caller zeroes the bytes.
+    var encoded: [UInt8] {
+        var encoder = CBOREncoder(reservingByteCount: 8192)
+        switch self {
+        case .opened(let opened):
+            encoder.encodeArrayHeader(count: 6)
+            encoder.encode(unsigned: 1)
+            encoder.encode(text: opened.store)
+            Self.encode(opened.storageKey, to: &encoder)
+            encoder.encode(unsigned: opened.generation)
+            encoder.encode(unsigned: opened.intervals.idleSeconds)
+            encoder.encode(unsigned: opened.intervals.absoluteSeconds)
+        case .renewed(let key, let generation):
+            encoder.encodeArrayHeader(count: 3)
+            encoder.encode(unsigned: 2)
+            Self.encode(key, to: &encoder)
+            encoder.encode(unsigned: generation)
+        case .stale:
+            encoder.encodeArrayHeader(count: 1)
+            encoder.encode(unsigned: 3)
+        case .refused(let code, let waitSeconds):
+            encoder.encodeArrayHeader(count: 3)
+            encoder.encode(unsigned: 4)
+            encoder.encode(text: code)
+            if let waitSeconds { encoder.encode(unsigned: waitSeconds) } else { encoder.encodeNull() }
+        }
+        defer { encoder.zero() }
+        return Array(encoder.bytes)
+    }
+
+    private static func encode(_ key: StorageKey, to encoder: inout CBOREncoder) {
+        // EXPOSE: into the message to the parent process, which is zeroed once it is sent.
+        unsafe key.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
+    }
+
+    init?(decoding bytes: [UInt8]) {
+        let report = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+            let count = try decoder.readArrayHeader()
+            let kind = try decoder.readUnsigned()
+            switch (kind, count) {
+            case (1, 6):
+                let store = try decoder.readText()
+                let key = try Self.readKey(from: &decoder)
+                let generation = try decoder.readUnsigned()
+                let (idle, absolute) = (try decoder.readUnsigned(), try decoder.readUnsigned())
+                guard let intervals = LockIntervals(idleSeconds: idle, absoluteSeconds: absolute) else {
+                    throw CBORError(.unexpectedItem, byteOffset: 0)
+                }
+                return ChildReport.opened(
+                    OpenedStore(store: store, storageKey: key, generation: generation, intervals: intervals))
+            case (2, 3):
+                let key = try Self.readKey(from: &decoder)
+                return .renewed(key, generation: try decoder.readUnsigned())
+            case (3, 1): return .stale
+            case (4, 3):
+                let code = try decoder.readText(byteCountMax: Self.codeByteCountMax)
+                if decoder.isNextNull {
+                    try decoder.readNull()
+                    return .refused(code: code, waitSeconds: nil)
+                }
+                return .refused(code: code, waitSeconds: try decoder.readUnsigned())
+            default: throw CBORError(.unexpectedItem, byteOffset: 0)
+            }
+        }
+        guard let report else { return nil }
+        self = report
+    }
+
+    private static func readKey(from decoder: inout CBORDecoder) throws(CBORError) -> StorageKey {
+        var bytes = try decoder.readBytes(count: StorageKey.byteCount)
+        return StorageKey(SecretBytes(consuming: &bytes))
+    }
+}

@@ -1,0 +1,137 @@
+// Judging a secret, in a process of its own. The one thing to keep true: the attempt is counted before the secret
+// is looked at, whatever happens to this process afterwards.
+
+internal import CoffretBase
+internal import CoffretCLI
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretWire
+internal import Glibc
+internal import Synchronization
+
+/// Opens a store with a secret from a message, and says how that went.
+struct SecretJudge {
+    let recordsFolder: String
+    /// Who asks, for the question to the person.
+    let askingProcess: Int32
+
+    private let fileSystem = PosixFileSystem()
+
+    init(recordsFolder: String, askingProcess: Int32) {
+        self.recordsFolder = recordsFolder
+        self.askingProcess = askingProcess
+    }
+
+    private var records: FileRecords {
+        FileRecords(folder: recordsFolder, fileSystem: fileSystem, random: SystemRandomSource())
+    }
+
+    func judge(_ message: [UInt8]) -> ChildReport {
+        do {
+            switch try AgentRequest(decoding: message) {
+            case .unlock(let secret, let seconds):
+                let opened = try open(secret)
+                var intervals = IntervalRecord.read(records, store: opened.storeID)
+                if let seconds {
+                    guard let wanted = LockIntervals(idleSeconds: seconds, absoluteSeconds: seconds) else {
+                        throw AttemptRefusal(.intervalInvalid)
+                    }
+                    intervals = wanted
+                }
+                return .opened(opened.store(intervals))
+            case .settings(let secret, let idle, let absolute):
+                let opened = try open(secret)
+                let before = IntervalRecord.read(records, store: opened.storeID)
+                guard
+                    let wanted = LockIntervals(
+                        idleSeconds: idle ?? before.idleSeconds, absoluteSeconds: absolute ?? before.absoluteSeconds)
+                else { throw AttemptRefusal(.intervalInvalid) }
+                try IntervalRecord.write(wanted, records, store: opened.storeID)
+                return .opened(opened.store(wanted))
+            default: return .refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil)
+            }
+        } catch let refusal as AttemptRefusal {
+            return .refused(code: refusal.code.rawValue, waitSeconds: refusal.waitSeconds)
+        } catch {
+            return .refused(code: FailureCode.of(error), waitSeconds: nil)
+        }
+    }
+
+    /// What opening a keyring gives.
+    private struct Opened {
+        let path: String
+        let storeID: String
+        let key: StorageKey
+        let generation: UInt64
+
+        func store(_ intervals: LockIntervals) -> OpenedStore {
+            OpenedStore(store: path, storageKey: key, generation: generation, intervals: intervals)
+        }
+    }
+
+    private func open(_ given: AgentSecret) throws -> Opened {
+        clearenv()
+        for (name, value) in given.environment { unsafe setenv(name, value, 1) }
+        guard let path = AgentLocation.canonical(given.store), path == given.store,
+            let stateDirectory = AgentLocation.stateDirectory
+        else { throw AttemptRefusal(.requestInvalid) }
+        let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: fileSystem)
+        let storeID = summary.storeID.hex
+        let kept = Mutex<(key: StorageKey, generation: UInt64)?>(nil)
+        let environment = StoreEnvironment(
+            stateDirectory: stateDirectory, fileSystem: fileSystem, random: SystemRandomSource(),
+            clock: SystemWallClock(),
+            keepStorageKey: { key, generation in kept.withLock { $0 = (key, generation) } })
+        let ledger = AttemptLedger(
+            records: records, store: storeID, bootID: BootClock.bootID(fileSystem), now: { BootClock.now })
+        func attempt(_ secret: UnlockSecret) throws {
+            try ledger.attempt(isWrong: { FailureCode.of($0) == KeyError.Code.unlockFailed.rawValue }) {
+                _ = try Store.open(at: path, with: secret, environment: environment)
+            }
+        }
+        switch given.kind {
+        case .passphrase: try attempt(.passphrase(Self.passphrase(given.bytes)))
+        case .recoveryKey:
+            try attempt(.recoveryKey(RecoveryKey.parse(String(decoding: given.bytes, as: UTF8.self))))
+        case .pin: try attempt(.machinePIN(Self.passphrase(given.bytes)))
+        case .asked: throw AttemptRefusal(.pinentryMissing)
+        }
+        guard let found = kept.withLock({ $0 }) else { throw AttemptRefusal(.requestInvalid) }
+        return Opened(path: path, storeID: storeID, key: found.key, generation: found.generation)
+    }
+
+    private static func passphrase(_ bytes: [UInt8]) throws -> Passphrase {
+        var typed = bytes
+        return try Passphrase(typed: &typed)
+    }
+}
+
+/// The lock intervals of a store as they are kept.
+enum IntervalRecord {
+    private static func name(_ store: String) -> String { store + ".intervals" }
+
+    /// - Returns: the standard intervals if none were set, or if the record was altered.
+    static func read(_ records: any ProtectedRecords, store: String) -> LockIntervals {
+        guard case .present(let bytes) = records.read(name(store)) else { return .standard }
+        let seconds = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 2)
+            return (try decoder.readUnsigned(), try decoder.readUnsigned())
+        }
+        return seconds.flatMap { LockIntervals(idleSeconds: $0.0, absoluteSeconds: $0.1) } ?? .standard
+    }
+
+    /// Layout, deterministic CBOR: [idle seconds, absolute seconds].
+    static func write(_ intervals: LockIntervals, _ records: any ProtectedRecords, store: String) throws {
+        let bytes = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: intervals.idleSeconds)
+            encoder.encode(unsigned: intervals.absoluteSeconds)
+        }
+        do {
+            try records.write(name(store), bytes)
+        } catch {
+            throw AttemptRefusal(.recordsUnwritable)
+        }
+    }
+}

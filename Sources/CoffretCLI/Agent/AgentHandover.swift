@@ -1,0 +1,92 @@
+// Handing a command to the agent. The one thing to keep true: it happens at the moment at which the store would
+// be opened, before the command has read or written anything, so that nothing happens twice.
+
+internal import CoffretBase
+internal import CoffretNet
+internal import CoffretWire
+internal import Glibc
+
+/// The command ran elsewhere; what is left is to end with its exit code.
+struct CommandHandedOver: Error {
+    let exitCode: Int32
+}
+
+enum AgentHandover {
+    /// Lets the agent run this command if one runs and has, or gets, the store open.
+    ///
+    /// - Returns: when the command has to open the store by itself.
+    /// - Throws: `CommandHandedOver` once the command has run; what the agent refused.
+    static func attempt(_ context: CommandContext, store path: String) throws {
+        guard isPossible(context), let store = AgentLocation.canonical(path),
+            let client = try AgentClient.connect(context.environment)
+        else { return }
+        let command = AgentCommand(
+            store: store, arguments: context.words, workingDirectory: workingDirectory,
+            environment: context.environment.all)
+        let run = AgentRun(client)
+        if case .exited(let code) = try run.run(command) { throw CommandHandedOver(exitCode: code) }
+        // Locked: with a passphrase from a file the command opens the store by itself; a person is asked once.
+        let source = PassphraseSource(context: context)
+        guard !source.isUnattended else { return }
+        do {
+            try AgentUnlocking.unlock(client, store: store, context: context, seconds: nil)
+        } catch let failure as CommandFailure where failure.code == AgentErrorCode.pinentryMissing.rawValue {
+            return
+        }
+        if case .exited(let code) = try run.run(command) { throw CommandHandedOver(exitCode: code) }
+    }
+
+    /// Whether the command means the same in another process: no descriptors but the standard ones.
+    private static func isPossible(_ context: CommandContext) -> Bool {
+        guard !HostedCommand.isRunning, !context.arguments.command.staysHere else { return false }
+        let options = context.arguments.command.options + GlobalOptions.all
+        guard !options.contains(where: { $0.name.hasSuffix("-fd") && context.arguments.isSet($0) }) else {
+            return false
+        }
+        return !context.words.contains { word in
+            word.contains("/dev/fd/") || word.contains("/proc/self/") || word.hasSuffix("/dev/tty")
+        }
+    }
+
+    private static var workingDirectory: String {
+        guard let path = unsafe getcwd(nil, 0) else { return "/" }
+        defer { unsafe free(path) }
+        return unsafe String(validatingCString: path) ?? "/"
+    }
+}
+
+enum AgentUnlocking {
+    /// Asks for the secret and lets the agent unlock the store.
+    ///
+    /// - Parameter seconds: for how long; nil as the settings say.
+    static func unlock(
+        _ client: AgentClient, store: String, context: CommandContext, manner: UnlockManner = .passphrase,
+        seconds: UInt64?
+    ) throws {
+        var secret = try secret(store: store, context, manner)
+        defer { secret.bytes.zero() }
+        try client.perform(.unlock(secret, seconds: seconds))
+    }
+
+    /// The secret from a descriptor, a file or the person; without a terminal the agent asks.
+    static func secret(
+        store: String, _ context: CommandContext, _ manner: UnlockManner
+    ) throws -> AgentSecret {
+        let source = PassphraseSource(context: context)
+        let environment = context.environment.all
+        if case .recoveryKey = manner {
+            return AgentSecret(
+                store: store, kind: .recoveryKey, bytes: Array(try source.recoveryKey().utf8), environment: environment)
+        }
+        guard source.isUnattended || context.prompt() != nil else {
+            return AgentSecret(store: store, kind: .asked, bytes: [], environment: environment)
+        }
+        let typed = try source.typed("Passphrase: ")
+        guard typed.byteCount > 0 else {
+            throw CommandFailure(.badInput, .passphraseEmpty, "the passphrase is empty")
+        }
+        // EXPOSE: into the message to the agent, which is zeroed once it is sent.
+        let bytes = unsafe typed.withUnsafeBytes { unsafe Array($0) }
+        return AgentSecret(store: store, kind: .passphrase, bytes: bytes, environment: environment)
+    }
+}

@@ -1,0 +1,40 @@
+// Where the agent listens. The one thing to keep true: client and agent compute the same place from the same
+// variables, and it lies in a folder of this user alone.
+
+internal import CoffretBase
+internal import Glibc
+
+package enum AgentLocation {
+    package static let socketName = "agent.sock"
+
+    /// The folder of the agent's sockets: below XDG_RUNTIME_DIR, below /run/user/UID where that is this user's,
+    /// otherwise below the state folder.
+    package static var folder: String? { folder(ProcessEnvironment()) }
+
+    /// The path of the agent's socket; nil where there is no home to put it in.
+    package static var socketPath: String? { folder.map { PathText.join($0, socketName) } }
+
+    static func folder(_ environment: ProcessEnvironment) -> String? {
+        if let runtime = environment.value(.runtimeDirectory), runtime.hasPrefix("/") { return runtime + "/coffret" }
+        let standard = "/run/user/\(getuid())"
+        var information = stat()
+        if unsafe lstat(standard, &information) == 0, information.st_uid == getuid(),
+            information.st_mode & S_IFMT == S_IFDIR
+        {
+            return standard + "/coffret"
+        }
+        return environment.baseDirectory(.stateHome, below: ".local/state").map { $0 + "/coffret/run" }
+    }
+
+    /// Where this machine keeps what it remembers of stores, such as the count of failed attempts.
+    package static var stateDirectory: String? {
+        ProcessEnvironment().baseDirectory(.stateHome, below: ".local/state").map { $0 + "/coffret" }
+    }
+
+    /// A path without links, as the agent knows stores by; nil if nothing is there.
+    package static func canonical(_ path: String) -> String? {
+        guard let resolved = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(resolved) }
+        return unsafe String(validatingCString: resolved)
+    }
+}

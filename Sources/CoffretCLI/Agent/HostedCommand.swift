@@ -1,0 +1,156 @@
+// A command inside the agent's process for it. The one thing to keep true: there is one command to a process, and
+// it ends with that process, so what it holds of keys and texts ends there too.
+
+internal import CoffretBase
+internal import CoffretCore
+package import CoffretCrypto
+internal import CoffretKeys
+package import CoffretNet
+internal import CoffretWire
+internal import Glibc
+internal import Synchronization
+
+/// What a command in the agent tells the agent, beside its exit code.
+package enum HostedReport: Sendable {
+    /// The keyring was changed; this opens it now.
+    case keyRenewed(StorageKey, generation: UInt64)
+    /// The key does not open the keyring any more: somebody else changed it. Nothing was done.
+    case keyStale
+}
+
+/// The command that this process runs for a client of the agent.
+package final class HostedCommand: Sendable {
+    private static let slot = Mutex<HostedCommand?>(nil)
+
+    /// The command of this process; nil everywhere but in the agent's processes.
+    static var current: HostedCommand? { slot.withLock { $0 } }
+    static var isRunning: Bool { current != nil }
+
+    /// A path without links.
+    let store: String
+    /// The client's controlling terminal, if it has one.
+    let terminal: Int32?
+    /// How long until the store locks by itself, as it was when the command began.
+    let secondsLeft: UInt64?
+    private let storageKey: StorageKey
+    private let connection: UnixConnection
+    private let report: @Sendable (HostedReport) -> Void
+    /// Ends of programs that were not asked for yet.
+    private let ends = Mutex<[pid_t: AgentProgramEnd]>([:])
+
+    package init(
+        store: String, storageKey: StorageKey, connection: UnixConnection, terminal: Int32?, secondsLeft: UInt64?,
+        report: @escaping @Sendable (HostedReport) -> Void
+    ) {
+        self.store = store
+        self.storageKey = storageKey
+        self.connection = connection
+        self.terminal = terminal
+        self.secondsLeft = secondsLeft
+        self.report = report
+    }
+
+    /// Runs the command line, with the standard streams, the environment and the working directory of this process.
+    ///
+    /// - Returns: the exit code.
+    package func run(_ arguments: [String]) -> Int32 {
+        Self.slot.withLock { $0 = self }
+        return CommandLineProgram.run(arguments)
+    }
+
+    // MARK: The store
+
+    /// The command's store, if `path` is it.
+    static func current(for path: String) -> HostedCommand? {
+        guard let current, AgentLocation.canonical(path) == current.store else { return nil }
+        return current
+    }
+
+    func openStore(at path: String, _ environment: StoreEnvironment) throws -> Store {
+        do throws(CoreError) {
+            return try Store.open(
+                at: path, with: .storageKey(storageKey),
+                environment: environment.keepingStorageKey { [report, storageKey] key, generation in
+                    if !key.isEqual(to: storageKey) { report(.keyRenewed(key, generation: generation)) }
+                })
+        } catch {
+            guard (error.cause as? KeyError)?.code == .keyringAltered else { throw error }
+            report(.keyStale)
+            throw CommandHandedOver(exitCode: ExitCode.busy.rawValue)
+        }
+    }
+
+    // MARK: Programs
+
+    /// Lets the client start a program where the person is.
+    func start(
+        _ words: [String], streams: [ChildProcess.Stream], environment: [String: String], isDetached: Bool
+    ) throws(SystemFailure) -> pid_t {
+        var descriptors: [Int32] = []
+        var kinds: [AgentProgram.Stream] = []
+        for stream in streams {
+            switch stream {
+            case .inherited: kinds.append(.inherited)
+            case .null: kinds.append(.null)
+            case .path: throw SystemFailure(number: EINVAL)
+            case .descriptor(let number):
+                kinds.append(.descriptor)
+                descriptors.append(number)
+            }
+        }
+        let program = AgentProgram(words: words, environment: environment, streams: kinds, isDetached: isDetached)
+        do {
+            try connection.send(AgentResponse.start(program).encoded(), descriptors: descriptors)
+        } catch {
+            throw SystemFailure(number: EPIPE)
+        }
+        while let request = next() {
+            switch request {
+            case .started(let processID): return pid_t(truncatingIfNeeded: processID)
+            case .ended(0, .notStarted(let number)): throw SystemFailure(number: Int32(number))
+            case .ended(let processID, let end): keep(end, of: processID)
+            default: throw SystemFailure(number: EPROTO)
+            }
+        }
+        throw SystemFailure(number: EPIPE)
+    }
+
+    /// Becomes readable when a program ended.
+    var descriptor: Int32 { connection.descriptor }
+
+    func waitForEnd(of processID: pid_t) -> ChildOutcome {
+        while true {
+            if let outcome = takeEnd(of: processID) { return outcome }
+            // Without a client nobody knows; the agent ends this process as well.
+            guard case .ended(let ended, let end) = next() else { return .signalled(SIGHUP) }
+            keep(end, of: ended)
+        }
+    }
+
+    func pollEnd(of processID: pid_t) -> ChildOutcome? {
+        var polled = [pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)]
+        while unsafe poll(&polled, 1, 0) > 0 {
+            guard case .ended(let ended, let end) = next() else { return .signalled(SIGHUP) }
+            keep(end, of: ended)
+        }
+        return takeEnd(of: processID)
+    }
+
+    private func next() -> AgentRequest? {
+        guard let (message, _) = try? connection.receive() else { return nil }
+        return try? AgentRequest(decoding: message)
+    }
+
+    private func keep(_ end: AgentProgramEnd, of processID: UInt64) {
+        ends.withLock { $0[pid_t(truncatingIfNeeded: processID)] = end }
+    }
+
+    private func takeEnd(of processID: pid_t) -> ChildOutcome? {
+        switch ends.withLock({ $0.removeValue(forKey: processID) }) {
+        case .exited(let code): .exited(Int32(code))
+        case .signalled(let signal): .signalled(Int32(signal))
+        case .notStarted: .exited(127)
+        case nil: nil
+        }
+    }
+}

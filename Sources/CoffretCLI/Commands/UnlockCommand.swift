@@ -1,0 +1,112 @@
+// `coffret unlock` and `coffret lock`: the agent keeps the store open, or does not.
+
+internal import CoffretBase
+internal import CoffretWire
+
+enum UnlockCommand {
+    static let time = OptionDescription.value(
+        "for", "TIME", "stay unlocked this long, used or not: 90s, 15m, 2h (at most 7d)")
+    static let recovery = OptionDescription.flag("recovery", "use a recovery key instead of the passphrase")
+
+    static let description = CommandDescription(
+        "unlock", group: .store, "Ask for the passphrase once, and keep the store unlocked",
+        discussion: [
+            "The agent keeps the store unlocked and runs your commands; it is started if none runs. It locks after a time without use, after a longer time whatever happens, when the screen is locked, and before the computer sleeps. coffret agent settings shows and changes the times."
+        ],
+        options: [time, recovery],
+        examples: [
+            CommandExample("coffret unlock", "asks once; further commands do not ask"),
+            CommandExample("coffret unlock --for 15m", "locks in 15 minutes"),
+        ],
+        run: run)
+
+    private static func run(_ context: CommandContext) throws {
+        let store = try existingStore(context)
+        let seconds = try DurationText.seconds(of: time, context)
+        let client = try AgentStarter.connect(context)
+        let before = try client.status(of: store).first
+        if before?.isUnlocked != true || seconds != nil {
+            try AgentUnlocking.unlock(
+                client, store: store, context: context,
+                manner: context.arguments.isSet(recovery) ? .recoveryKey : .passphraseAnew, seconds: seconds)
+        }
+        guard let status = try client.status(of: store).first, status.isUnlocked else {
+            throw AgentClient.failure(AgentErrorCode.commandLocked.rawValue, waitSeconds: nil)
+        }
+        try context.confirmDone(AgentText.value(status)) {
+            let already = before?.isUnlocked == true && seconds == nil ? "Already unlocked" : "Unlocked"
+            return "\(already). It locks \(AgentText.times(status))."
+        }
+    }
+
+    /// The store as the agent knows it.
+    static func existingStore(_ context: CommandContext) throws -> String {
+        let path = try StoreAccess.path(context)
+        guard try StoreAccess.exists(context), let store = AgentLocation.canonical(path) else {
+            throw CommandFailure(
+                .noStore, .storeMissing, "there is no store at \(TextWidth.displaySafe(path))",
+                hint: "coffret init makes one; --store names another place")
+        }
+        return store
+    }
+}
+
+enum LockCommand {
+    static let description = CommandDescription(
+        "lock", group: .store, "Lock: forget all keys now",
+        discussion: [
+            "Locks every store that the agent keeps unlocked, or the one that --store names. Commands that are under way are ended; what they acknowledged is saved."
+        ],
+        run: run)
+
+    private static func run(_ context: CommandContext) throws {
+        let store = context.arguments.isSet(GlobalOptions.store) ? try UnlockCommand.existingStore(context) : nil
+        let client = try AgentClient.connect(context.environment)
+        try client?.perform(.lock(store: store))
+        try context.confirmDone(.fields(["locked": .bool(true), "agent": .bool(client != nil)])) {
+            client == nil ? "Nothing is unlocked: no agent runs." : "Locked."
+        }
+    }
+}
+
+/// What is said of the agent and its stores.
+enum AgentText {
+    static func value(_ status: AgentStoreStatus) -> JSONValue {
+        .fields([
+            "store": .string(status.store), "unlocked": .bool(status.isUnlocked),
+            "reason": status.isUnlocked ? nil : .string(status.lockReason),
+            "secondsLeft": status.secondsLeft.map { .integer(Int($0)) },
+            "idleSeconds": .integer(Int(status.idleSeconds)), "absoluteSeconds": .integer(Int(status.absoluteSeconds)),
+        ])
+    }
+
+    /// `after 10 min without use, at the latest 12 h after unlocking`.
+    static func times(_ status: AgentStoreStatus) -> String {
+        let absolute = DurationText.words(status.absoluteSeconds)
+        if status.idleSeconds >= status.absoluteSeconds { return "in \(absolute)" }
+        return
+            "after \(DurationText.words(status.idleSeconds)) without use, and \(absolute) after unlocking at the latest"
+    }
+
+    /// One line on a store's state.
+    static func line(_ status: AgentStoreStatus) -> String {
+        if status.isUnlocked {
+            return "unlocked; locks in \(DurationText.words(status.secondsLeft ?? 0)) if nothing happens"
+        }
+        return "locked\(reason(status.lockReason))"
+    }
+
+    /// Why, for the reasons that the agent gives; nothing for one that this version does not know.
+    static func reason(_ word: String) -> String {
+        switch word {
+        case "idle": " (it was not used for a while)"
+        case "absolute": " (its time was up)"
+        case "screen-locked": " (the screen was locked)"
+        case "sleep": " (the computer went to sleep)"
+        case "command": " (you locked it)"
+        case "keys-changed": " (another coffret changed its keys)"
+        case "clock-went-back": " (the clock was tampered with)"
+        default: ""
+        }
+    }
+}

@@ -1,0 +1,10 @@
+// Codes and words of errors for the agent, which passes them on to a client.
+
+/// What the agent says of an error.
+package enum FailureCode {
+    /// The stable code that tells most.
+    package static func of(_ error: any Error) -> String { FailureTranslation.failure(from: error).code }
+
+    /// One line for people.
+    package static func words(for error: any Error) -> String { FailureTranslation.failure(from: error).message }
+}

@@ -1,0 +1,25 @@
+// Why the agent refuses, as the words that travel.
+
+/// Codes of `AgentResponse.failed` that arise in the agent itself; others are those of the layers below.
+package enum AgentErrorCode: String, Sendable, CaseIterable {
+    /// Too many wrong secrets; nothing was tried.
+    case attemptsPausing = "agent.attempts.pausing"
+    /// The count of attempts cannot be written down, so nothing was tried.
+    case recordsUnwritable = "agent.records.unwritable"
+    /// Nobody can be asked: there is no pinentry, or no place for it to ask at.
+    case pinentryMissing = "agent.pinentry.missing"
+    /// The person did not want to answer.
+    case pinentryCancelled = "agent.pinentry.cancelled"
+    /// The store was locked while the command ran, which ended it.
+    case commandLocked = "agent.command.locked"
+    /// The command's process ended without an exit code.
+    case commandFailed = "agent.command.failed"
+    /// The command's working directory cannot be entered.
+    case directoryMissing = "agent.directory.missing"
+    /// An interval out of its bounds.
+    case intervalInvalid = "agent.interval.invalid"
+    /// The agent cannot start another process.
+    case exhausted = "agent.exhausted"
+    /// A request that does not fit here.
+    case requestInvalid = "agent.request.invalid"
+}
