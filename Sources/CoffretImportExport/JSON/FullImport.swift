@@ -1,5 +1,5 @@
 // A full export into an empty vault. The one thing to keep true: the file was checked from beginning to end
-// before the first commit is written.
+// before the first commit is written, and its whole history becomes visible in one step.
 
 internal import CPlatform
 internal import CoffretBase
@@ -19,10 +19,11 @@ extension Vault {
     /// Brings a full export back: the same facts, the same sequence of states with their times, signed anew by
     /// this device; attachments sealed anew.
     ///
-    /// The file is read three times: its check value, its grammar and contents, then for writing. Only a failure
-    /// of the store itself can leave a part of the history behind; the vault should then be removed.
-    /// - Throws: `.vaultNotEmpty`, `.formatTruncated`, `.checkMismatch`, `.formatInvalid`, `.formatVersionUnknown`
-    ///   with nothing written; `.vaultFailed`; `.stateMismatch` if the file states another hash than results.
+    /// The file is read three times: its check value, its grammar and contents, then for writing. All commits are
+    /// written aside, compared with the state hash that the file states, and then made visible with one sync.
+    /// - Throws: `.vaultNotEmpty`, `.formatTruncated`, `.checkMismatch`, `.formatInvalid`, `.formatVersionUnknown`,
+    ///   `.vaultFailed`, `.stateMismatch` if the file states another hash than results. The vault is then as it
+    ///   was; files that were sealed already stay, named by nothing, until it is compacted.
     package func importEverything(
         fromPath path: String, files: (any FileContentStore)? = nil, limits: ImportLimits = ImportLimits(),
         progress: @escaping (WorkProgress) -> Void = { _ in }
@@ -49,12 +50,16 @@ extension Vault {
         try file.verifyCheck()
         var trial = FullImportTrial()
         _ = try file.parse(into: &trial, limits: limits)
-        var run = FullImportRun(vault: self, files: files, commitCount: trial.commitCount, progress: progress)
+        let staged = try wrappingVaultErrors { try beginStaging() }
+        defer { staged.cancel() }
+        let aside = staged.vault
+        var run = FullImportRun(vault: aside, files: files, commitCount: trial.commitCount, progress: progress)
         let stated = try file.parse(into: &run, limits: limits)
         run.report.byteCount = file.byteCount
-        try wrappingVaultErrors { try present.forEachItem { _ in run.report.items += 1 } }
-        run.report.stateHash = try wrappingVaultErrors { try present.snapshot }.portableStateHash(files: files)
+        try wrappingVaultErrors { try aside.present.forEachItem { _ in run.report.items += 1 } }
+        run.report.stateHash = try wrappingVaultErrors { try aside.present.snapshot }.portableStateHash(files: files)
         guard run.report.stateHash == stated else { throw ImportExportError(.stateMismatch) }
+        try wrappingVaultErrors { try staged.commit() }
         return run.report
     }
 }

@@ -192,9 +192,11 @@ extension [CommitChange] {
         }
         var result: [CommitChange] = []
         result.reserveCapacity(count)
+        var last: UInt64?
         for entry in order {
             let change = self[entry.index]
-            if result.last?.key == change.key { result.removeLast() }
+            if last == entry.prefix, result.last?.key == change.key { result.removeLast() }
+            last = entry.prefix
             result.append(change)
         }
         return result

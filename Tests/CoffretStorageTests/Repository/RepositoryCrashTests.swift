@@ -52,6 +52,7 @@ struct RepositoryCrashTests {
         for number in 10..<560 { many[number] = "fact \(number)" }
         try commit(repository, many, &progress)
         try commit(repository, [1: "c"], &progress)
+        try stage(repository, &progress)
         _ = try repository.compact(dropHistoryOlderThan: 3_000, timeMilliseconds: 9_000)
         progress.commitCount = 0
         try commit(repository, [5: "after"], &progress)
@@ -68,6 +69,26 @@ struct RepositoryCrashTests {
         try repository.commit(
             changes.map { Fixture.put($0.key, $0.value) }, time: Int64(progress.commitCount) * 1_000)
         progress.acknowledged = next
+        progress.underWay = nil
+    }
+
+    /// Commits of which a reader sees all or none.
+    private func stage(_ repository: VaultRepository, _ progress: inout Progress) throws(StorageError) {
+        var many: [Int: String] = [:]
+        for number in 20..<50 { many[number] = "staged \(number)" }
+        let steps = [[6: "staged"], [6: "staged twice", 7: String(repeating: "long ", count: 300)], many, [6: "last"]]
+        progress.underWay = steps.reduce(progress.acknowledged) { $0.merging($1) { _, new in new } }
+        let before = repository.headNames
+        let staged = try repository.beginStaging()
+        defer { staged.cancel() }
+        for step in steps {
+            progress.commitCount += 1
+            try staged.repository.commit(
+                step.map { Fixture.put($0.key, $0.value) }, time: Int64(progress.commitCount) * 1_000)
+        }
+        #expect(repository.headNames == before)
+        try staged.commit()
+        progress.acknowledged = progress.underWay ?? [:]
         progress.underWay = nil
     }
 

@@ -55,6 +55,44 @@ struct RepositoryTests {
         #expect(try fixture.open().text(1) == "orchard")
     }
 
+    @Test("staged commits are seen together or not at all, and history shows each")
+    func staging() throws {
+        let fixture = Fixture()
+        let repository = fixture.open()
+        let first = try repository.commit([Fixture.put(1, "garden")], time: 1)
+        let given = try repository.beginStaging()
+        try given.repository.commit([Fixture.put(1, "lost")], time: 2)
+        #expect(try given.repository.text(1) == "lost")
+        given.cancel()
+        #expect(try repository.text(1) == "garden")
+        let staged = try repository.beginStaging()
+        let second = try staged.repository.commit([Fixture.put(1, "orchard")], time: 3)
+        let third = try staged.repository.commit([Fixture.put(2, "kitchen")], time: 4)
+        #expect(try repository.text(1) == "garden" && fixture.open().headNames == [first.name])
+        try staged.commit()
+        for reader in [repository, fixture.open()] {
+            #expect(try reader.text(1) == "orchard" && reader.text(2) == "kitchen")
+            #expect(reader.headNames == [third.name])
+            #expect(try reader.commit(named: third.name).parents == [second.name])
+            #expect(try reader.snapshot(at: second.name).text(2) == nil)
+        }
+        #expect(try repository.commit([Fixture.put(1, "meadow")], time: 5).sequence == 4)
+        // One that failed would come along half.
+        let broken = try repository.beginStaging()
+        #expect(throws: StorageError.self) {
+            let bulk = try broken.repository.beginBulk()
+            try bulk.add(Fixture.put(3, "half"))
+            bulk.cancel()
+            try broken.commit()
+        }
+        broken.cancel()
+        #expect(try repository.text(3) == nil && repository.text(1) == "meadow")
+        // Nothing staged, nothing written.
+        let heads = repository.headNames
+        try repository.beginStaging().commit()
+        #expect(repository.headNames == heads)
+    }
+
     @Test("without an author nothing is written")
     func readOnly() throws {
         let fixture = Fixture()
