@@ -14,3 +14,7 @@ int coffret_openat(int directory, const char *path, int flags, unsigned int mode
 int coffret_syncfs(int descriptor) {
     return syncfs(descriptor);
 }
+
+int coffret_begin_writing(int descriptor, long offset, long count) {
+    return sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE);
+}

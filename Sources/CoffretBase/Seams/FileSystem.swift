@@ -95,6 +95,9 @@ package protocol OpenFile: AnyObject, Sendable {
     func truncate(to byteCount: Int) throws(FileSystemError)
     /// Sets room aside, so that writes below `byteCount` do not run out of space; grows with zeros.
     func preallocate(byteCount: Int) throws(FileSystemError)
+    /// Asks the system to begin to write a range to the disk, so that `synchronizeData` has less to wait for. Only a
+    /// hint: nothing is durable by it.
+    func beginWriting(at byteOffset: Int, byteCount: Int)
     /// Makes bytes and size survive a power cut.
     func synchronizeData() throws(FileSystemError)
     /// Maps the first `byteCount` bytes for reading; later writes show in the region.
@@ -104,6 +107,10 @@ package protocol OpenFile: AnyObject, Sendable {
     /// The lock belongs to this open file and goes with it; taking it again changes its kind.
     func lock(_ kind: FileLockKind, waits: Bool) throws(FileSystemError)
     func unlock() throws(FileSystemError)
+}
+
+extension OpenFile {
+    package func beginWriting(at byteOffset: Int, byteCount: Int) {}
 }
 
 extension FileSystem {

@@ -204,6 +204,11 @@ private final class PosixFile: OpenFile {
         }
     }
 
+    func beginWriting(at byteOffset: Int, byteCount: Int) {
+        // What fails here fails, and is told, when the file is synced.
+        _ = coffret_begin_writing(descriptor, byteOffset, byteCount)
+    }
+
     func synchronizeData() throws(FileSystemError) {
         try check(PosixFileSystem.retrying { fdatasync(descriptor) } == 0)
     }

@@ -55,6 +55,16 @@ package final class AttachmentReader {
     ///   throws.
     package func read(into sink: (UnsafeRawBufferPointer) throws(StorageError) -> Void) throws(StorageError) {
         let ring = ChunkRing()
+        try readChunks(through: ring) { (buffer) throws(StorageError) in
+            try unsafe sink(UnsafeRawBufferPointer(buffer.bytes(buffer.byteCount)))
+            ring.putFree(buffer)
+        }
+    }
+
+    /// Passes on chunk after chunk; `take` sees to it that each goes back to the ring.
+    private func readChunks(
+        through ring: ChunkRing, _ take: (ChunkBuffer) throws(StorageError) -> Void
+    ) throws(StorageError) {
         let opener = ChunkOpener(
             cipher: ChunkCipher(key: reference.fileKey, fileID: reference.fileID, vaultID: store.keys.vaultID),
             file: file, chunkCount: reference.chunkCount,
@@ -67,11 +77,9 @@ package final class AttachmentReader {
         var hasher = BLAKE2bHasher(byteCount: 32)
         var byteCount: UInt64 = 0
         while let buffer = try ring.takeFilled() {
-            let content = unsafe UnsafeRawBufferPointer(buffer.bytes(buffer.byteCount))
-            unsafe hasher.update(content)
+            unsafe hasher.update(UnsafeRawBufferPointer(buffer.bytes(buffer.byteCount)))
             byteCount += UInt64(buffer.byteCount)
-            try unsafe sink(content)
-            ring.putFree(buffer)
+            try take(buffer)
         }
         worker.join()
         guard byteCount == reference.byteCount else { throw StorageError(.attachmentTruncated, place: place) }
@@ -98,13 +106,7 @@ package final class AttachmentReader {
             try fileSystem.open(partPath, .createNew, mode: mode)
         }
         do throws(StorageError) {
-            var byteOffset = 0
-            try unsafe read { (content) throws(StorageError) in
-                try translatingFileErrors { () throws(FileSystemError) in
-                    try unsafe output.write(content, at: byteOffset)
-                }
-                byteOffset += content.count
-            }
+            try write(to: output)
             try translatingFileErrors { () throws(FileSystemError) in
                 try output.synchronizeData()
                 try fileSystem.rename(partPath, to: path)
@@ -113,6 +115,62 @@ package final class AttachmentReader {
         } catch {
             try? fileSystem.remove(partPath)
             throw error
+        }
+    }
+}
+
+extension AttachmentReader {
+    /// Writes the plaintext on a third thread, while one opens chunks and the caller's hashes them.
+    fileprivate func write(to output: any OpenFile) throws(StorageError) {
+        let ring = ChunkRing()
+        let writer = ChunkWriter(output: output, ring: ring)
+        let thread = WorkerThread { writer.writeAll() }
+        var failure: StorageError?
+        do throws(StorageError) {
+            try readChunks(through: ring) { (buffer) throws(StorageError) in writer.buffers.put(buffer, cost: 1) }
+        } catch {
+            failure = error
+        }
+        writer.buffers.end()
+        thread.join()
+        if let failure = writer.failure ?? failure { throw failure }
+    }
+}
+
+/// The third thread of a reader that writes a file: writes chunks in order.
+private final class ChunkWriter: @unchecked Sendable {
+    // SAFETY: `failure` is written by the worker and read after it was joined; the rest is made for two threads.
+    let buffers = Handoff<ChunkBuffer>(costMax: ChunkRing.capacity)
+    private(set) var failure: StorageError?
+    private let output: any OpenFile
+    private let ring: ChunkRing
+
+    init(output: any OpenFile, ring: ChunkRing) {
+        self.output = output
+        self.ring = ring
+    }
+
+    func writeAll() {
+        var (byteOffset, begunOffset) = (0, 0)
+        do throws(StorageError) {
+            while let list = buffers.take() {
+                for buffer in list {
+                    try translatingFileErrors { () throws(FileSystemError) in
+                        try unsafe output.write(
+                            UnsafeRawBufferPointer(buffer.bytes(buffer.byteCount)), at: byteOffset)
+                    }
+                    byteOffset += buffer.byteCount
+                    ring.putFree(buffer)
+                    guard byteOffset - begunOffset >= ChunkRing.writtenTogetherCount * AttachmentFormat.chunkByteCount
+                    else { continue }
+                    output.beginWriting(at: begunOffset, byteCount: byteOffset - begunOffset)
+                    begunOffset = byteOffset
+                }
+            }
+        } catch {
+            failure = error
+            buffers.stop()
+            ring.fail(error)
         }
     }
 }

@@ -11,6 +11,8 @@ internal import Glibc
     private let pointer: UnsafeMutableRawPointer
     /// How many plaintext bytes it holds, padding included.
     var byteCount = 0
+    /// How many of them are content.
+    var contentByteCount = 0
     var index: UInt64 = 0
     var isLast = false
 
@@ -36,6 +38,8 @@ internal import Glibc
 @safe final class ChunkRing: @unchecked Sendable {
     // SAFETY: all variables are touched while the mutex is held.
     static let capacity = 8
+    /// After so many chunks the system is asked to begin to write them to the disk.
+    static let writtenTogetherCount = 16
 
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
