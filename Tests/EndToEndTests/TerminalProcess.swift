@@ -9,6 +9,8 @@ final class TerminalProcess {
     private let master: Int32
     let processID: pid_t
     private(set) var screen = ""
+    /// Whether the system says that it wrote a core file, once the program has ended.
+    private(set) var dumpedCore = false
     /// How much of the screen earlier waits have used up.
     private var position = 0
 
@@ -44,7 +46,11 @@ final class TerminalProcess {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        unsafe posix_spawnattr_setflags(&attributes, 0x80)
+        // A session of its own, and no signal held back: the thread that runs a test may hold back most of them.
+        var noSignals = sigset_t()
+        unsafe sigemptyset(&noSignals)
+        unsafe posix_spawnattr_setsigmask(&attributes, &noSignals)
+        unsafe posix_spawnattr_setflags(&attributes, 0x80 | Int16(POSIX_SPAWN_SETSIGMASK))
 
         var words = unsafe (["/usr/bin/env", "-C", directory, executable] + arguments).map { unsafe strdup($0) }
         unsafe words.append(nil)
@@ -117,6 +123,7 @@ final class TerminalProcess {
             if unsafe waitpid(processID, &status, WNOHANG) == processID {
                 while isOpen, readSome(timeoutMilliseconds: 0), hasMore() {}
                 let signal = status & 0x7F
+                dumpedCore = signal != 0 && status & 0x80 != 0
                 return signal == 0 ? status >> 8 & 0xFF : 128 + signal
             }
         }

@@ -1,16 +1,26 @@
-// `coffret link`: what a note links to, and what links to it.
+// `coffret link`: what a note links to and what links to it, and one link more.
 
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
 
 enum LinkCommand {
+    static let target = ArgumentDescription.optional("TARGET", "the item to link to")
+
     static let description = CommandDescription(
-        "link", group: .find, "Show what an item links to, and what links to it",
-        discussion: ["A link in a text is written [[Title]]."],
-        arguments: [CommonArguments.item], run: run)
+        "link", group: .find, "Show what an item links to, and what links to it; or add a link",
+        discussion: [
+            "A link in a text is written [[Title]]. With TARGET, a link to that item is added at the end of ITEM's text; it names the item itself, so it holds when the title changes."
+        ],
+        arguments: [CommonArguments.item, target],
+        examples: [
+            CommandExample("coffret link tomatoes", "what it links to, and what links to it"),
+            CommandExample("coffret link tomatoes 'Copper spray'", "adds a link"),
+        ],
+        run: run)
 
     static func run(_ context: CommandContext) throws {
+        if let target = context.arguments.value(target) { return try add(target, context) }
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
         let links = try session.vault.links(of: id)
@@ -36,6 +46,24 @@ enum LinkCommand {
                 lines += try table.lines(backlinks.map { .init(item: $0) }).map { "  " + $0 }
             }
             return lines.isEmpty ? "No links, in or out." : lines.joined(separator: "\n")
+        }
+    }
+
+    private static func add(_ reference: String, _ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
+        let target = try session.vault.resolve(reference)
+        let isLinked = try session.vault.links(of: id).contains { $0.items.map(\.id) == [target] }
+        if !isLinked {
+            try session.writing { vault in
+                try vault.batch { (batch) throws(CoreError) in try batch.addLink(from: id, to: target) }
+            }
+        }
+        let item = try session.vault.item(id)
+        let linked = try session.vault.item(target)
+        try context.confirmDone(.item(item, revealsSecrets: false)) {
+            let labels = try [item, linked].map { context.label($0, try session.shortID($0.id)) }
+            return "\(labels[0]) \(isLinked ? "links to" : "now links to") \(labels[1])\(isLinked ? " already" : "")"
         }
     }
 }

@@ -33,7 +33,11 @@ enum SearchCommand {
                 return context.terminal.outputIsTerminal ? "Nothing found for \(TextWidth.displaySafe(text))." : ""
             }
             var lines = try ItemTable(context: context, session: session).lines(
-                results.hits.map { .init(item: $0.item, snippet: TextWidth.displaySafe($0.snippet)) })
+                results.hits.map { hit in
+                    .init(
+                        item: hit.item, titleMatches: hit.titleMatches,
+                        snippet: MarkedText(hit.snippet, matches: hit.snippetMatches))
+                })
             if context.terminal.outputIsTerminal {
                 lines.append(
                     context.terminal.style.apply(

@@ -8,7 +8,9 @@ internal import CoffretStorage
 struct ItemTable {
     struct Row {
         let item: ItemSummary
-        var snippet: String?
+        /// The words of the title that were looked for, as offsets into its UTF-8.
+        var titleMatches: [Range<Int>] = []
+        var snippet: MarkedText?
     }
 
     let context: CommandContext
@@ -33,18 +35,20 @@ struct ItemTable {
         for row in rows {
             let item = row.item
             table.add([
-                ids[item.id] ?? item.id.uuid.hex, item.isPinned ? "*" : "", TextWidth.displaySafe(item.title),
-                showsKind && item.kind != .note ? item.kind.name : "",
-                TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " ")),
-                context.relativeTime.day(item.modified), hasSnippets && snippetWidth == nil ? row.snippet ?? "" : "",
+                MarkedText(ids[item.id] ?? item.id.uuid.hex), MarkedText(item.isPinned ? "*" : ""),
+                MarkedText(item.title, matches: row.titleMatches),
+                MarkedText(showsKind && item.kind != .note ? item.kind.name : ""),
+                MarkedText(TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " "))),
+                MarkedText(context.relativeTime.day(item.modified)),
+                hasSnippets && snippetWidth == nil ? row.snippet ?? MarkedText("") : MarkedText(""),
             ])
         }
         let style = context.terminal.style
         let lines = table.lines(width: context.terminal.tableWidth, style: style)
         guard hasSnippets, let snippetWidth else { return lines }
         return zip(lines, rows).flatMap { line, row -> [String] in
-            guard let snippet = row.snippet, !snippet.isEmpty else { return [line] }
-            return [line, Self.snippetIndent + style.apply(.faint, TextWidth.truncate(snippet, to: snippetWidth))]
+            guard let snippet = row.snippet, !snippet.text.isEmpty else { return [line] }
+            return [line, Self.snippetIndent + snippet.styled(style, role: .faint, width: snippetWidth)]
         }
     }
 

@@ -28,10 +28,18 @@ package enum ProcessHardening {
 
     /// Refuses core dumps and inspection by other processes of the same user, makes new files
     /// private, and turns a reader that went away into an error instead of a signal.
+    ///
+    /// On a terminal Swift's runtime would answer a crash by handing the memory to a program that shows
+    /// it, or by waiting for that program; here a crash just ends the process.
     package static func apply() {
         _ = original
         _ = coffret_disable_dumping()
         applyLimits()
+        let ignored = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
+        for crash in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGTRAP] {
+            let before = unsafe unsafeBitCast(signal(crash, SIG_DFL), to: Int.self)
+            if before == ignored { _ = signal(crash, SIG_IGN) }
+        }
         _ = signal(SIGPIPE, SIG_IGN)
     }
 

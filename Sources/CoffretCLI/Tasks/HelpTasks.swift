@@ -88,6 +88,7 @@ enum HelpTasks {
                 .command("coffret tag add tomatoes garden/beds", "Gives an item a tag."),
                 .command("coffret tag rename garden yard", "Renames a tag and everything below it, everywhere."),
                 .command("coffret link tomatoes", "What a note links to, and what links to it."),
+                .command("coffret link tomatoes 'Copper spray'", "Adds a link from one to the other."),
             ]),
         HelpTask(
             name: "logins", title: "keep logins and passwords",

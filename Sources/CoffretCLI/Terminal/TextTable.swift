@@ -15,7 +15,7 @@ struct TextTable {
     }
 
     private let columns: [Column]
-    private var rows: [[String]] = []
+    private var rows: [[MarkedText]] = []
 
     init(_ columns: [Column]) {
         self.columns = columns
@@ -25,6 +25,11 @@ struct TextTable {
 
     /// Adds a row; the texts must already be safe to display.
     mutating func add(_ cells: [String]) {
+        add(cells.map { MarkedText($0) })
+    }
+
+    /// Adds a row in which some cells show what was found.
+    mutating func add(_ cells: [MarkedText]) {
         precondition(cells.count == columns.count, "a row has one cell for each column")
         rows.append(cells)
     }
@@ -33,7 +38,7 @@ struct TextTable {
     func lines(width: Int?, style: TextStyler) -> [String] {
         guard !rows.isEmpty else { return [] }
         var widths = columns.indices.map { index in
-            min(rows.map { TextWidth.columns(of: $0[index]) }.max() ?? 0, columns[index].maximumWidth)
+            min(rows.map { TextWidth.columns(of: $0[index].text) }.max() ?? 0, columns[index].maximumWidth)
         }
         if let width { shrink(&widths, to: width) }
         return rows.map { row in line(row, widths: widths, isCut: width != nil, style: style) }
@@ -51,15 +56,14 @@ struct TextTable {
         }
     }
 
-    private func line(_ row: [String], widths: [Int], isCut: Bool, style: TextStyler) -> String {
-        let last = row.indices.last { widths[$0] > 0 && !row[$0].isEmpty } ?? 0
+    private func line(_ row: [MarkedText], widths: [Int], isCut: Bool, style: TextStyler) -> String {
+        let last = row.indices.last { widths[$0] > 0 && !row[$0].text.isEmpty } ?? 0
         var parts: [String] = []
         for index in row.indices where index <= last && widths[index] > 0 {
             let column = columns[index]
-            let text =
-                isCut || column.maximumWidth != .max ? TextWidth.truncate(row[index], to: widths[index]) : row[index]
-            let styled = column.role.map { style.apply($0, text) } ?? text
-            let missing = max(0, widths[index] - TextWidth.columns(of: text))
+            let isLimited = isCut || column.maximumWidth != .max
+            let styled = row[index].styled(style, role: column.role, width: isLimited ? widths[index] : nil)
+            let missing = max(0, widths[index] - TextWidth.columns(of: row[index].text))
             let spaces = String(repeating: " ", count: missing)
             if column.alignsRight {
                 parts.append(spaces + styled)
