@@ -242,20 +242,25 @@ def section_commit(folder):
 
     table("One durable commit of 1 KiB, in one process each, rounds in turn", "program", "p50", "p99",
           "ratio of medians, median of rounds")
-    commits, ours, theirs, commit_ratios, ratios = [], [], [], [], []
+    names = ("coffret, the commit: signed, in the tree, to be found by the next search",
+             "coffret, the same with its share of the index, brought up to date after 16 changes",
+             "coffret, the same with the index brought up to date after each change")
+    ours, ratios, theirs = {name: [] for name in names}, {name: [] for name in names}, []
     for _ in range(5):
         theirs_round = peer(1000)
-        output = run([BENCH, "commit", folder, "1000"]).stdout.decode()
-        pairs = [[float(word) / 1e6 for word in line.split()] for line in output.splitlines()]
-        commits += [commit for commit, _ in pairs]
-        ours += [whole for _, whole in pairs]
         theirs += theirs_round
         peer_median = statistics.median(theirs_round)
-        commit_ratios.append(statistics.median(commit for commit, _ in pairs) / peer_median)
-        ratios.append(statistics.median(whole for _, whole in pairs) / peer_median)
-    for name, samples, ratio in (("coffret, the commit: signed, in the tree", commits, statistics.median(commit_ratios)),
-                                 ("coffret, commit and search index", ours, statistics.median(ratios)),
-                                 ("SQLCipher 4, WAL, synchronous=FULL", theirs, 1.0)):
+
+        def bench(group):
+            output = run([BENCH, "commit", folder, "1008", str(group)]).stdout.decode()
+            return list(zip(*[[float(word) / 1e6 for word in line.split()] for line in output.splitlines()]))
+
+        commits, each = bench(1)
+        for name, samples in zip(names, (commits, bench(16)[1], each)):
+            ours[name] += samples
+            ratios[name].append(statistics.median(samples) / peer_median)
+    rows = [(name, ours[name], statistics.median(ratios[name])) for name in names]
+    for name, samples, ratio in rows + [("SQLCipher 4, WAL, synchronous=FULL", theirs, 1.0)]:
         samples.sort()
         row(name, f"{samples[len(samples) // 2] * 1e6:.0f} us", f"{samples[len(samples) * 99 // 100] * 1e6:.0f} us",
             f"{ratio:.2f}")

@@ -1,5 +1,5 @@
 // One durable change of a note of 1 KiB, as people make it: signed, in the tree, and findable afterwards. Prints
-// microseconds, one pair a line (the commit alone; with the search index), for Benchmarks/compare.py.
+// microseconds, one pair a line (the commit alone; with its share of the search index), for Benchmarks/compare.py.
 
 import CoffretBase
 import CoffretCore
@@ -8,10 +8,13 @@ import CoffretKeys
 import CoffretStorage
 
 enum CommitBench {
-    /// `commit DIRECTORY COUNT`: a store of its own below the directory.
+    /// `commit DIRECTORY COUNT [GROUP]`: a store of its own below the directory; the index is brought up to date
+    /// after each GROUP changes (1), as a search would do it.
     static func run(_ arguments: [String]) throws {
-        guard arguments.count == 2, let count = Int(arguments[1]) else {
-            print("usage: coffret-bench commit DIRECTORY COUNT")
+        guard (2...3).contains(arguments.count), let count = Int(arguments[1]),
+            let group = arguments.count == 3 ? Int(arguments[2]) : 1, group > 0
+        else {
+            print("usage: coffret-bench commit DIRECTORY COUNT [GROUP]")
             return
         }
         let fileSystem = PosixFileSystem()
@@ -36,6 +39,7 @@ enum CommitBench {
             return ids
         }
         try vault.synchronizeIndex()
+        var commits: [Double] = []
         for index in 0..<count {
             var text = ""
             while text.utf8.count < 1024 { text += generator.next().body + "\n" }
@@ -43,8 +47,11 @@ enum CommitBench {
             let commit = try measureSeconds {
                 try vault.update(ids[index % ids.count]) { (item) throws(CoreError) in item.text = value }
             }
-            let indexing = try measureSeconds { try vault.synchronizeIndex() }
-            print("\(decimal(commit * 1e6, 1)) \(decimal((commit + indexing) * 1e6, 1))")
+            commits.append(commit)
+            guard commits.count == group else { continue }
+            let share = try measureSeconds { try vault.synchronizeIndex() } / Double(group)
+            for commit in commits { print("\(decimal(commit * 1e6, 1)) \(decimal((commit + share) * 1e6, 1))") }
+            commits = []
         }
     }
 }

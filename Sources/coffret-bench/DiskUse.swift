@@ -26,6 +26,26 @@ func diskByteCount(_ directory: String) -> Int {
     return sum
 }
 
+/// Bytes of the indexes of all sealed files: what lies between their last record and their footer (Spec/pack.md).
+func indexByteCount(_ directory: String) -> Int {
+    let footerByteCount = 48
+    var sum = 0
+    forEachFile(below: directory) { path in
+        let descriptor = unsafe open(path, O_RDONLY)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        let size = Int(lseek(descriptor, 0, SEEK_END))
+        var footer = [UInt8](repeating: 0, count: footerByteCount)
+        guard size >= footerByteCount,
+            unsafe pread(descriptor, &footer, footerByteCount, size - footerByteCount) == footerByteCount,
+            footer.starts(with: Array("cof-end\u{1}".utf8))
+        else { return }
+        let recordsEnd = footer[8..<16].reduce(0) { $0 << 8 | Int($1) }
+        sum += size - footerByteCount - recordsEnd
+    }
+    return sum
+}
+
 /// Asks the system to forget what it keeps of the files.
 func dropFromMemory(_ directory: String) {
     forEachFile(below: directory) { path in

@@ -85,6 +85,7 @@ final class StorageRun {
         StorageBench.report("processor time of that", buildCPUSeconds, "s", limit: 2.6, places: 2)
         StorageBench.report("raw facts", Double(rawByteCount) / 1e6, "MB")
         let disk = Double(diskByteCount(directory)) / Double(rawByteCount)
+        StorageBench.report("index", Double(indexByteCount(directory)) / 1e6, "MB", limit: 2.4, places: 2)
         StorageBench.report("disk / raw", disk, "", limit: 1, places: 3)
         if let statistics = try? repository.present.treeStatistics() {
             StorageBench.report("leaf size, mean", statistics.leafByteCountMean, "B", places: 0)

@@ -67,6 +67,16 @@ extension UInt32 {
 }
 
 extension UnsafeRawBufferPointer {
+    // Specialised here: other modules would run the generic one below through metadata.
+    package func loadBigEndian(_ type: UInt64.Type, at byteOffset: Int) -> UInt64 {
+        unsafe UInt64(bigEndian: loadUnaligned(fromByteOffset: byteOffset, as: UInt64.self))
+    }
+
+    /// Reads an integer at `byteOffset`; the caller has checked that it lies inside the buffer.
+    package func loadBigEndian(_ type: UInt32.Type, at byteOffset: Int) -> UInt32 {
+        unsafe UInt32(bigEndian: loadUnaligned(fromByteOffset: byteOffset, as: UInt32.self))
+    }
+
     /// Reads an integer at `byteOffset`; the caller has checked that it lies inside the buffer.
     package func loadBigEndian<Value: FixedWidthInteger>(_ type: Value.Type, at byteOffset: Int) -> Value {
         unsafe Value(bigEndian: loadUnaligned(fromByteOffset: byteOffset, as: Value.self))

@@ -19,6 +19,8 @@ package final class Vault {
     /// Nil for a vault without an index, in which everything is found by reading.
     let indexer: VaultIndexer?
     let attachmentStore: AttachmentStore?
+    /// What was committed here since the index was last brought up to date.
+    var unindexed: UnindexedChanges?
 
     /// - Parameters:
     ///   - repository: open, for reading or for writing.
@@ -67,8 +69,11 @@ package final class Vault {
     func commit(_ changes: [FactChange]) throws(CoreError) -> BlobName? {
         guard !changes.isEmpty else { return nil }
         guard isWritable else { throw CoreError(.vaultReadOnly) }
-        return try inStorage { () throws(StorageError) in
+        let before = repository.headNames
+        let head = try inStorage { () throws(StorageError) in
             try repository.commit(changes, time: clock.now).name
         }
+        unindexed = UnindexedChanges(unindexed, from: before, to: head, changes)
+        return head
     }
 }

@@ -48,6 +48,7 @@ extension Vault {
         let present = IndexedState(head: repository.headNames.first)
         switch try inSearch({ () throws(SearchError) in try index.state() }) {
         case .ready(let bytes) where bytes == present.bytes:
+            unindexed = nil
             return index
         case .ready(let bytes):
             if let indexed = IndexedState(bytes: bytes), let touched = try touchedItems(since: indexed),
@@ -61,6 +62,7 @@ extension Vault {
             if reason != .missing { indexer.willRebuild?(reason) }
             try rebuild(index, to: present)
         }
+        unindexed = nil
         return index
     }
 
@@ -104,6 +106,9 @@ extension Vault {
     /// because the indexed commit is not there any more.
     private func touchedItems(since indexed: IndexedState) throws(CoreError) -> Set<EntityID>? {
         guard let indexedHead = indexed.head else { return nil }
+        if let known = unindexed?.entities(from: indexedHead, to: repository.headNames) {
+            return try items(of: known)
+        }
         var entities: Set<EntityID> = []
         var commitCount = 0
         var isFound = false
@@ -152,6 +157,35 @@ extension Vault {
             }
         }
         return items
+    }
+}
+
+/// Which entities the commits of this process touched since the index was brought up to date, so that they need not
+/// be read again for it.
+struct UnindexedChanges {
+    /// Above this many, reading them again costs little in comparison.
+    private static let entityCountMax = 1_000
+    private let from: BlobName
+    private let to: BlobName
+    private var entities: Set<EntityID>
+
+    /// Adds a commit to those before it; begins anew if it does not follow them.
+    ///
+    /// - Returns: nil where nothing can be said: after the first commit of all, one that brought heads together, or
+    ///   too many changes.
+    init?(_ earlier: UnindexedChanges?, from heads: [BlobName], to head: BlobName, _ changes: [FactChange]) {
+        guard let before = heads.first, heads.count == 1, changes.count <= Self.entityCountMax else { return nil }
+        let isNext = earlier?.to == before
+        from = isNext ? earlier?.from ?? before : before
+        to = head
+        entities = isNext ? earlier?.entities ?? [] : []
+        for change in changes { entities.insert(change.key.entity) }
+        if entities.count > Self.entityCountMax { return nil }
+    }
+
+    /// The entities, if these are exactly the commits from one state to the other.
+    func entities(from indexedHead: BlobName, to heads: [BlobName]) -> Set<EntityID>? {
+        indexedHead == from && heads == [to] ? entities : nil
     }
 }
 

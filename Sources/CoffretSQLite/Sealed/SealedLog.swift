@@ -8,15 +8,15 @@ internal import CoffretCrypto
 struct PageTag: Equatable {
     private let words: SIMD2<UInt64>
 
-    init(_ bytes: some Collection<UInt8>) {
-        words = SIMD2(UInt64(bigEndianBytes: bytes.prefix(8))!, UInt64(bigEndianBytes: bytes.dropFirst(8))!)
+    /// The tag whose 16 bytes begin at `offset`.
+    init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        words = unsafe SIMD2(
+            bytes.loadBigEndian(UInt64.self, at: offset), bytes.loadBigEndian(UInt64.self, at: offset + 8))
     }
 
     /// The tag of the sealed page at `page`.
     init(ofSealedPage page: UnsafeRawBufferPointer) {
-        let offset = PageSealer.pageByteCount - PageSealer.tagByteCount
-        words = unsafe SIMD2(
-            page.loadBigEndian(UInt64.self, at: offset), page.loadBigEndian(UInt64.self, at: offset + 8))
+        unsafe self.init(page, at: PageSealer.pageByteCount - PageSealer.tagByteCount)
     }
 
     var bytes: [UInt8] { words[0].bigEndianBytes + words[1].bigEndianBytes }
@@ -89,12 +89,14 @@ struct SealedLog {
     /// Takes in a record that lies verified, or was just written, at the end.
     mutating func take(head: [UInt8], directory: ArraySlice<UInt8>, code: [UInt8]) {
         let pageCount = directory.count / Self.entryByteCount
-        for index in 0..<pageCount {
-            let entry = directory.dropFirst(index * Self.entryByteCount).prefix(Self.entryByteCount)
-            let number = UInt32(bigEndianBytes: entry.prefix(4))!
-            locations[number] = Location(
-                byteOffset: endByteOffset + Self.headByteCount + index * PageSealer.pageByteCount,
-                tag: PageTag(entry.dropFirst(4)))
+        unsafe directory.withUnsafeBytes { entries in
+            for index in 0..<pageCount {
+                let entryOffset = index * Self.entryByteCount
+                let number = unsafe entries.loadBigEndian(UInt32.self, at: entryOffset)
+                locations[number] = unsafe Location(
+                    byteOffset: endByteOffset + Self.headByteCount + index * PageSealer.pageByteCount,
+                    tag: PageTag(entries, at: entryOffset + 4))
+            }
         }
         databasePageCount = UInt32(bigEndianBytes: head[4..<8])!
         lastSequence += 1

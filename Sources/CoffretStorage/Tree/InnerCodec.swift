@@ -30,7 +30,7 @@ package enum InnerCodec {
             KeyCoding.append(child.lastKey, after: previous, to: &bytes)
             previous = child.lastKey
             Varint.append(child.factCount, to: &bytes)
-            bytes.append(contentsOf: child.name.bytes)
+            bytes.append(child.name)
         }
         return bytes
     }
@@ -50,9 +50,8 @@ package enum InnerCodec {
             let previous = children.last?.lastKey
             guard let key = KeyCoding.read(bytes, at: &offset, after: previous),
                 let factCount = Varint.read(bytes, at: &offset), factCount > 0, factCount < 1 << 56,
-                bytes.count - offset >= 32, let name = BlobName(bytes: bytes.copy(offset..<offset + 32))
+                let name = bytes.readName(at: &offset)
             else { return nil }
-            offset += 32
             // Equal keys follow each other where concurrent facts of one key fill several leaves.
             if let previous, key < previous { return nil }
             factCountSum += factCount

@@ -56,7 +56,7 @@ package enum LeafCodec {
             case .stored(let value):
                 precondition(value.byteCount > FactLimits.inlineValueByteCountMax, "a stored value is long")
                 Varint.append(UInt64(value.byteCount) + 1, to: &bytes)
-                bytes.append(contentsOf: value.name.bytes)
+                bytes.append(value.name)
             }
         }
         return bytes
@@ -117,10 +117,7 @@ package enum LeafCodec {
             defer { offset += Int(length) }
             return .inline(bytes.copy(offset..<offset + Int(length)))
         }
-        guard length <= FactLimits.valueByteCountMax, bytes.count - offset >= 32,
-            let name = BlobName(bytes: bytes.copy(offset..<offset + 32))
-        else { return nil }
-        offset += 32
+        guard length <= FactLimits.valueByteCountMax, let name = bytes.readName(at: &offset) else { return nil }
         return .stored(StoredValue(name: name, byteCount: Int(length)))
     }
 }
@@ -131,7 +128,10 @@ enum KeyCoding {
         let shared = previous.map { key.sharedByteCount(with: $0) } ?? 0
         bytes.append(UInt8(shared))
         bytes.append(UInt8(key.bytes.count - shared))
-        bytes.append(contentsOf: key.bytes[shared...])
+        // One copy of memory; a slice would be walked byte by byte.
+        unsafe key.bytes.withUnsafeBufferPointer { buffer in
+            unsafe bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[shared...]))
+        }
     }
 
     /// Reads a key; nil unless the shared part is as long as it can be and the key is well formed.
@@ -153,7 +153,23 @@ enum KeyCoding {
     }
 }
 
+extension [UInt8] {
+    /// Appends the 32 bytes of a name without an array in between.
+    mutating func append(_ name: BlobName) {
+        unsafe withBytes(of: name.value) { bytes in unsafe append(contentsOf: bytes) }
+    }
+}
+
 extension Span<UInt8> {
+    /// The name whose 32 bytes begin at `offset`, which moves behind it; nil if there are not so many.
+    func readName(at offset: inout Int) -> BlobName? {
+        guard offset >= 0, count - offset >= 32 else { return nil }
+        defer { offset += 32 }
+        return unsafe withUnsafeBytes { buffer in
+            unsafe BlobName(Bytes32(UnsafeRawBufferPointer(rebasing: buffer[offset..<offset + 32])))
+        }
+    }
+
     /// A copy of the bytes in `range`, which lies inside.
     func copy(_ range: Range<Int>) -> [UInt8] {
         var result: [UInt8] = []
