@@ -25,6 +25,8 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     // libcurl's headers only: the library is loaded when it is first needed.
     .target(name: "CCurl"),
+    // No pkg-config file comes with it on Debian.
+    .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
     // What the C libraries do when they are called from C: the measure for `coffret-bench`.
     .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
@@ -70,7 +72,7 @@ let libraries: [Target] = [
     // 5. Key stores on real hardware and services: TPM 2.0, the desktop's keyring.
     library(
         "CoffretKeyStores",
-        ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CTPM2", "CSecret"]),
+        ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CTPM2", "CSecret", "CPAM"]),
     // 6. Foreign files to and from items.
     library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform"]),
     // 7. Commands for people and scripts.

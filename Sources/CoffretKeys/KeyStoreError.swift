@@ -17,6 +17,12 @@ package struct KeyStoreError: Error, Equatable, Sendable {
         case duplicate = "keystore.key.duplicate"
         /// The call was given up by the person, or its time ran out.
         case cancelled = "keystore.cancelled"
+        /// The person did not show to be there: another finger, a wrong password, or an account that is barred.
+        case presenceDenied = "keystore.presence.denied"
+        /// Nobody could be asked: no reader, no answer, or a broken configuration of PAM.
+        case presenceUnavailable = "keystore.presence.unavailable"
+        /// PAM has no service named `coffret`.
+        case presenceNotSetUp = "keystore.presence.not-set-up"
         /// The bytes are no key of this store.
         case malformed = "keystore.key.malformed"
         /// The store answered with an error that has no name of its own; `place` holds its number.

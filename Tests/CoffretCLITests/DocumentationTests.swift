@@ -7,11 +7,14 @@ import Testing
 
 @Suite("Documentation of the command line")
 struct DocumentationTests {
-    static let page: String = {
+    static let page = text(of: "Docs/cli.md")
+    static let unlocking = text(of: "Docs/unlocking.md")
+
+    private static func text(of path: String) -> String {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        return (try? String(contentsOf: root.appendingPathComponent("Docs/cli.md"), encoding: .utf8)) ?? ""
-    }()
+        return (try? String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)) ?? ""
+    }
 
     @Test("the page lists exactly the exit codes of the program")
     func exitCodes() {

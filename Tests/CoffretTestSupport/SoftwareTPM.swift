@@ -1,6 +1,7 @@
 // A software TPM for tests: Debian's swtpm as a process of its own, on a Unix socket in a temporary folder.
 
 package import Foundation
+internal import Glibc
 
 /// A running swtpm with its own state, which survives `restart`.
 package final class SoftwareTPM: @unchecked Sendable {
@@ -56,6 +57,21 @@ package final class SoftwareTPM: @unchecked Sendable {
     package func restart() throws {
         stop()
         try start()
+    }
+
+    /// A connection of its own, as to a device.
+    package func connect() throws -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: socketPath.utf8) }
+        let result = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else { throw CocoaError(.fileReadUnknown) }
+        return descriptor
     }
 
     /// Stops, puts the permanent memory back as it was, and starts: for tests alone, no real TPM can do this.

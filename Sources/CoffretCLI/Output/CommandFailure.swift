@@ -81,6 +81,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case clipboardMissing = "cli.clipboard.missing"
     case clipboardFailed = "cli.clipboard.failed"
     case storeDamaged = "cli.fsck.damaged"
+    case doctorFindings = "cli.doctor.findings"
     case agentOff = "cli.agent.off"
     case agentUnavailable = "cli.agent.unavailable"
     case agentGone = "cli.agent.gone"

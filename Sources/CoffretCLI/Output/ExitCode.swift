@@ -51,6 +51,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case locked = 86
     /// The desktop's keyring is locked, and nobody unlocked it.
     case keyringLocked = 87
+    /// The doctor found something to put right.
+    case needsAttention = 88
     /// The command of `run` is there, but cannot be executed.
     case notExecutable = 126
     /// The command of `run` was not found.
@@ -88,6 +90,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .lockedOut: "too many wrong tries; the next one has to wait"
         case .locked: "the store was locked while the command ran"
         case .keyringLocked: "the desktop's keyring is locked"
+        case .needsAttention: "the doctor found something to put right"
         case .notExecutable: "the command of run cannot be executed"
         case .commandNotFound: "the command of run was not found"
         case .cancelled: "interrupted"

@@ -207,6 +207,14 @@ struct FailureMeaning: Sendable {
             hint: "unlock with the passphrase, then set the PIN again"),
         "keystore.key.malformed": FailureMeaning(
             .damaged, "what the key store holds is no key of this store", hint: "unlock with the passphrase"),
+        "keystore.presence.denied": FailureMeaning(
+            .permission, "you did not show that you are there, so nothing was tried",
+            hint: "do it again, or unlock with the passphrase"),
+        "keystore.presence.unavailable": FailureMeaning(
+            .unavailable, "nobody could be asked whether you are there", hint: "unlock with the passphrase"),
+        "keystore.presence.not-set-up": FailureMeaning(
+            .unavailable, "this computer has no rule yet for how you show that you are there",
+            hint: "Docs/unlocking.md says what to put into /etc/pam.d/coffret"),
         "keystore.cancelled": FailureMeaning(
             .cancelled, "given up: nobody answered in time", hint: "do it again, or unlock with the passphrase"),
         "keystore": FailureMeaning(

@@ -2,7 +2,7 @@
 
 package import CoffretBase
 package import CoffretCrypto
-internal import CoffretKeys
+package import CoffretKeys
 package import CoffretStorage
 
 /// The seams that a store works through.
@@ -12,6 +12,8 @@ package struct StoreEnvironment: Sendable {
     package let fileSystem: any FileSystem
     package let random: any RandomSource
     package let clock: any WallClock
+    /// Where generations of keyrings are remembered beside the state directory; nil where there is no such place.
+    package var memory: GenerationMemory?
     package let tuning: StorageTuning
     /// Where notices of storage go, such as a damaged tail of a journal.
     package let notify: @Sendable (StorageNotice) -> Void
@@ -20,7 +22,7 @@ package struct StoreEnvironment: Sendable {
 
     package init(
         stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource, clock: any WallClock,
-        tuning: StorageTuning = StorageTuning(),
+        memory: GenerationMemory? = nil, tuning: StorageTuning = StorageTuning(),
         notify: @escaping @Sendable (StorageNotice) -> Void = { _ in },
         keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
     ) {
@@ -28,6 +30,7 @@ package struct StoreEnvironment: Sendable {
         self.fileSystem = fileSystem
         self.random = random
         self.clock = clock
+        self.memory = memory
         self.tuning = tuning
         self.notify = notify
         self.keepStorageKey = keepStorageKey
@@ -39,7 +42,7 @@ package struct StoreEnvironment: Sendable {
     ) -> StoreEnvironment {
         StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
-            tuning: tuning, notify: notify, keepStorageKey: keep)
+            memory: memory, tuning: tuning, notify: notify, keepStorageKey: keep)
     }
 
     var storage: StorageEnvironment {
@@ -49,7 +52,7 @@ package struct StoreEnvironment: Sendable {
     func keyring(at path: String) -> KeyringEnvironment {
         KeyringEnvironment(
             keyringPath: path, stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
-            keepStorageKey: keepStorageKey)
+            memory: memory, keepStorageKey: keepStorageKey)
     }
 }
 

@@ -38,6 +38,7 @@ package enum Context: String, CaseIterable, Sendable {
     case slotCommitment = "slot/commit"
     case markerMAC = "marker/mac"
     case recordMAC = "agent-record/mac"
+    case recordsKey = "records/key"
 
     // The key agreed between an ephemeral and a recipient's key.
     case publicKeyEnvelope = "box/agreement"
@@ -48,6 +49,7 @@ package enum Context: String, CaseIterable, Sendable {
     case slotStorageKey = "slot-seal/storage-key"
     case backupHeader = "backup/header"
     case backupSlot = "backup/slot"
+    case protectedRecords = "protected/records"
     case linkDetails = "link-details"
     case linkDetailsKey = "link-metadata-key"
 

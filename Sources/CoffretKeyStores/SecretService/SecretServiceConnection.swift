@@ -39,6 +39,41 @@ package enum SecretServiceConnection {
         guard try countEntries(tag: tag, cancellation: cancellation) == 0 else {
             throw KeyStoreError(.duplicate, place: "keyring")
         }
+        try store(secret, tag: tag, label: label, cancellation: cancellation)
+    }
+
+    /// Keeps `secret` under `tag` in the place of what is there.
+    ///
+    /// - Throws: `.duplicate` when there are several already, `.locked`, `.unavailable`, `.cancelled`.
+    package static func replace(
+        _ secret: borrowing SecretBytes, tag: String, label: String, cancellation: SecretServiceCancellation
+    ) throws(KeyStoreError) {
+        guard try countEntries(tag: tag, cancellation: cancellation) <= 1 else {
+            throw KeyStoreError(.duplicate, place: "keyring")
+        }
+        try store(secret, tag: tag, label: label, cancellation: cancellation)
+    }
+
+    /// Whether there is a default keyring, and it is open. Asks nobody.
+    package static func isUnlocked(cancellation: SecretServiceCancellation) throws(KeyStoreError) -> Bool {
+        try unsafe withAttributes(tag: "", cancellation: cancellation) { _, _ throws(KeyStoreError) in
+            var error: UnsafeMutablePointer<GError>?
+            let service = unsafe secret_service_get_sync(SECRET_SERVICE_NONE, cancellation.pointer, &error)
+            try unsafe check(error)
+            guard let service = unsafe service else { throw KeyStoreError(.unavailable, place: "keyring") }
+            defer { unsafe g_object_unref(service) }
+            let collection = unsafe secret_collection_for_alias_sync(
+                service, SECRET_COLLECTION_DEFAULT, SECRET_COLLECTION_NONE, cancellation.pointer, &error)
+            try unsafe check(error)
+            guard let collection = unsafe collection else { return false }
+            defer { unsafe g_object_unref(collection) }
+            return unsafe secret_collection_get_locked(collection) == 0
+        }
+    }
+
+    private static func store(
+        _ secret: borrowing SecretBytes, tag: String, label: String, cancellation: SecretServiceCancellation
+    ) throws(KeyStoreError) {
         // EXPOSE: into libsecret, which keeps it in memory of its own that it locks and zeroes.
         let value = unsafe secret.withUnsafeBytes { bytes in
             unsafe secret_value_new(

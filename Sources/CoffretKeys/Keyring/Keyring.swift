@@ -14,13 +14,15 @@ package struct KeyringEnvironment: Sendable {
     package let fileSystem: any FileSystem
     package let random: any RandomSource
     package let clock: any WallClock
+    /// Where generations are remembered beside the marker; nil where there is no such place.
+    package var memory: GenerationMemory?
     /// Hears of the storage key and its generation when a keyring was opened with a secret, and whenever the key is
     /// made anew. For the agent, which keeps it; everybody else leaves it out, and the key is gone after use.
     package let keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)?
 
     package init(
         keyringPath: String, stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource,
-        clock: any WallClock,
+        clock: any WallClock, memory: GenerationMemory? = nil,
         keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
     ) {
         self.keyringPath = keyringPath
@@ -28,6 +30,7 @@ package struct KeyringEnvironment: Sendable {
         self.fileSystem = fileSystem
         self.random = random
         self.clock = clock
+        self.memory = memory
         self.keepStorageKey = keepStorageKey
     }
 
@@ -129,7 +132,11 @@ package enum Keyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         try PassphraseSlot.checkPolicy(of: file.slots)
         let storageKey = try openStorageKey(of: file, with: secret, environment: environment)
-        return try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
+        var asksMemory = true
+        // Whoever holds the key opened the keyring with a secret before; asking a TPM each time would be slow.
+        if case .storageKey = secret { asksMemory = false }
+        return try finish(
+            file, storageKey, acceptsRollback: acceptsRollback, asksMemory: asksMemory, environment)
     }
 
     /// Opens a keyring through a key store.
@@ -221,25 +228,35 @@ package enum Keyring {
 
     /// Checks everything behind the storage key, the marker last.
     private static func finish(
-        _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, _ environment: KeyringEnvironment
+        _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, asksMemory: Bool = true,
+        _ environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
         try file.verify(storageKey: storageKey)
         let body = try file.openBody(storageKey: storageKey)
         guard body.device != nil else { throw KeyError(.keyringInconsistent, at: "device") }
         var status = InstanceStatus.current
         var generation = file.generation
+        let memory = asksMemory ? environment.memory : nil
+        let remembered = memory?.generation(of: file.storeID)
+        if let remembered, remembered > file.generation {
+            guard acceptsRollback else { throw KeyError(.keyringRolledBack) }
+            status = .rolledBack
+            generation = remembered
+        }
         let finding = try Marker.read(
             storeID: file.storeID, key: body.markerKey, stateDirectory: environment.stateDirectory,
             fileSystem: environment.fileSystem)
         switch finding {
-        case .missing: status = .markerMissing
-        case .invalid: status = .markerDiffers
+        case .missing: if status == .current { status = .markerMissing }
+        case .invalid: if status == .current { status = .markerDiffers }
         case .present(let marker):
             if marker.generation > file.generation {
                 guard acceptsRollback else { throw KeyError(.keyringRolledBack) }
                 status = .rolledBack
                 // What is written next must be newer than anything seen.
-                generation = marker.generation
+                generation = max(generation, marker.generation)
+            } else if status == .rolledBack {
+                break
             } else if marker.instanceID != body.instanceID {
                 status = .markerDiffers
             } else if marker.generation < file.generation {
@@ -248,6 +265,9 @@ package enum Keyring {
                     key: body.markerKey, stateDirectory: environment.stateDirectory,
                     fileSystem: environment.fileSystem)
             }
+        }
+        if status == .current, (remembered ?? 0) < file.generation {
+            memory?.remember(file.generation, of: file.storeID)
         }
         environment.keepStorageKey?(storageKey, file.generation)
         return UnlockedKeyring(

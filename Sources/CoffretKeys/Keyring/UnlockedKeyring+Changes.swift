@@ -241,6 +241,7 @@ extension UnlockedKeyring {
         guard instanceStatus == .current else { return }
         try Marker(storeID: storeID, generation: next, instanceID: body.instanceID).write(
             key: body.markerKey, stateDirectory: environment.stateDirectory, fileSystem: fileSystem)
+        environment.memory?.remember(next, of: storeID)
     }
 
     private func checkFile(expecting expected: UInt64?) throws(KeyError) {

@@ -1,0 +1,49 @@
+// The newest generation of a store's keyring, remembered where a backup of the disk does not reach: behind a TPM's
+// counter, or in the desktop's keyring. The one thing to keep true: what is remembered only goes up.
+
+internal import CoffretBase
+
+/// What was found under a record's name.
+package enum ProtectedRecord: Equatable, Sendable {
+    case present([UInt8])
+    case missing
+    /// There is something, and it is not what was written last; or something was taken away.
+    case altered
+}
+
+/// A home of small records that outlive programs, and that nobody else should set.
+package protocol ProtectedRecords: Sendable {
+    func read(_ name: String) -> ProtectedRecord
+    /// - Throws: when the record is not surely kept.
+    func write(_ name: String, _ bytes: [UInt8]) throws
+    /// Runs `body` while no other process reads or writes records of this name.
+    func exclusively<Result>(_ name: String, _ body: () throws -> Result) throws -> Result
+}
+
+/// Remembers a keyring's generation beside the marker.
+///
+/// Record `<store id in hex>.generation`: 8 bytes, big-endian. Source: protocol decision 5.
+package struct GenerationMemory: Sendable {
+    private let records: any ProtectedRecords
+
+    package init(records: any ProtectedRecords) {
+        self.records = records
+    }
+
+    /// nil if nothing is known: no record, one that was altered, or a home that does not answer. The marker and the
+    /// vaults remember too.
+    func generation(of storeID: UniqueID) -> UInt64? {
+        guard case .present(let bytes) = records.read(name(storeID)), bytes.count == 8 else { return nil }
+        return bytes.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// A generation that could not be written down is caught up with at the next opening.
+    func remember(_ generation: UInt64, of storeID: UniqueID) {
+        try? records.exclusively(name(storeID)) {
+            if let known = self.generation(of: storeID), known >= generation { return }
+            try records.write(name(storeID), generation.bigEndianBytes)
+        }
+    }
+
+    private func name(_ storeID: UniqueID) -> String { storeID.hex + ".generation" }
+}
