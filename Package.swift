@@ -73,6 +73,14 @@ let libraries: [Target] = [
     library(
         "CoffretKeyStores",
         ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretKeys", "CTPM2", "CSecret", "CPAM"]),
+    // 6. A store's account on its server: devices, pairing, keys on their way.
+    library(
+        "CoffretAccount",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretTrust", "CoffretKeys", "CoffretHTTP",
+            "CoffretPairing",
+            "CoffretWire", "CoffretCore",
+        ]),
     // 6. Foreign files to and from items.
     library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform"]),
     // 7. Commands for people and scripts.
@@ -81,7 +89,8 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys",
-            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretWire", "CPlatform",
+            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretWire", "CoffretHTTP",
+            "CoffretPairing", "CoffretAccount", "CPlatform",
         ]),
     // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
     library(

@@ -62,6 +62,10 @@ package struct KeyError: Error, Equatable, Sendable {
         case backupMalformed = "keys.backup.malformed"
         /// The header of a backup opens, but was altered.
         case backupAltered = "keys.backup.altered"
+        /// A box from another device is altered, not for this one, or not from a device of the account.
+        case boxInvalid = "keys.box.invalid"
+        /// This device is no longer one of the account's, or the one meant is not.
+        case deviceRevoked = "keys.device.revoked"
         /// A key store refused; `cause` says how.
         case keyStoreFailed = "keys.key-store.failed"
         /// A file could not be read or written; `cause` says how.

@@ -245,7 +245,8 @@ package final class PairingApprover {
     /// Ends the attempt; what was agreed on is forgotten.
     package func giveUp() { end() }
 
-    private func checkTime(_ now: Milliseconds) throws(PairingError) {
+    /// Throws `.expired` when the attempt has taken too long.
+    package func checkTime(_ now: Milliseconds) throws(PairingError) {
         guard (started...started + PairingTime.lifeTime).contains(now) else { throw PairingError(.expired) }
     }
 

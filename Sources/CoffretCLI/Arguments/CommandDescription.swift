@@ -119,6 +119,7 @@ enum CommandGroup: String, Sendable, CaseIterable {
     case scripts = "Scripts"
     case inOut = "In and out"
     case store = "The store"
+    case devices = "Several devices"
     case help = "Help"
 }
 

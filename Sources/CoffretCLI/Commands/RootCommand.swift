@@ -22,6 +22,7 @@ enum RootCommand {
             RecoveryCommand.description, VaultCommand.description, FsckCommand.description,
             DoctorCommand.description,
             CompactCommand.description, BackupCommand.description,
+            ServerCommand.description, DeviceCommand.description,
             HelpCommand.description, CompletionsCommand.description, ClipboardGuard.description,
         ],
         run: run)

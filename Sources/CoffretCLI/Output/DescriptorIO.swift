@@ -106,4 +106,24 @@ enum DescriptorIO {
             }
         }
     }
+
+    /// Whether reading would not wait: there is something, or the end.
+    static func isReadable(_ descriptor: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&entry, 1, 0) != 0
+    }
+
+    /// Reads a line byte by byte, so that what follows it stays; calls `idle` while there is nothing.
+    ///
+    /// - Returns: nil at the end of input.
+    static func readLine(from descriptor: Int32, byteCountMax: Int, idle: () throws -> Void) throws -> String? {
+        var bytes: [UInt8] = []
+        while bytes.count < byteCountMax {
+            while !isReadable(descriptor) { try idle() }
+            guard let byte = try read(from: descriptor, byteCountMax: 1).first else { break }
+            if byte == 0x0A { return String(decoding: bytes, as: UTF8.self) }
+            bytes.append(byte)
+        }
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+    }
 }

@@ -1,16 +1,20 @@
 // What all error types of the package have in common: a stable code, a place, a cause. The one thing
 // to keep true: nothing of what a layer knows is lost on the way to `--verbose`.
 
+internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretHTTP
 internal import CoffretImportExport
 internal import CoffretInterop
 internal import CoffretKeys
 internal import CoffretNet
+internal import CoffretPairing
 internal import CoffretSQLite
 internal import CoffretSearch
 internal import CoffretStorage
+internal import CoffretTrust
 internal import CoffretWire
 
 /// An error of one of the layers, seen from the command line.
@@ -113,4 +117,28 @@ extension InteropError: CodedError {
     var codeText: String { code.rawValue }
     var placeText: String? { place }
     var underlying: (any Error)? { nil }
+}
+
+extension TrustError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { sequenceNumber.map { "link \($0)" } }
+    var underlying: (any Error)? { nil }
+}
+
+extension HTTPError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { place }
+    var underlying: (any Error)? { nil }
+}
+
+extension PairingError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { nil }
+    var underlying: (any Error)? { nil }
+}
+
+extension AccountError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { place }
+    var underlying: (any Error)? { cause }
 }

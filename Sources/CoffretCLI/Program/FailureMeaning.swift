@@ -28,7 +28,7 @@ struct FailureMeaning: Sendable {
     /// Codes that only say in which layer something happened; the cause tells what.
     static let wrappers: Set<String> = [
         "core.storage", "core.search", "core.keys", "core.crypto", "core.input-output", "import.vault.failed",
-        "storage.file.failed", "keys.file-failed", "keys.key-store.failed",
+        "storage.file.failed", "keys.file-failed", "keys.key-store.failed", "account.failed",
     ]
 
     /// The entry for a code: its own, or that of the longest family it belongs to.
@@ -220,6 +220,64 @@ struct FailureMeaning: Sendable {
         "keystore": FailureMeaning(
             .unavailable, "the key store refused", showsPlace: true, hint: "unlock with the passphrase"),
         "keys": FailureMeaning(.internalError, "the keys could not be used"),
+        // Devices and their server.
+        "keys.box": FailureMeaning(
+            .notAuthentic, "what the other device sent does not fit this account; nothing of it was kept"),
+        "keys.device.revoked": FailureMeaning(
+            .permission, "this device is no longer one of the account's",
+            hint: "what it holds can be read and exported; pair it again with another store"),
+        "trust.chain.forked": FailureMeaning(
+            .rolledBack, "the server shows another list of devices than this device has seen",
+            hint: "compare coffret device ls on your devices; do not add any meanwhile"),
+        "trust.chain.rolled-back": FailureMeaning(
+            .rolledBack, "the server shows an older list of devices than this device has seen",
+            hint: "perhaps it was restored from a backup; ask whoever runs it"),
+        "trust.device.revocation-too-early": FailureMeaning(
+            .notAuthentic, "a paper device was revoked before its seven days were over; this was not accepted",
+            hint: "if that was not you, recover with the paper device now"),
+        "account.not-joined": FailureMeaning(
+            .notFound, "this store has no server", hint: "coffret server join URL registers it at one"),
+        "account.already-joined": FailureMeaning(
+            .alreadyExists, "this store is registered at a server already", showsPlace: true),
+        "account.server": FailureMeaning(
+            .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
+        "account.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
+        "account.server.name-differs": FailureMeaning(
+            .notAuthentic, "the server calls itself otherwise than when this device met it", showsPlace: true),
+        "account.chain.busy": FailureMeaning(
+            .busy, "other devices are changing the account right now", hint: "try again in a moment"),
+        "account.relay": FailureMeaning(
+            .unavailable, "the other device went away", hint: "begin again on both devices"),
+        "account.relay.unknown": FailureMeaning(
+            .notFound, "nobody waits under that number",
+            hint: "it is good once and for ten minutes; run coffret device pair again"),
+        "http.unavailable": FailureMeaning(
+            .unavailable, "libcurl is needed to reach a server", hint: "apt install libcurl4"),
+        "http.address-invalid": FailureMeaning(
+            .usage, "that is not the address of a server", showsPlace: true,
+            hint: "it looks like https://vault.example:8443"),
+        "http.unreachable": FailureMeaning(.unavailable, "the server cannot be reached", showsPlace: true),
+        "http.timed-out": FailureMeaning(.unavailable, "the server did not answer in time"),
+        "http.pin-differs": FailureMeaning(
+            .notAuthentic, "the server's key is not the one that was pinned; nothing was sent",
+            hint: "if it really has a new key: coffret server leave, then join with --fingerprint"),
+        "http.certificate-untrusted": FailureMeaning(
+            .notAuthentic, "no authority vouches for the server's certificate", hint: "add --fingerprint or --ca"),
+        "http": FailureMeaning(.inputOutput, "the connection to the server failed", showsPlace: true),
+        "pairing.mismatch": FailureMeaning(
+            .notAuthentic, "the codes do not match, so nothing was done",
+            hint: "a typing mistake, or somebody in between: begin again on both devices"),
+        "pairing.paused": FailureMeaning(
+            .busy, "pairing is paused after three attempts", hint: "try again in ten minutes"),
+        "pairing.expired": FailureMeaning(
+            .unavailable, "pairing took longer than ten minutes", hint: "begin again on both devices"),
+        "pairing.ended-by-peer": FailureMeaning(.unavailable, "the other device gave up, so nothing was done"),
+        "pairing.server-differs": FailureMeaning(
+            .notAuthentic, "the two devices do not see the same server; nothing was done",
+            hint: "give both the same address and --fingerprint"),
+        "pairing.invitation-malformed": FailureMeaning(
+            .usage, "that is not what a new device shows: 32 digits, or the text of its QR code"),
+        "pairing": FailureMeaning(.unsupportedFormat, "the two devices cannot pair with each other"),
         "trust": FailureMeaning(.damaged, "the record of trusted devices was altered", hint: damageHint),
 
         // Search.

@@ -65,6 +65,13 @@ final class TerminalPrompt {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Asks for a line, and calls `idle` again and again until one is there.
+    func askLine(_ question: String, idle: () throws -> Void) throws -> String? {
+        show(question)
+        while !DescriptorIO.isReadable(descriptor) { try idle() }
+        return try askLine("")
+    }
+
     /// Asks a question that is answered by yes or no.
     ///
     /// - Parameter isYesDefault: what an empty line means. The end of input always means no.

@@ -51,6 +51,7 @@ package enum Context: String, CaseIterable, Sendable {
     case backupSlot = "backup/slot"
     case protectedRecords = "protected/records"
     case linkDetails = "link-details"
+    case deviceBox = "device-box/content"
     case linkDetailsKey = "link-metadata-key"
 
     // Signatures.
@@ -58,6 +59,7 @@ package enum Context: String, CaseIterable, Sendable {
     case linkCountersignature = "link/countersignature"
     case commit = "commit"
     case login = "login"
+    case deviceBoxSignature = "device-box/signature"
     case pairingPossession = "pair/possession"
 
     /// The label's bytes: ASCII, no zero byte.

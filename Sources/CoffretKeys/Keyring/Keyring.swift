@@ -83,9 +83,6 @@ package enum Keyring {
         formerChains: [VerifiedDeviceChain], slotDetails: [SlotDetails], environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
         let random = environment.random
-        guard
-            try withFiles({ () throws(FileSystemError) in try !environment.fileSystem.exists(environment.keyringPath) })
-        else { throw KeyError(.keyringExists) }
         let device = DevicePrivateKeys(
             deviceID: .generate(from: random), signing: .generate(from: random), box: .generate(from: random),
             noise: .generate(from: random))
@@ -104,7 +101,17 @@ package enum Keyring {
         let body = KeyringBody(
             device: device, instanceID: .generate(from: random), markerKey: .generate(from: random),
             detailsKey: detailsKey, deviceChain: chain, formerChains: formerChains, slotDetails: slotDetails,
-            vaults: vaults)
+            vaults: vaults, server: nil)
+        return try create(storeID: storeID, slots: slots, body: body, environment: environment)
+    }
+
+    /// Writes the first generation of a keyring.
+    static func create(
+        storeID: UniqueID, slots: [KeySlot], body: KeyringBody, environment: KeyringEnvironment
+    ) throws(KeyError) -> UnlockedKeyring {
+        guard
+            try withFiles({ () throws(FileSystemError) in try !environment.fileSystem.exists(environment.keyringPath) })
+        else { throw KeyError(.keyringExists) }
         let keyring = UnlockedKeyring(
             storeID: storeID, generation: 0, slots: slots, body: body, instanceStatus: .current,
             environment: environment)

@@ -73,6 +73,8 @@ struct KeyringBody {
     var formerChains: [VerifiedDeviceChain]
     var slotDetails: [SlotDetails]
     var vaults: [VaultRecord]
+    /// nil for an account without one.
+    var server: ServerRecord?
 }
 
 extension KeyringBody {
@@ -80,7 +82,7 @@ extension KeyringBody {
     ///
     /// Layout: Spec/keys.md §3.
     func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 8)
+        encoder.encodeArrayHeader(count: server == nil ? 8 : 9)
         if let device {
             encoder.encodeArrayHeader(count: 4)
             encoder.encode(bytes: device.deviceID.bytes)
@@ -107,6 +109,7 @@ extension KeyringBody {
         }
         encoder.encodeArrayHeader(count: vaults.count)
         for vault in vaults { Self.encode(vault, to: &encoder) }
+        server?.encode(to: &encoder)
     }
 
     /// An upper bound of the encoding's size.
@@ -114,7 +117,7 @@ extension KeyringBody {
         func size(_ links: [VerifiedLink]) -> Int {
             links.reduce(16) { $0 + $1.link.publicPart.count + $1.link.sealedPart.count + 256 }
         }
-        var byteCount = 512 + size(deviceChain.links)
+        var byteCount = 512 + size(deviceChain.links) + (server?.encodedByteCountMax ?? 0)
         for chain in formerChains { byteCount += size(chain.links) }
         for slot in slotDetails { byteCount += 64 + slot.name.utf8.count }
         for vault in vaults {
@@ -132,12 +135,12 @@ extension KeyringBody {
         return unsafe encoder.bytes.withUnsafeBytes { unsafe body($0) }
     }
 
-    private static func encode<Purpose>(_ key: SymmetricKey<Purpose>, to encoder: inout CBOREncoder) {
+    static func encode<Purpose>(_ key: SymmetricKey<Purpose>, to encoder: inout CBOREncoder) {
         // EXPOSE: into the buffer that is sealed and zeroed.
         unsafe key.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
     }
 
-    private static func encode(_ links: [VerifiedLink], to encoder: inout CBOREncoder) {
+    static func encode(_ links: [VerifiedLink], to encoder: inout CBOREncoder) {
         encoder.encodeArrayHeader(count: links.count)
         for link in links { link.link.encode(to: &encoder) }
     }

@@ -15,9 +15,11 @@ private struct UnverifiedBody {
     var formerLinks: [[UnverifiedLink]]
     var slotDetails: [SlotDetails]
     var vaults: [UnverifiedVault]
+    var server: ServerRecord?
 }
 
-private struct UnverifiedVault {
+/// A vault's record before its chain is verified.
+struct UnverifiedVault {
     let vaultID: VaultID
     let name: String
     let kind: VaultKind
@@ -61,10 +63,7 @@ extension KeyringBody {
             }
         }
         for vault in vaults {
-            let foundation = vault.memberChain.foundation
-            guard let first = vault.vaultKeys[1],
-                EpochKeys.deriveCommitment(to: first, scope: foundation.random, epoch: 1) == foundation.keyCommitment
-            else { throw KeyError(.keyringInconsistent, at: "vault key") }
+            guard vault.keysFitFoundation else { throw KeyError(.keyringInconsistent, at: "vault key") }
         }
     }
 
@@ -78,10 +77,11 @@ extension KeyringBody {
         }
         self.init(
             device: body.device, instanceID: body.instanceID, markerKey: body.markerKey, detailsKey: body.detailsKey,
-            deviceChain: chain, formerChains: former, slotDetails: body.slotDetails, vaults: vaults)
+            deviceChain: chain, formerChains: former, slotDetails: body.slotDetails, vaults: vaults,
+            server: body.server)
     }
 
-    private static func verify(
+    static func verify(
         _ vault: UnverifiedVault, accounts: [VerifiedDeviceChain]
     ) throws(TrustError) -> VaultRecord {
         var failure = TrustError(.founderDiffers)
@@ -101,7 +101,9 @@ extension KeyringBody {
 
 extension UnverifiedBody {
     init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 8)
+        let start = decoder.byteOffset
+        let count = try decoder.readArrayHeader()
+        guard count == 8 || count == 9 else { throw CBORError(.unexpectedItem, byteOffset: start) }
         if decoder.isNextNull {
             try decoder.readNull()
             device = nil
@@ -128,12 +130,14 @@ extension UnverifiedBody {
         }
         vaults = []
         for _ in 0..<(try decoder.readArrayHeader()) { vaults.append(try UnverifiedVault(from: &decoder)) }
+        server = count == 9 ? try ServerRecord(from: &decoder) : nil
     }
 }
 
 extension UnverifiedVault {
-    init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 7)
+    /// - Parameter localKey: of this device, where the bytes come from another one, which has its own.
+    init(from decoder: inout CBORDecoder, localKey: LocalKey? = nil) throws(CBORError) {
+        try decoder.readArrayHeader(count: localKey == nil ? 7 : 6)
         let start = decoder.byteOffset
         guard let vaultID = VaultID(try decoder.readBytes(count: VaultID.byteCount)) else {
             throw CBORError(.unexpectedItem, byteOffset: start)
@@ -153,13 +157,17 @@ extension UnverifiedVault {
         }
         vaultKeys = keys
         splitKey = SplitKey(try decoder.readSecret())
-        localKey = LocalKey(try decoder.readSecret())
+        if let localKey {
+            self.localKey = localKey
+        } else {
+            self.localKey = LocalKey(try decoder.readSecret())
+        }
     }
 }
 
 extension CBORDecoder {
     /// Reads 32 bytes into locked memory.
-    fileprivate mutating func readSecret() throws(CBORError) -> SecretBytes {
+    mutating func readSecret() throws(CBORError) -> SecretBytes {
         let start = byteOffset
         let range = try readByteRange()
         guard range.count == 32 else { throw CBORError(.unexpectedItem, byteOffset: start) }
@@ -169,7 +177,7 @@ extension CBORDecoder {
         }
     }
 
-    fileprivate mutating func readUniqueID() throws(CBORError) -> UniqueID {
+    mutating func readUniqueID() throws(CBORError) -> UniqueID {
         let start = byteOffset
         guard let id = UniqueID(bytes: try readBytes(count: UniqueID.byteCount)) else {
             throw CBORError(.unexpectedItem, byteOffset: start)
@@ -177,7 +185,7 @@ extension CBORDecoder {
         return id
     }
 
-    fileprivate mutating func readLinks() throws(CBORError) -> [UnverifiedLink] {
+    mutating func readLinks() throws(CBORError) -> [UnverifiedLink] {
         let start = byteOffset
         let count = try readArrayHeader()
         guard count <= Limits.chainLinkCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }

@@ -176,7 +176,7 @@ extension UnlockedKeyring {
     }
 
     /// Applies `edit` to copies, saves them, and only then keeps them.
-    private func change(
+    func change(
         _ edit: (inout KeyringBody, inout [KeySlot]) throws(KeyError) -> Void
     ) throws(KeyError) {
         let (oldBody, oldSlots) = (try body(), slots)

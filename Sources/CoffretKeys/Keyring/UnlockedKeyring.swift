@@ -176,7 +176,9 @@ package final class UnlockedKeyring {
     /// All devices, present and former, whose commits are accepted in this store's vaults.
     package func knownSigners() throws(KeyError) -> [KnownSigner] {
         let body = try body()
-        return ([body.deviceChain] + body.formerChains).flatMap { chain in
+        // Chains that a recovery replaced are evidence; they speak for nobody.
+        let former = body.formerChains.filter { $0.accountID != body.deviceChain.accountID }
+        return ([body.deviceChain] + former).flatMap { chain in
             chain.devices.map { device in
                 KnownSigner(
                     deviceID: device.id, accountID: chain.accountID, verifyingKey: device.keys.signing,

@@ -27,7 +27,8 @@ package struct FollowedDeviceChain: Equatable, Sendable {
     package let newLinks: [VerifiedLink]
     /// Links that a recovery took away; people are told loudly.
     package let replacedLinks: [VerifiedLink]
-    package let watch: ChainWatch
+    /// What to remember of the time; nil if no time was given.
+    package let watch: ChainWatch?
 }
 
 /// A device chain whose every link was checked.
@@ -62,17 +63,17 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
     /// A recovery by a paper device may replace links of this chain; nothing else may.
     /// - Parameters:
     ///   - watch: what was known before; nil on first contact, when stated times are all there is.
-    ///   - now: by this device's clock.
+    ///   - now: by this device's clock; nil leaves time out of it.
     /// - Throws: `.chainRolledBack`, `.chainForked`: the server withholds, or shows different people different
     ///   chains, or the links begin behind a recovery: ask again from link 0. `.revocationTooEarly` names a link
     ///   that may become good later; what comes before it can be followed.
     package func following(
-        _ links: [UnverifiedLink], watch: ChainWatch? = nil, now: Milliseconds = .max
+        _ links: [UnverifiedLink], watch: ChainWatch? = nil, now: Milliseconds? = nil
     ) throws(TrustError) -> FollowedDeviceChain {
         let (next, replaced) = try chain.following(links)
         let keptCount = chain.links.count - replaced.count
         for device in next.rules.devices {
-            guard let watch, let announced = device.announcedAt, let revoked = device.revokedAt,
+            guard let watch, let now, let announced = device.announcedAt, let revoked = device.revokedAt,
                 revoked >= UInt64(keptCount)
             else { continue }
             let since = announced < UInt64(keptCount) ? watch.announcedAfter[announced] : nil
@@ -81,15 +82,21 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
                 throw TrustError(.revocationTooEarly, at: revoked)
             }
         }
+        return FollowedDeviceChain(
+            chain: VerifiedDeviceChain(next), newLinks: Array(next.links[keptCount...]), replacedLinks: replaced,
+            watch: now.map { Self.watch(next.rules.announcements, keptCount: keptCount, watch, now: $0) })
+    }
+
+    private static func watch(
+        _ announcements: [RevocationAnnouncement], keptCount: Int, _ watch: ChainWatch?, now: Milliseconds
+    ) -> ChainWatch {
         var announcedAfter: [UInt64: Milliseconds] = [:]
-        for announcement in next.rules.announcements {
+        for announcement in announcements {
             let number = announcement.sequenceNumber
             let before = number < UInt64(keptCount) ? watch?.announcedAfter[number] : nil
             announcedAfter[number] = before ?? watch?.confirmedAt ?? announcement.time
         }
-        return FollowedDeviceChain(
-            chain: VerifiedDeviceChain(next), newLinks: Array(next.links[keptCount...]), replacedLinks: replaced,
-            watch: ChainWatch(confirmedAt: now, announcedAfter: announcedAfter))
+        return ChainWatch(confirmedAt: now, announcedAfter: announcedAfter)
     }
 
     /// The chain as it was when link `sequenceNumber` was its newest; nil if it has no such link.

@@ -1,0 +1,228 @@
+// A store's account on its server: joining, following the device chain, adding to it, sending keys to other devices.
+// The one thing to keep true: the chain in the keyring changes only by what `following` verified.
+
+package import CoffretBase
+package import CoffretCore
+package import CoffretCrypto
+package import CoffretHTTP
+package import CoffretKeys
+package import CoffretTrust
+internal import CoffretWire
+
+/// An account, logged in at its server.
+package final class Account {
+    package let store: Store
+    package let connection: ServerConnection
+    private let clock: any WallClock
+    /// How often a link is signed anew because another device was faster.
+    private static let tryCountMax = 5
+
+    /// Connects and logs in.
+    ///
+    /// - Throws: `.notJoined` if the store has no server.
+    package init(_ store: Store, random: any RandomSource, clock: any WallClock) throws(AccountError) {
+        let record = try inAccount { () throws(KeyError) in try store.keyring.server() }
+        guard let record else { throw AccountError(.notJoined) }
+        self.store = store
+        self.clock = clock
+        connection = try ServerConnection(ServerConnection.settings(for: record), random: random)
+        try Self.logIn(store, connection, name: record.name)
+    }
+
+    private init(_ store: Store, _ connection: ServerConnection, clock: any WallClock) {
+        self.store = store
+        self.connection = connection
+        self.clock = clock
+    }
+
+    @discardableResult
+    private static func logIn(
+        _ store: Store, _ connection: ServerConnection, name: String?
+    ) throws(AccountError) -> String {
+        let (account, device) = try inAccount { () throws(KeyError) in
+            (try store.keyring.accountID(), try store.keyring.deviceID())
+        }
+        return try connection.logIn(account: account, device: device, name: name) { (proof) throws(KeyError) in
+            try store.keyring.login { _, _ in proof }
+        }
+    }
+
+    /// Registers the store's account at a server and remembers it.
+    ///
+    /// - Parameters:
+    ///   - settings: with the server's key, unless it is spoken to without TLS.
+    ///   - invitation: empty where none is needed.
+    /// - Throws: `.alreadyJoined`; `.refused` with `server.registration.…`.
+    package static func join(
+        _ store: Store, settings: HTTPSettings, invitation: [UInt8], random: any RandomSource, clock: any WallClock
+    ) throws(AccountError) -> Account {
+        let (record, chain) = try inAccount { () throws(KeyError) in
+            (try store.keyring.server(), try store.keyring.deviceChain())
+        }
+        guard record == nil else { throw AccountError(.alreadyJoined, at: record?.url) }
+        let connection = try ServerConnection(settings, random: random)
+        let registration = AccountRegistration(link: chain.links[0].link.encoded, invitation: invitation)
+        try connection.send("POST", "/v1/accounts", registration.encoded(), accepted: [200, 201])
+        let name = try logIn(store, connection, name: nil)
+        let account = Account(store, connection, clock: clock)
+        // An account may have grown before it had a server; a half-made join may have sent some of it.
+        for link in chain.links.dropFirst() {
+            let answer = try account.post(link.link, accepted: [200, 409, 422])
+            guard answer == nil else { break }
+        }
+        try inCore { () throws(CoreError) in
+            try store.changeKeyring { (keyring) throws(KeyError) in
+                try keyring.setServer(
+                    ServerRecord(
+                        url: settings.address.url, fingerprint: connection.fingerprint, name: name,
+                        watch: ChainWatch(confirmedAt: clock.now)))
+            }
+        }
+        try account.follow()
+        return account
+    }
+
+    private static func inCore<Result>(
+        _ body: () throws(CoreError) -> Result
+    ) throws(AccountError) -> Result {
+        try inAccount(body)
+    }
+
+    private var chain: VerifiedDeviceChain {
+        get throws(AccountError) { try inAccount { () throws(KeyError) in try store.keyring.deviceChain() } }
+    }
+
+    private static func path(_ chain: VerifiedDeviceChain) -> String { "/v1/chains/device/\(chain.accountID.hex)" }
+
+    // MARK: The chain
+
+    /// Gets what is new in the device chain and keeps it.
+    ///
+    /// - Returns: what was new, and what a recovery replaced.
+    /// - Throws: `.failed` with a `TrustError`: the server rolled back or forked the chain.
+    @discardableResult
+    package func follow() throws(AccountError) -> FollowedDeviceChain {
+        let chain = try chain
+        let watch = try inAccount { () throws(KeyError) in try store.keyring.server()?.watch }
+        let now = clock.now
+        let followed: FollowedDeviceChain
+        do {
+            followed = try Self.following(
+                chain, try links(of: chain, from: chain.head.sequenceNumber), watch: watch, now: now)
+        } catch {
+            // The links may begin behind a recovery: it shows only in the whole chain.
+            guard let trust = error.cause as? TrustError, [.chainForked, .chainRolledBack].contains(trust.code) else {
+                throw error
+            }
+            followed = try Self.following(chain, try links(of: chain, from: 0), watch: watch, now: now)
+        }
+        let isDue = now &- (watch?.confirmedAt ?? 0) > 86_400_000
+        if !followed.newLinks.isEmpty || !followed.replacedLinks.isEmpty || isDue { try adopt(followed) }
+        return followed
+    }
+
+    private static func following(
+        _ chain: VerifiedDeviceChain, _ links: [UnverifiedLink], watch: ChainWatch?, now: Milliseconds
+    ) throws(AccountError) -> FollowedDeviceChain {
+        try inAccount { () throws(TrustError) in try chain.following(links, watch: watch, now: now) }
+    }
+
+    private func adopt(_ followed: FollowedDeviceChain) throws(AccountError) {
+        try Self.inCore { () throws(CoreError) in
+            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) }
+        }
+    }
+
+    private func links(of chain: VerifiedDeviceChain, from start: UInt64) throws(AccountError) -> [UnverifiedLink] {
+        var links: [UnverifiedLink] = []
+        var byteCount = 0
+        while links.count < Limits.chainLinkCountMax {
+            let next = start + UInt64(links.count)
+            let answer = try connection.exchange("GET", Self.path(chain) + "?from=\(next)", as: ChainLinks.self)
+            for bytes in answer.links {
+                links.append(try inAccount { () throws(TrustError) in try UnverifiedLink(decoding: bytes) })
+                byteCount += bytes.count
+            }
+            // A short answer is the end of the chain; a long one was perhaps cut.
+            guard answer.links.count >= ServerLimits.linkCountMaxPerRequest || byteCount >= 512 << 10,
+                !answer.links.isEmpty
+            else { break }
+            byteCount = 0
+        }
+        return links
+    }
+
+    /// nil if the link was taken, the answer's status otherwise.
+    private func post(_ link: UnverifiedLink, accepted: Set<Int>) throws(AccountError) -> Int? {
+        let path = Self.path(try chain)
+        let status = try connection.send("POST", path, ChainAppend(link: link.encoded).encoded(), accepted: accepted)
+            .status
+        return status == 200 ? nil : status
+    }
+
+    /// Adds a link to the chain at the server, and then here; signs it anew if another device was faster.
+    ///
+    /// - Parameter make: signs the next link of the chain in the keyring; nil if nothing is left to do.
+    package func append(_ make: (Account) throws(AccountError) -> UnverifiedLink?) throws(AccountError) {
+        for _ in 0..<Self.tryCountMax {
+            try follow()
+            guard let link = try make(self) else { return }
+            // Before anything leaves: what others would refuse is not sent.
+            let chain = try chain
+            let watch = try inAccount { () throws(KeyError) in try store.keyring.server()?.watch }
+            let followed = try Self.following(chain, [link], watch: watch, now: clock.now)
+            guard try post(link, accepted: [200, 409]) == nil else { continue }
+            return try adopt(followed)
+        }
+        throw AccountError(.chainBusy)
+    }
+
+    /// Revokes a device and gives all synced vaults new keys, which the remaining devices get.
+    ///
+    /// - Returns: the vaults whose key is new.
+    package func revoke(_ device: UniqueID) throws(AccountError) -> [VaultRecord] {
+        try append { (account) throws(AccountError) in
+            try inAccount { () throws(KeyError) in
+                // Another device may have done it meanwhile.
+                guard try account.store.keyring.deviceChain().device(device)?.isTrusted == true else { return nil }
+                return try account.store.keyring.signLink(.revoke(id: device))
+            }
+        }
+        let renewed = try Self.inCore { () throws(CoreError) in
+            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys() }
+        }
+        try sendKeys()
+        return try inAccount { () throws(KeyError) in try store.keyring.vaults() }
+            .filter { renewed.contains($0.vaultID) }
+    }
+
+    // MARK: Keys
+
+    /// Puts the keys of all synced vaults into the other devices' mailbox.
+    package func sendKeys() throws(AccountError) {
+        let (boxes, chain) = (try inAccount { () throws(KeyError) in try store.keyring.makeDeviceBoxes() }, try chain)
+        for box in boxes {
+            let post = MailboxPost(deviceID: box.recipientID, bytes: box.encoded)
+            try connection.send("POST", "/v1/mailboxes/\(chain.accountID.hex)", post.encoded(), accepted: [200, 201])
+        }
+    }
+
+    /// Takes keys that other devices sent.
+    ///
+    /// What cannot be opened is left where it is: it may be from a device that this one has not heard of yet.
+    /// - Returns: vaults that are new here or have new keys.
+    package func receiveKeys() throws(AccountError) -> (added: [VaultID], renewed: [VaultID]) {
+        let path = "/v1/mailboxes/\(try chain.accountID.hex)"
+        let entries = try connection.exchange("GET", path, as: MailboxEntries.self).entries
+        let own = try inAccount { () throws(KeyError) in try store.keyring.deviceID() }
+        var (added, renewed): ([VaultID], [VaultID]) = ([], [])
+        for entry in entries where entry.deviceID == own {
+            guard let box = try? DeviceBox(decoding: entry.bytes), box.recipientID == own else { continue }
+            guard let vaults = try? store.acceptKeys(box) else { continue }
+            added += vaults.added
+            renewed += vaults.renewed
+            try connection.send("DELETE", "\(path)/\(entry.id.hex)", accepted: [200, 204, 404])
+        }
+        return (added, renewed)
+    }
+}

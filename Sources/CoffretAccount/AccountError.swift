@@ -1,0 +1,53 @@
+// What can go wrong between a store and its account's server. The one thing to keep true: what the server says is shown
+// as the server's words, never taken for more.
+
+internal import CoffretCore
+internal import CoffretHTTP
+internal import CoffretKeys
+internal import CoffretPairing
+internal import CoffretTrust
+
+/// Why something with the account did not work. `cause` is the layer's own error, if there is one.
+package struct AccountError: Error, Sendable {
+    package enum Code: String, Sendable, CaseIterable {
+        /// The store has no server yet.
+        case notJoined = "account.not-joined"
+        /// The store has a server already.
+        case alreadyJoined = "account.already-joined"
+        /// The server refused; `place` is its code.
+        case refused = "account.server.refused"
+        /// The server's answer is not what its interface says.
+        case answerMalformed = "account.server.answer-malformed"
+        /// The server calls itself otherwise than when it was joined.
+        case serverNameDiffers = "account.server.name-differs"
+        /// Other devices changed the chain again and again meanwhile.
+        case chainBusy = "account.chain.busy"
+        /// The other side of a pairing went away.
+        case relayClosed = "account.relay.closed"
+        /// The pairing id is not known to the server, or was used or expired.
+        case relayUnknown = "account.relay.unknown"
+        /// An error of another layer.
+        case failed = "account.failed"
+    }
+
+    package let code: Code
+    package let place: String?
+    package let cause: (any Error)?
+
+    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.place = place
+        self.cause = cause
+    }
+}
+
+/// Runs `body`, turning errors of the layers below into `.failed` with a cause.
+func inAccount<Result, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+) throws(AccountError) -> Result {
+    do throws(Failure) {
+        return try body()
+    } catch {
+        throw AccountError(.failed, cause: error)
+    }
+}

@@ -1,0 +1,262 @@
+// Both sides of a pairing, with the relay, the person and the account around the machines. The one thing to keep true:
+// attempts are stored before a code can be judged, and a device is added only by the account's own rules.
+
+package import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+package import CoffretHTTP
+package import CoffretKeys
+package import CoffretPairing
+internal import CoffretTrust
+
+/// The person in front of a device that is being paired.
+package protocol PairingPerson {
+    /// Shows a code, to be typed on the other device.
+    func show(code: ShortCode) throws
+    /// Asks for the code that the other device shows; `idle` is called again and again meanwhile, and throws when the
+    /// other side has gone.
+    func askCode(from other: String, idle: () throws -> Void) throws -> String
+}
+
+/// Where the number of attempts is kept on a device, outside the store.
+package struct PairingAttemptsFile {
+    let path: String
+    let fileSystem: any FileSystem
+
+    /// - Parameter stateDirectory: as in `StoreEnvironment`.
+    package init(stateDirectory: String, fileSystem: any FileSystem) {
+        path = PathText.join(stateDirectory, "pairing.attempts")
+        self.fileSystem = fileSystem
+    }
+
+    /// None if there is no such file; a file that is something else counts as three attempts just now.
+    package func read(now: Milliseconds) -> PairingAttempts {
+        guard let bytes = try? fileSystem.readFile(path, byteCountMax: 4_096) else { return PairingAttempts() }
+        return PairingAttempts(decoding: bytes) ?? PairingAttempts(times: [now, now, now])
+    }
+
+    func write(_ attempts: PairingAttempts) throws {
+        try fileSystem.makeDirectories(PathText.parent(of: path))
+        try fileSystem.replaceFile(path, with: attempts.encoded)
+    }
+}
+
+/// The new device's side.
+package struct RequesterSession {
+    package let device: NewDevice
+    private let machine: PairingRequester
+    private let channel: RelayChannel
+    private let attempts: PairingAttemptsFile
+    private let random: any RandomSource
+    private let clock: any WallClock
+    private let fingerprint: [UInt8]
+
+    /// Goes to the relay and waits there.
+    package init(
+        name: String, model: String, isScanned: Bool, settings: HTTPSettings, attempts: PairingAttemptsFile,
+        random: any RandomSource, clock: any WallClock
+    ) throws {
+        device = .generate(from: random)
+        fingerprint = settings.pin?.bytes ?? LoginProof.noFingerprint
+        let now = clock.now
+        let known = attempts.read(now: now)
+        guard known.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
+        channel = try RelayChannel(waitingAt: settings, random: random)
+        machine = try PairingRequester(
+            RequesterIdentity(
+                deviceID: device.deviceID, keys: device.publicKeys, instanceID: device.instanceID, name: name,
+                model: model),
+            signingKey: device.signingKey, relayID: channel.id, isScanned: isScanned, serverFingerprint: fingerprint,
+            attempts: known, random: random, now: now)
+        self.attempts = attempts
+        self.random = random
+        self.clock = clock
+    }
+
+    /// What the other device is told: 32 hex digits, or what a scanned code says.
+    package var invitationText: String { machine.invitation?.text ?? Hex.encode(channel.id) }
+
+    /// Runs the pairing to its end.
+    ///
+    /// - Returns: the account, verified, for `Store.join`.
+    package func run(_ person: any PairingPerson) throws -> JoinedAccount {
+        var approver: ApproverIdentity?
+        do {
+            while true {
+                guard let frame = try channel.receive(within: .seconds(1)) else {
+                    try machine.checkTime(clock.now)
+                    continue
+                }
+                var queue = try machine.receive(frame, now: clock.now)
+                while !queue.isEmpty {
+                    switch queue.removeFirst() {
+                    case .send(let frame): try channel.send(frame)
+                    case .record(let counted): try attempts.write(counted)
+                    case .showCode(let code):
+                        try person.show(code: code)
+                        let typed = try person.askCode(from: "the other device") { try idle() }
+                        queue += try machine.enter(typed, now: clock.now)
+                    case .trusted(let identity): approver = identity
+                    case .content(let bytes):
+                        guard let approver else { throw PairingError(.outOfOrder) }
+                        let account = try AccountWelcome.open(
+                            bytes, for: device, accountID: approver.accountID, head: approver.head, random: random)
+                        return account
+                    }
+                }
+            }
+        } catch {
+            machine.giveUp()
+            for frame in machine.farewell { try? channel.send(frame) }
+            channel.close()
+            throw error
+        }
+    }
+
+    /// Tells the other device that the account has been stored here.
+    package func finish() {
+        for frame in (try? machine.send(content: [1])) ?? [] { try? channel.send(frame) }
+        channel.close()
+    }
+
+    /// What is known of the server in the end.
+    package func serverRecord(_ settings: HTTPSettings, _ account: JoinedAccount) -> ServerRecord {
+        ServerRecord(
+            url: settings.address.url, fingerprint: fingerprint, name: account.serverName,
+            watch: ChainWatch(confirmedAt: clock.now))
+    }
+
+    /// While the person types: the other side has nothing to say but that it gives up.
+    private func idle() throws {
+        if let frame = try channel.receive(within: .milliseconds(200)) {
+            _ = try machine.receive(frame, now: clock.now)
+        }
+    }
+}
+
+/// The trusted device's side.
+package struct ApproverSession {
+    private let machine: PairingApprover
+    private let account: Account
+    private let channel: RelayChannel
+    private let attempts: PairingAttemptsFile
+    private let clock: any WallClock
+
+    /// Joins the new device on the relay.
+    ///
+    /// - Parameter text: the id that the new device shows, or the text of its QR code.
+    package init(
+        _ text: String, account: Account, attempts: PairingAttemptsFile, random: any RandomSource,
+        clock: any WallClock
+    ) throws {
+        let digits = text.filter { $0 != " " && $0 != "-" }.lowercased()
+        var invitation: PairingInvitation?
+        let relayID: [UInt8]
+        if let bytes = try? Hex.decode(digits), bytes.count == PairingInvitation.relayIDByteCount {
+            relayID = bytes
+        } else {
+            let scanned = try PairingInvitation.parse(text)
+            invitation = scanned
+            relayID = scanned.relayID
+        }
+        let now = clock.now
+        let known = attempts.read(now: now)
+        guard known.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
+        // The new device is told of the newest link there is.
+        try account.follow()
+        let chain = try account.store.keyring.deviceChain()
+        channel = try RelayChannel(joining: relayID, at: account.connection.settings, random: random)
+        machine = try PairingApprover(
+            ApproverIdentity(
+                accountID: chain.accountID, head: chain.head, serverFingerprint: account.connection.fingerprint),
+            relayID: relayID, invitation: invitation, attempts: known, random: random, now: now)
+        self.account = account
+        self.attempts = attempts
+        self.clock = clock
+    }
+
+    /// Runs the pairing to its end.
+    ///
+    /// - Returns: the device that was added.
+    package func run(_ person: any PairingPerson) throws -> RequesterIdentity {
+        do {
+            try channel.send(machine.start())
+            let candidate = try agree(person)
+            try add(candidate)
+            let welcome = try account.store.keyring.makeWelcome(for: candidate.deviceID)
+            for frame in try machine.send(content: welcome) { try channel.send(frame) }
+            // The device is in the chain: whether it says so or not is only about when this ends.
+            _ = try? next { if case .content = $0 { true } else { nil } }
+            channel.close()
+            return candidate
+        } catch {
+            machine.giveUp()
+            for frame in machine.farewell { try? channel.send(frame) }
+            channel.close()
+            throw error
+        }
+    }
+
+    /// Until both sides are satisfied.
+    private func agree(_ person: any PairingPerson) throws -> RequesterIdentity {
+        while true {
+            guard let frame = try channel.receive(within: .seconds(1)) else {
+                try machine.checkTime(clock.now)
+                continue
+            }
+            var queue = try machine.receive(frame, now: clock.now)
+            while !queue.isEmpty {
+                switch queue.removeFirst() {
+                case .send(let frame): try channel.send(frame)
+                case .record(let counted): try attempts.write(counted)
+                case .askCode(let identity):
+                    let typed = try person.askCode(from: identity.name) { try idle() }
+                    queue += try machine.enter(typed, now: clock.now)
+                case .showCode(let code): try person.show(code: code)
+                case .confirmed(let identity): return identity
+                case .scanned, .countersigned, .content: break
+                }
+            }
+        }
+    }
+
+    /// Waits for an event that `pick` wants.
+    private func next<Result>(_ pick: (ApproverEvent) -> Result?) throws -> Result {
+        while true {
+            guard let frame = try channel.receive(within: .seconds(1)) else {
+                try machine.checkTime(clock.now)
+                continue
+            }
+            for event in try machine.receive(frame, now: clock.now) {
+                if let result = pick(event) { return result }
+            }
+        }
+    }
+
+    private func add(_ candidate: RequesterIdentity) throws {
+        let details = LinkDetails(
+            name: candidate.name, model: candidate.model, time: clock.now,
+            notificationAddress: candidate.notificationAddress)
+        try account.append { (account) throws(AccountError) in
+            do {
+                let number = UInt64(try account.store.keyring.deviceChain().links.count)
+                for frame in try machine.askCountersignature(sequenceNumber: number) { try channel.send(frame) }
+                let operation = try next { event -> DeviceOperation? in
+                    guard case .countersigned(let operation, number) = event else { return nil }
+                    return operation
+                }
+                return try account.store.keyring.signLink(operation, details: details, subject: candidate.deviceID)
+            } catch let error as AccountError {
+                throw error
+            } catch {
+                throw AccountError(.failed, cause: error)
+            }
+        }
+    }
+
+    private func idle() throws {
+        if let frame = try channel.receive(within: .milliseconds(200)) {
+            _ = try machine.receive(frame, now: clock.now)
+        }
+    }
+}

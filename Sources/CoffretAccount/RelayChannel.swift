@@ -1,0 +1,65 @@
+// A place on the relay where two devices meet. The one thing to keep true: whatever comes out of it is unverified.
+
+package import CoffretBase
+package import CoffretHTTP
+internal import CoffretNet
+internal import CoffretWire
+
+/// One end of a relayed connection. One thread at a time.
+package final class RelayChannel {
+    private let socket: WebSocketConnection
+    /// 16 bytes, made by the relay.
+    package let id: [UInt8]
+
+    /// Waits on the relay: asks for an id.
+    package init(waitingAt settings: HTTPSettings, random: any RandomSource) throws(AccountError) {
+        socket = try inAccount { () throws(HTTPError) in
+            try WebSocketConnection(
+                settings, path: "/v1/relay", messageByteCountMax: ServerLimits.relayMessageByteCountMax, random: random)
+        }
+        let socket = socket
+        let first = try inAccount { () throws(HTTPError) in try socket.receive(within: .seconds(20)) }
+        guard case .text(let text)? = first, let id = try? Hex.decode(text), id.count == 16 else {
+            throw AccountError(.answerMalformed, at: "relay id")
+        }
+        self.id = id
+    }
+
+    /// Joins whoever waits at `id`.
+    ///
+    /// - Throws: `.relayUnknown`.
+    package init(joining id: [UInt8], at settings: HTTPSettings, random: any RandomSource) throws(AccountError) {
+        do throws(HTTPError) {
+            socket = try WebSocketConnection(
+                settings, path: "/v1/relay/" + Hex.encode(id),
+                messageByteCountMax: ServerLimits.relayMessageByteCountMax, random: random)
+        } catch {
+            if error.code == .upgradeRefused { throw AccountError(.relayUnknown, cause: error) }
+            throw AccountError(.failed, cause: error)
+        }
+        self.id = id
+    }
+
+    package func send(_ frame: [UInt8]) throws(AccountError) {
+        try translate { () throws(HTTPError) in try socket.send(.binary(frame)) }
+    }
+
+    /// The next frame; nil if none came in `time`.
+    package func receive(within time: Duration) throws(AccountError) -> [UInt8]? {
+        switch try translate({ () throws(HTTPError) in try socket.receive(within: time) }) {
+        case .binary(let frame)?: return frame
+        case .text?: throw AccountError(.answerMalformed, at: "relay message")
+        case nil: return nil
+        }
+    }
+
+    package func close() { socket.close() }
+
+    private func translate<Result>(_ body: () throws(HTTPError) -> Result) throws(AccountError) -> Result {
+        do throws(HTTPError) {
+            return try body()
+        } catch {
+            throw AccountError(error.code == .closed ? .relayClosed : .failed, cause: error)
+        }
+    }
+}

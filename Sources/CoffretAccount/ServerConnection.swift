@@ -1,0 +1,100 @@
+// Requests to an account's server. The one thing to keep true: a login is signed for the server's name and key, and
+// only over a connection whose key is the pinned one.
+
+package import CoffretBase
+package import CoffretHTTP
+package import CoffretKeys
+package import CoffretTrust
+package import CoffretWire
+
+/// A connection to a server, with or without a session. One thread at a time.
+package final class ServerConnection {
+    private static let mediaType = "application/cbor"
+
+    package let settings: HTTPSettings
+    private let client: HTTPClient
+    private let random: any RandomSource
+    private var token: String?
+
+    package init(_ settings: HTTPSettings, random: any RandomSource) throws(AccountError) {
+        self.settings = settings
+        self.random = random
+        client = try inAccount { () throws(HTTPError) in try HTTPClient(settings) }
+    }
+
+    /// The settings that a record of the keyring stands for.
+    package static func settings(for record: ServerRecord) throws(AccountError) -> HTTPSettings {
+        let address = try inAccount { () throws(HTTPError) in try ServerAddress(record.url, allowsPlain: true) }
+        return HTTPSettings(address, pin: address.isPlain ? nil : ServerPin(bytes: record.fingerprint))
+    }
+
+    /// What a login is signed for, beside the server's name.
+    package var fingerprint: [UInt8] { settings.pin?.bytes ?? LoginProof.noFingerprint }
+
+    /// Headers of an authenticated request; for WebSockets.
+    package var fields: [(name: String, value: String)] { token.map { [("Authorization", "Bearer " + $0)] } ?? [] }
+
+    /// Sends a request; any answer but those of `accepted` is an error.
+    ///
+    /// - Throws: `.refused` with the server's code; `.failed` with an `HTTPError`.
+    @discardableResult
+    package func send(
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, accepted: Set<Int> = [200]
+    ) throws(AccountError) -> HTTPResponse {
+        var request = HTTPRequest(method, path, body: body)
+        request.fields = fields
+        if body != nil { request.fields.append(("Content-Type", Self.mediaType)) }
+        let response = try inAccount { () throws(HTTPError) in try client.send(request) }
+        guard accepted.contains(response.status) else {
+            let refusal = try? ServerRefusal(decoding: response.body)
+            throw AccountError(.refused, at: refusal?.code ?? "status \(response.status)")
+        }
+        return response
+    }
+
+    /// Sends a message and reads the answer as another.
+    package func exchange<Answer: ServerMessage>(
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, accepted: Set<Int> = [200], as _: Answer.Type
+    ) throws(AccountError) -> Answer {
+        try Self.read(send(method, path, body, accepted: accepted))
+    }
+
+    static func read<Answer: ServerMessage>(_ response: HTTPResponse) throws(AccountError) -> Answer {
+        do throws(WireError) {
+            return try Answer(decoding: response.body)
+        } catch {
+            throw AccountError(.answerMalformed, cause: error)
+        }
+    }
+
+    /// Logs in: asks for a challenge, lets `sign` sign it, and keeps the session's token.
+    ///
+    /// - Parameters:
+    ///   - name: what the server is expected to call itself; nil the first time.
+    /// - Returns: what it calls itself.
+    /// - Throws: `.serverNameDiffers`; `.refused`.
+    package func logIn(
+        account: ChainID, device: UniqueID, name: String?, sign: (LoginProof) throws(KeyError) -> [UInt8]
+    ) throws(AccountError) -> String {
+        token = nil
+        let request = LoginChallengeRequest(
+            accountID: account.bytes, deviceID: device, clientNonce: random.bytes(count: ServerLimits.nonceByteCount))
+        let challenge = try exchange("POST", "/v1/login/challenge", request.encoded(), as: LoginChallenge.self)
+        if let name, name != challenge.serverName { throw AccountError(.serverNameDiffers, at: challenge.serverName) }
+        let proof = LoginProof(
+            serverName: challenge.serverName, fingerprint: fingerprint, accountID: account, deviceID: device,
+            serverNonce: challenge.serverNonce, clientNonce: request.clientNonce, expiry: challenge.expiry)
+        let signature = try inAccount { () throws(KeyError) in try sign(proof) }
+        let login = LoginRequest(challenge: challenge, request: request, signature: signature)
+        let session = try exchange("POST", "/v1/login", login.encoded(), as: LoginSession.self)
+        token = Hex.encode(session.token)
+        return challenge.serverName
+    }
+
+    /// Ends the session at the server, as far as it can be reached.
+    package func logOut() {
+        guard token != nil else { return }
+        _ = try? send("POST", "/v1/logout", [], accepted: [204])
+        token = nil
+    }
+}

@@ -1,0 +1,212 @@
+// `coffret device`: which devices belong to a person, how one more joins, how one is thrown out.
+
+internal import CoffretAccount
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretPairing
+internal import CoffretTrust
+
+enum DeviceCommand {
+    static let device = ArgumentDescription.required("DEVICE", "its name, or the beginning of its id")
+    static let pairing = ArgumentDescription.required(
+        "PAIRING", "what the new device shows: 32 digits, or the text of its QR code")
+    static let name = OptionDescription.value("name", "NAME", "what your other devices call this one (the host's name)")
+    static let scanned = OptionDescription.flag("qr", "show a QR code to be scanned, instead of codes to be typed")
+
+    static let description = CommandDescription(
+        "device", group: .devices, "List your devices, pair a new one, revoke a lost one",
+        subcommands: [
+            CommandDescription("ls", "List the devices of your account", staysHere: true, run: list),
+            CommandDescription(
+                "pair", "Make this device one of yours",
+                discussion: [
+                    "For a device without a store. Shows a number to type on one of your devices, then two codes go from screen to screen, so that nobody in between can join in."
+                ],
+                arguments: [ServerAccess.address],
+                options: [name, scanned, StoreAccess.effort] + ServerAccess.options, staysHere: true,
+                run: pair),
+            CommandDescription(
+                "approve", "Let a new device in", arguments: [pairing], staysHere: true, run: approve),
+            CommandDescription(
+                "revoke", "Throw a device out: a lost one, or one you no longer use",
+                discussion: [
+                    "Vaults that are synced get new keys. What the device holds already, it keeps."
+                ],
+                arguments: [device], options: [CommonArguments.yes], staysHere: true, run: revoke),
+        ])
+
+    /// Says what other devices changed; recoveries and threats to paper devices loudly.
+    static func report(_ followed: FollowedDeviceChain, _ context: CommandContext, _ session: StoreSession) {
+        func name(_ id: UniqueID) -> String {
+            followed.chain.device(id).flatMap { try? session.store.keyring.details(of: $0)?.name }
+                .map { "\"\(TextWidth.displaySafe($0))\"" } ?? String(id.hex.prefix(8))
+        }
+        if !followed.replacedLinks.isEmpty {
+            context.warn(
+                "a paper device recovered the account: \(NumberText.counted(followed.replacedLinks.count, "change")) "
+                    + "of its devices made before no longer count; coffret device ls shows what is left")
+        }
+        for link in followed.newLinks {
+            switch try? DeviceOperation(decoding: link.link) {
+            case .announceRevocation(let id, _)?:
+                context.warn(
+                    "the paper device \(name(id)) will be revoked in seven days; if that was not you, recover with it now"
+                )
+            case .revokeAnnounced(let id, _)?: context.warn("the paper device \(name(id)) was revoked")
+            case .add(let id, _, _, _)?: context.note("New device: \(name(id))")
+            case .revoke(let id)?: context.note("Revoked device: \(name(id))")
+            case .recover?, nil: break
+            }
+        }
+    }
+
+    private static func list(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        if try session.store.keyring.server() != nil {
+            do {
+                let account = try ServerAccess.account(session)
+                report(try account.follow(), context, session)
+                account.connection.logOut()
+            } catch {
+                context.warn("as last seen: \(FailureTranslation.failure(from: error).message)")
+            }
+        }
+        let keyring = session.store.keyring
+        let (chain, own) = (try keyring.deviceChain(), try keyring.deviceID())
+        let devices = try chain.devices.map { ($0, try keyring.details(of: $0)) }
+        let value = JSONValue.array(
+            devices.map { device, details in
+                .fields([
+                    "id": .string(device.id.hex), "name": .string(details?.name ?? ""),
+                    "model": .string(details?.model ?? ""), "kind": .string(device.kind == .paper ? "paper" : "device"),
+                    "added": details.map { .moment($0.time) } ?? .null, "revoked": .bool(!device.isTrusted),
+                    "current": .bool(device.id == own),
+                ])
+            })
+        try context.print(value) {
+            var table = TextTable([
+                .init(role: .identifier), .init(isFlexible: true), .init(role: .faint), .init(role: .faint),
+            ])
+            for (device, details) in devices {
+                let kind = device.kind == .paper ? "paper" : device.id == own ? "this device" : ""
+                let state = [kind, device.isTrusted ? "" : "revoked"].filter { !$0.isEmpty }.joined(separator: ", ")
+                table.add([
+                    String(device.id.hex.prefix(8)), TextWidth.displaySafe(details?.name ?? "?"),
+                    state,
+                    details.map { "added \(context.relativeTime.moment($0.time))" } ?? "",
+                ])
+            }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    private static func attempts(_ context: CommandContext) throws -> PairingAttemptsFile {
+        let environment = try StoreAccess.environment(context)
+        return PairingAttemptsFile(stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem)
+    }
+
+    private static func pair(_ context: CommandContext) throws {
+        let path = try StoreAccess.path(context)
+        guard try !StoreAccess.exists(context) else {
+            throw CommandFailure(
+                .alreadyExists, .storeExists, "there is already a store at \(TextWidth.displaySafe(path))",
+                hint: "a device is paired before it has a store; --store PATH makes another one elsewhere")
+        }
+        let settings = try ServerAccess.settings(context)
+        let source = PassphraseSource(context: context)
+        let passphrase =
+            source.isUnattended
+            ? try source.current() : try source.chooseNew("Choose a passphrase for this device: ")
+        let dialogue = PairingDialogue(context)
+        let requester = try RequesterSession(
+            name: context.arguments.value(name) ?? StoreAccess.deviceName, model: "Linux",
+            isScanned: context.arguments.isSet(scanned), settings: settings, attempts: attempts(context),
+            random: SystemRandomSource(), clock: SystemWallClock())
+        let text = requester.invitationText
+        try dialogue.say(
+            "On one of your devices:\n\n    coffret device approve \(text)\n",
+            json: ["event": .string("waiting"), "pairing": .string(text)])
+        if context.arguments.isSet(scanned), !context.isJSON, let code = QRCode.encode(text) {
+            for line in code.lines(isColored: context.terminal.style.isColored) { try context.output.line("  " + line) }
+            try context.output.flush()
+        }
+        let account = try requester.run(dialogue)
+        let store = try context.timings.measure("key-derivation") {
+            try Store.join(
+                account, server: requester.serverRecord(settings, account), at: path, passphrase: passphrase,
+                parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))
+        }
+        requester.finish()
+        let vaults = try store.vaults.map(\.name)
+        let value = JSONValue.fields([
+            "event": .string("paired"), "store": .string(path),
+            "account": .string(try store.keyring.accountID().hex), "vaults": .array(vaults.map { .string($0) }),
+        ])
+        try context.confirmDone(value) {
+            guard !vaults.isEmpty else {
+                return
+                    "This device is one of yours now. No vault is synced yet: coffret vault new NAME makes a local one."
+            }
+            let names = vaults.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", ")
+            return "This device is one of yours now, with \(names)."
+        }
+    }
+
+    private static func approve(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphraseAnew)
+        let account = try ServerAccess.account(session)
+        defer { account.connection.logOut() }
+        let approver = try ApproverSession(
+            context.arguments.required(pairing), account: account, attempts: attempts(context),
+            random: SystemRandomSource(), clock: SystemWallClock())
+        let added = try approver.run(PairingDialogue(context))
+        let value = JSONValue.fields(["event": .string("added"), "id": .string(added.deviceID.hex)])
+        try context.confirmDone(value) { "\"\(TextWidth.displaySafe(added.name))\" is one of your devices now." }
+    }
+
+    private static func revoke(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphraseAnew)
+        let account = try ServerAccess.account(session)
+        defer { account.connection.logOut() }
+        report(try account.follow(), context, session)
+        let keyring = session.store.keyring
+        let wanted = context.arguments.required(device)
+        let found = try keyring.deviceChain().devices.filter { device in
+            guard device.isTrusted else { return false }
+            if wanted.utf8.count >= 4, device.id.hex.hasPrefix(wanted.lowercased()) { return true }
+            return try keyring.details(of: device)?.name == wanted
+        }
+        guard let target = found.first else {
+            throw CommandFailure(
+                .notFound, .deviceNotFound, "you have no device \"\(TextWidth.displaySafe(wanted))\"",
+                hint: "coffret device ls lists them")
+        }
+        guard found.count == 1 else {
+            throw CommandFailure(
+                .ambiguous, .deviceAmbiguous, "several devices are called \"\(TextWidth.displaySafe(wanted))\"",
+                details: found.map(\.id.hex), hint: "use the id")
+        }
+        guard target.id != (try keyring.deviceID()) else {
+            throw CommandFailure(
+                .usage, .deviceIsThis, "a device does not throw itself out",
+                hint: "do it on another one of your devices")
+        }
+        let name = TextWidth.displaySafe(try keyring.details(of: target)?.name ?? String(target.id.hex.prefix(8)))
+        try context.confirmDanger(
+            "\"\(name)\" will get nothing new, and nothing that it writes from now on counts. What it holds, it keeps.",
+            question: "Revoke it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        let renewed = try account.revoke(target.id)
+        let value = JSONValue.fields([
+            "revoked": .string(target.id.hex), "renewed": .array(renewed.map { .string($0.vaultID.hex) }),
+        ])
+        try context.confirmDone(value) {
+            let keys =
+                renewed.isEmpty
+                ? "" : " \(NumberText.counted(renewed.count, "synced vault")) got a new key."
+            return "Revoked \"\(name)\"." + keys
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// `coffret server`: the server that a person's devices meet at.
+
+internal import CoffretAccount
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretHTTP
+internal import CoffretKeys
+internal import CoffretTrust
+
+enum ServerCommand {
+    static let invitation = OptionDescription.value(
+        "invitation", "TEXT", "what the server's operator gave you, where registration needs it")
+
+    static let description = CommandDescription(
+        "server", group: .devices, "Say which server your devices meet at",
+        discussion: [
+            "The server keeps sealed data and cannot read it. Its key is remembered: another server in its place is refused."
+        ],
+        subcommands: [
+            CommandDescription(
+                "join", "Register this store at a server",
+                discussion: [
+                    "There is no password: the account is the list of your devices, and this device proves itself with its key."
+                ],
+                arguments: [ServerAccess.address], options: [invitation] + ServerAccess.options, staysHere: true,
+                run: join),
+            CommandDescription(
+                "status", "Say which server it is, and whether it answers", staysHere: true, run: status),
+            CommandDescription(
+                "leave", "Forget the server on this device",
+                discussion: ["What lies on the server stays there, and so does this device in the account."],
+                options: [CommonArguments.yes], staysHere: true, run: leave),
+        ])
+
+    private static func join(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphraseAnew)
+        if let record = try session.store.keyring.server() {
+            throw CommandFailure(
+                .alreadyExists, code: "account.already-joined",
+                "this store is registered at \(TextWidth.displaySafe(record.url)) already",
+                hint: "coffret server leave forgets that one")
+        }
+        let settings = try ServerAccess.settings(context)
+        let account = try Account.join(
+            session.store, settings: settings, invitation: Array((context.arguments.value(invitation) ?? "").utf8),
+            random: SystemRandomSource(), clock: SystemWallClock())
+        defer { account.connection.logOut() }
+        let id = try session.store.keyring.accountID()
+        let value = JSONValue.fields([
+            "url": .string(settings.address.url), "account": .string(id.hex),
+            "fingerprint": settings.pin.map { .string(Hex.encode($0.bytes)) } ?? .null,
+        ])
+        try context.confirmDone(value) {
+            """
+            Registered at \(TextWidth.displaySafe(settings.address.url)).
+
+            Next:  coffret device pair \(TextWidth.displaySafe(settings.address.url))   on another device
+            """
+        }
+    }
+
+    private static func status(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        guard let record = try session.store.keyring.server() else {
+            try context.print(.fields(["url": .null])) {
+                "This store has no server. coffret server join URL registers it at one."
+            }
+            return
+        }
+        let problem: CommandFailure?
+        do {
+            let account = try ServerAccess.account(session)
+            DeviceCommand.report(try account.follow(), context, session)
+            account.connection.logOut()
+            problem = nil
+        } catch {
+            problem = FailureTranslation.failure(from: error)
+        }
+        let fingerprint = record.fingerprint.allSatisfy { $0 == 0 } ? nil : ServerPin(bytes: record.fingerprint)
+        let value = JSONValue.fields([
+            "url": .string(record.url), "name": .string(record.name),
+            "fingerprint": fingerprint.map { .string(Hex.encode($0.bytes)) } ?? .null,
+            "reachable": .bool(problem == nil), "problem": problem.map { .string($0.code) } ?? .null,
+        ])
+        try context.print(value) {
+            var lines = ["Server       \(TextWidth.displaySafe(record.url))"]
+            lines.append("Fingerprint  \(fingerprint?.text ?? "none: not over TLS")")
+            lines.append("Account      \(try session.store.keyring.accountID().hex)")
+            lines.append("State        \(problem.map { $0.message } ?? "answers, and knows this device")")
+            return lines.joined(separator: "\n")
+        }
+    }
+
+    private static func leave(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphraseAnew)
+        guard let record = try session.store.keyring.server() else {
+            throw CommandFailure(.notFound, code: "account.not-joined", "this store has no server")
+        }
+        try context.confirmDanger(
+            "This device will no longer sync with \(TextWidth.displaySafe(record.url)).", question: "Forget it?",
+            isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        try session.store.changeKeyring { (keyring) throws(KeyError) in try keyring.setServer(nil) }
+        try context.confirmDone(.fields(["left": .string(record.url)])) {
+            "Forgot \(TextWidth.displaySafe(record.url)). Everything is still here, on this device."
+        }
+    }
+}

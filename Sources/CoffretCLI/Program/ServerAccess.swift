@@ -1,0 +1,120 @@
+// The way to a server from the command line. The one thing to keep true: on first contact a key is pinned only if an
+// authority vouches for it, a fingerprint was given, or the person said yes.
+
+internal import CoffretAccount
+internal import CoffretBase
+internal import CoffretHTTP
+internal import CoffretKeys
+internal import CoffretPairing
+
+enum ServerAccess {
+    static let address = ArgumentDescription.required("URL", "such as https://vault.example:8443")
+    static let fingerprint = OptionDescription.value(
+        "fingerprint", "HEX", "SHA-256 of the server's public key, as coffret-server shows it")
+    static let authorities = OptionDescription.value(
+        "ca", "FILE", .file, "trust the certificate authorities in this file instead of the system's")
+    static let plain = OptionDescription.flag(
+        "plain-http", "allow http:// to another machine: only inside a tunnel that is encrypted itself")
+    static let options = [fingerprint, authorities, plain]
+
+    /// How the server that the command line names is reached, its key included.
+    static func settings(_ context: CommandContext) throws -> HTTPSettings {
+        let address = try ServerAddress(
+            context.arguments.required(address), allowsPlain: context.arguments.isSet(plain))
+        var settings = HTTPSettings(address)
+        settings.authoritiesPath = context.arguments.value(authorities)
+        guard !address.isPlain else { return settings }
+        if let text = context.arguments.value(fingerprint) {
+            guard let pin = ServerPin.parse(text) else {
+                throw CommandFailure(
+                    .usage, .fingerprintInvalid, "that is not a fingerprint: 64 hex digits are needed")
+            }
+            settings.pin = pin
+            return settings
+        }
+        settings.pin = try firstPin(of: HTTPClient(settings), context)
+        return settings
+    }
+
+    /// The key of a server that is met for the first time.
+    private static func firstPin(of client: HTTPClient, _ context: CommandContext) throws -> ServerPin {
+        if let pin = try vouchedPin(of: client) { return pin }
+        let pin = try client.readPin(checksCertificate: false)
+        try confirm(pin, context)
+        return pin
+    }
+
+    /// nil if no authority vouches for it.
+    private static func vouchedPin(of client: HTTPClient) throws(HTTPError) -> ServerPin? {
+        do throws(HTTPError) {
+            return try client.readPin(checksCertificate: true)
+        } catch {
+            if error.code == .certificateUntrusted { return nil }
+            throw error
+        }
+    }
+
+    private static func confirm(_ pin: ServerPin, _ context: CommandContext) throws {
+        let explanation = "No authority vouches for this server's certificate. Its key has the fingerprint"
+        guard context.terminal.inputIsTerminal, let prompt = context.prompt() else {
+            throw CommandFailure(
+                .notConfirmed, .serverUnknown, "no authority vouches for this server's certificate",
+                details: ["fingerprint  \(pin.text)"],
+                hint: "compare it with what coffret-server shows, and add --fingerprint")
+        }
+        prompt.show("\(explanation)\n\n    \(pin.text)\n\ncoffret-server shows it when it starts.\n")
+        guard try prompt.confirm("Are they the same?", isYesDefault: false) else {
+            throw CommandFailure(.notConfirmed, .notConfirmed, "not confirmed; nothing was sent")
+        }
+    }
+
+    /// The store's account, logged in.
+    static func account(_ session: StoreSession) throws -> Account {
+        try Account(session.store, random: SystemRandomSource(), clock: SystemWallClock())
+    }
+}
+
+/// The person at this device, while it is paired with another one.
+struct PairingDialogue: PairingPerson {
+    let context: CommandContext
+    let prompt: TerminalPrompt?
+
+    init(_ context: CommandContext) {
+        self.context = context
+        prompt = context.terminal.inputIsTerminal ? context.prompt() : nil
+    }
+
+    func say(_ text: String, json: KeyValuePairs<String, JSONValue?>) throws {
+        if context.isJSON {
+            try context.output.line(JSONValue.fields(json).line)
+        } else if let prompt {
+            prompt.show(text + "\n")
+        } else {
+            try context.output.line(text)
+        }
+        try context.output.flush()
+    }
+
+    func show(code: ShortCode) throws {
+        try say(
+            "\n    \(code)\n\nType this code on the other device.",
+            json: ["event": .string("code"), "code": .string(code.description)])
+    }
+
+    func askCode(from other: String, idle: () throws -> Void) throws -> String {
+        let name = TextWidth.displaySafe(other)
+        if context.isJSON || prompt == nil {
+            try say(
+                "Waiting for the code that \(name) shows, on standard input.",
+                json: ["event": .string("ask"), "device": .string(other)])
+        }
+        let line: String?
+        if let prompt {
+            line = try prompt.askLine("Type the code that \(name) shows: ", idle: idle)
+        } else {
+            line = try DescriptorIO.readLine(from: 0, byteCountMax: 100, idle: idle)
+        }
+        guard let line else { throw CommandFailure(.cancelled, .cancelled, "cancelled") }
+        return line
+    }
+}

@@ -1,0 +1,61 @@
+// Stores of several devices. The one thing to keep true: a vault whose keys have come has a place on the disk before
+// anybody looks for it.
+
+internal import CoffretBase
+package import CoffretCrypto
+package import CoffretKeys
+internal import CoffretStorage
+
+extension Store {
+    /// Makes the store of a device that joined an account: its keyring, and a place for each synced vault, empty until
+    /// the first sync.
+    ///
+    /// - Throws: as `create`; what was made is then removed again.
+    package static func join(
+        _ account: JoinedAccount, server: ServerRecord, at path: String, passphrase: Passphrase,
+        parameters: PasswordParameters, environment: StoreEnvironment
+    ) throws(CoreError) -> Store {
+        let layout = StoreLayout(path)
+        try checkIsFree(layout, environment)
+        try inFiles { () throws(FileSystemError) in try environment.fileSystem.makeDirectories(path) }
+        do throws(CoreError) {
+            let keyring = try inKeys { () throws(KeyError) in
+                try Keyring.create(
+                    joining: account, server: server, passphrase: passphrase, parameters: parameters,
+                    environment: environment.keyring(at: layout.keyringPath))
+            }
+            let store = Store(layout: layout, keyring: keyring, environment: environment)
+            for record in try store.vaults { try store.makePlace(for: record.vaultID) }
+            return store
+        } catch {
+            if (error.cause as? KeyError)?.code != .keyringExists {
+                try? environment.fileSystem.removeTree(layout.vaultsPath)
+                try? environment.fileSystem.remove(layout.keyringPath)
+            }
+            throw error
+        }
+    }
+
+    /// Takes keys that another device sent.
+    ///
+    /// - Returns: vaults that are new here, empty until the first sync, and vaults with new keys.
+    package func acceptKeys(_ box: DeviceBox) throws(CoreError) -> (added: [VaultID], renewed: [VaultID]) {
+        let accepted = try inKeys { () throws(KeyError) in try keyring.accept(box) }
+        for id in accepted.added { try makePlace(for: id) }
+        try recordGeneration()
+        return accepted
+    }
+
+    private func makePlace(for id: VaultID) throws(CoreError) {
+        let keys = try inKeys { () throws(KeyError) in try keyring.vaultKeys(for: id) }
+        let author = try author(for: id)
+        do throws(StorageError) {
+            let repository = try VaultRepository.create(
+                directory: layout.vaultPath(id), keys: keys, author: author, environment: environment.storage)
+            try repository.recordKeyringGeneration(keyring.generation)
+            repository.close()
+        } catch {
+            throw CoreError(error)
+        }
+    }
+}

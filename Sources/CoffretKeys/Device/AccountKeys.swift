@@ -1,0 +1,107 @@
+// What one device of a person hands to another: the key of link details, former chains, vaults. The one thing to keep
+// true: what comes in is verified as if it came from a stranger, and local keys never leave their device.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretTrust
+
+/// The content of a device box.
+///
+/// Layout: [details key (32), [former chain...], [vault...]], vault = [id, name, kind, member chain,
+/// {epoch: vault key}, split key].
+struct AccountKeys {
+    let detailsKey: LinkDetailsKey
+    let formerChains: [VerifiedDeviceChain]
+    /// With fresh local keys.
+    let vaults: [VaultRecord]
+
+    /// Encodes what `body` holds of `vaults`, lends it, and zeroes it.
+    static func withEncoded<Result, Failure: Error>(
+        _ body: KeyringBody, vaults: [VaultRecord], _ use: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var encoder = CBOREncoder(reservingByteCount: body.encodedByteCountMax)
+        encoder.encodeArrayHeader(count: 3)
+        KeyringBody.encode(body.detailsKey, to: &encoder)
+        encoder.encodeArrayHeader(count: body.formerChains.count)
+        for chain in body.formerChains { KeyringBody.encode(chain.links, to: &encoder) }
+        encoder.encodeArrayHeader(count: vaults.count)
+        for vault in vaults {
+            encoder.encodeArrayHeader(count: 6)
+            encoder.encode(bytes: vault.vaultID.bytes)
+            encoder.encode(text: vault.name)
+            encoder.encode(unsigned: UInt64(vault.kind.rawValue))
+            KeyringBody.encode(vault.memberChain.links, to: &encoder)
+            encoder.encodeMapHeader(count: vault.vaultKeys.count)
+            for (epoch, key) in vault.vaultKeys.sorted(by: { $0.key < $1.key }) {
+                encoder.encode(unsigned: UInt64(epoch))
+                KeyringBody.encode(key, to: &encoder)
+            }
+            KeyringBody.encode(vault.splitKey, to: &encoder)
+        }
+        precondition(encoder.bytes.count <= body.encodedByteCountMax, "the buffer grew and left a copy")
+        defer { encoder.zero() }
+        return try unsafe encoder.bytes.span.withUnsafeBytes(use)
+    }
+
+    /// Reads and verifies what another device sent.
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer, chain: VerifiedDeviceChain, random: any RandomSource
+    ) -> Result<AccountKeys, KeyError> {
+        do throws(KeyError) {
+            return .success(try unsafe AccountKeys(decoding: bytes, chain: chain, random: random))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private init(
+        decoding bytes: UnsafeRawBufferPointer, chain: VerifiedDeviceChain, random: any RandomSource
+    ) throws(KeyError) {
+        let detailsKey: LinkDetailsKey
+        let formerLinks: [[UnverifiedLink]]
+        let unverified: [UnverifiedVault]
+        do throws(CBORError) {
+            (detailsKey, formerLinks, unverified) = try unsafe withCBORDecoder(over: bytes) {
+                (decoder) throws(CBORError) in
+                try decoder.readArrayHeader(count: 3)
+                let detailsKey = LinkDetailsKey(try decoder.readSecret())
+                var formerLinks: [[UnverifiedLink]] = []
+                for _ in 0..<(try decoder.readArrayHeader()) { formerLinks.append(try decoder.readLinks()) }
+                var vaults: [UnverifiedVault] = []
+                for _ in 0..<(try decoder.readArrayHeader()) {
+                    vaults.append(try UnverifiedVault(from: &decoder, localKey: LocalKey.generate(from: random)))
+                }
+                return (detailsKey, formerLinks, vaults)
+            }
+        } catch {
+            throw KeyError(.boxInvalid, at: "shape", cause: error)
+        }
+        do throws(TrustError) {
+            var former: [VerifiedDeviceChain] = []
+            for links in formerLinks { former.append(try VerifiedDeviceChain.verify(links)) }
+            var vaults: [VaultRecord] = []
+            for vault in unverified { vaults.append(try KeyringBody.verify(vault, accounts: [chain] + former)) }
+            self.detailsKey = detailsKey
+            formerChains = former
+            self.vaults = vaults
+        } catch {
+            throw KeyError(.boxInvalid, at: "chain", cause: error)
+        }
+        for vault in vaults where !vault.keysFitFoundation { throw KeyError(.boxInvalid, at: "vault key") }
+    }
+}
+
+extension VaultRecord {
+    /// Whether the key of epoch 1 is the one that the founding link commits to.
+    var keysFitFoundation: Bool {
+        let foundation = memberChain.foundation
+        guard let first = vaultKeys[1] else { return false }
+        return EpochKeys.deriveCommitment(to: first, scope: foundation.random, epoch: 1) == foundation.keyCommitment
+    }
+
+    func replacing(kind: VaultKind? = nil, vaultKeys: [UInt32: VaultKey]? = nil) -> VaultRecord {
+        VaultRecord(
+            vaultID: vaultID, name: name, kind: kind ?? self.kind, memberChain: memberChain,
+            vaultKeys: vaultKeys ?? self.vaultKeys, splitKey: splitKey, localKey: localKey)
+    }
+}

@@ -1,0 +1,116 @@
+// A device that wants to join an account. The one thing to keep true: its keys are made here and never leave; what
+// the account gives is checked against the link that pairing named.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretTrust
+
+/// The keys of a device that no chain knows yet.
+package struct NewDevice: Sendable {
+    let keys: DevicePrivateKeys
+    package let instanceID: UniqueID
+
+    package static func generate(from random: any RandomSource) -> NewDevice {
+        NewDevice(
+            keys: DevicePrivateKeys(
+                deviceID: .generate(from: random), signing: .generate(from: random), box: .generate(from: random),
+                noise: .generate(from: random)),
+            instanceID: .generate(from: random))
+    }
+
+    package var deviceID: UniqueID { keys.deviceID }
+    package var publicKeys: DeviceKeys { keys.publicKeys }
+    package var signingKey: SigningKey { keys.signing }
+}
+
+/// What a trusted device gives a new one at the end of pairing.
+///
+/// Layout, deterministic CBOR: [1, device chain, device box, server name].
+package enum AccountWelcome {
+    static func encode(_ chain: VerifiedDeviceChain, _ box: DeviceBox, serverName: String) -> [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(unsigned: 1)
+            encoder.encodeArrayHeader(count: chain.links.count)
+            for link in chain.links { encoder.encode(bytes: link.link.encoded) }
+            encoder.encode(bytes: box.encoded)
+            encoder.encode(text: serverName)
+        }
+    }
+
+    /// Opens a welcome.
+    ///
+    /// - Parameters:
+    ///   - head: what the chain must contain, as pairing told.
+    /// - Throws: `.boxInvalid` with its cause: the chain is another one, does not contain the stated link or this
+    ///   device, or the box is not from one of its devices.
+    package static func open(
+        _ bytes: [UInt8], for device: NewDevice, accountID: ChainID, head: RememberedHead, random: any RandomSource
+    ) throws(KeyError) -> JoinedAccount {
+        let (encodedLinks, boxBytes, serverName) = try withCBORDecoder(
+            bytes, convert: { KeyError(.boxInvalid, at: "welcome", cause: $0) }
+        ) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 4)
+            let start = decoder.byteOffset
+            guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            var links: [[UInt8]] = []
+            for _ in 0..<(try decoder.readArrayHeader()) { links.append(try decoder.readBytes()) }
+            let box = try decoder.readBytes(countMax: DeviceBox.byteCountMax)
+            return (links, box, try decoder.readText(byteCountMax: 1_024))
+        }
+        let chain: VerifiedDeviceChain
+        do throws(TrustError) {
+            var links: [UnverifiedLink] = []
+            for bytes in encodedLinks { links.append(try UnverifiedLink(decoding: bytes)) }
+            // Not as something verified before: this device has verified nothing yet.
+            chain = try VerifiedDeviceChain.verify(links, accountID: accountID)
+            guard chain.links.count > head.sequenceNumber else { throw TrustError(.chainRolledBack) }
+            guard chain.links[Int(head.sequenceNumber)].hash == head.linkHash else { throw TrustError(.chainForked) }
+        } catch {
+            throw KeyError(.boxInvalid, at: "chain", cause: error)
+        }
+        guard let own = chain.device(device.deviceID), own.isTrusted, own.keys == device.publicKeys else {
+            throw KeyError(.boxInvalid, at: "device")
+        }
+        let box = try DeviceBox(decoding: boxBytes)
+        let content = try unsafe box.open(with: device.keys, chain: chain) {
+            unsafe AccountKeys.decode($0, chain: chain, random: random)
+        }
+        switch content {
+        case .success(let keys):
+            return JoinedAccount(device: device, chain: chain, keys: keys, serverName: serverName)
+        case .failure(let error): throw error
+        }
+    }
+}
+
+/// An account that a new device has become part of.
+package struct JoinedAccount {
+    let device: NewDevice
+    package let chain: VerifiedDeviceChain
+    let keys: AccountKeys
+    package let serverName: String
+
+    package var vaultNames: [String] { keys.vaults.map(\.name) }
+}
+
+extension Keyring {
+    /// Makes the keyring of a device that joined an account: its own slots, storage key and local keys, the account's
+    /// chain and vault keys.
+    ///
+    /// - Throws: as `create(passphrase:…)`.
+    package static func create(
+        joining account: JoinedAccount, server: ServerRecord, passphrase: Passphrase, parameters: PasswordParameters,
+        environment: KeyringEnvironment
+    ) throws(KeyError) -> UnlockedKeyring {
+        let storeID = UniqueID.generate(from: environment.random)
+        let slot = try PassphraseSlot.make(
+            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
+        let body = KeyringBody(
+            device: account.device.keys, instanceID: account.device.instanceID,
+            markerKey: .generate(from: environment.random), detailsKey: account.keys.detailsKey,
+            deviceChain: account.chain, formerChains: account.keys.formerChains,
+            slotDetails: [details(of: slot, name: "", environment)], vaults: account.keys.vaults, server: server)
+        return try create(storeID: storeID, slots: [slot], body: body, environment: environment)
+    }
+}

@@ -1,0 +1,157 @@
+// A person's devices, as the keyring of one of them keeps them. The one thing to keep true: the chain here only ever
+// goes on from what was verified, or to a recovery, and the links that a recovery replaced are kept as evidence.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretTrust
+
+extension UnlockedKeyring {
+    /// The account's server; nil for an account that lives on this device only.
+    package func server() throws(KeyError) -> ServerRecord? { try body().server }
+
+    /// Sets or forgets the server.
+    package func setServer(_ record: ServerRecord?) throws(KeyError) {
+        try change { (body, _) throws(KeyError) in body.server = record }
+    }
+
+    /// Keeps a chain that was followed.
+    ///
+    /// - Throws: `.deviceRevoked` if a recovery took this device out of the chain altogether; the old chain is kept.
+    package func adopt(_ followed: FollowedDeviceChain) throws(KeyError) {
+        try change { (body, _) throws(KeyError) in
+            guard let device = body.device, followed.chain.device(device.deviceID)?.keys == device.publicKeys else {
+                throw KeyError(.deviceRevoked)
+            }
+            if !followed.replacedLinks.isEmpty { body.formerChains.append(body.deviceChain) }
+            body.deviceChain = followed.chain
+            if let watch = followed.watch { body.server = body.server?.watching(watch) }
+        }
+    }
+
+    /// The next link of the device chain, signed by this device. It counts once it is in the chain.
+    ///
+    /// - Parameters:
+    ///   - details: what only the person's devices may read; `subject` is the device that they are about.
+    /// - Throws: `.deviceRevoked` if this device may sign no more.
+    package func signLink(
+        _ operation: DeviceOperation, details: LinkDetails? = nil, subject: UniqueID? = nil
+    ) throws(KeyError) -> UnverifiedLink {
+        let (body, device) = (try body(), try trustedDevice())
+        var sealed: [UInt8] = []
+        if let details, let subject {
+            sealed = details.seal(
+                kind: .device, subject: subject.bytes, key: body.detailsKey, random: environment.random)
+        }
+        return body.deviceChain.sign(operation, details: sealed, with: device.signing)
+    }
+
+    private func trustedDevice() throws(KeyError) -> DevicePrivateKeys {
+        let body = try body()
+        guard let device = body.device else { throw KeyError(.keyringInconsistent, at: "device") }
+        guard body.deviceChain.device(device.deviceID)?.isTrusted == true else { throw KeyError(.deviceRevoked) }
+        return device
+    }
+
+    /// This device's signature under what `statement` makes of its key, for a login.
+    package func login(_ statement: (UniqueID, ChainID) -> LoginProof) throws(KeyError) -> [UInt8] {
+        let (body, device) = (try body(), try trustedDevice())
+        return statement(device.deviceID, body.deviceChain.accountID).sign(with: device.signing)
+    }
+
+    /// What a device that was just added needs: the chain, and the keys of all synced vaults, sealed to it.
+    package func makeWelcome(for device: UniqueID) throws(KeyError) -> [UInt8] {
+        let body = try body()
+        let box = try sealBox(to: device)
+        return AccountWelcome.encode(body.deviceChain, box, serverName: body.server?.name ?? "")
+    }
+
+    /// Boxes with the keys of all synced vaults, for every other device that the chain trusts.
+    package func makeDeviceBoxes() throws(KeyError) -> [DeviceBox] {
+        let (body, own) = (try body(), try trustedDevice())
+        var boxes: [DeviceBox] = []
+        for device in body.deviceChain.devices where device.isTrusted && device.id != own.deviceID {
+            boxes.append(try sealBox(to: device.id))
+        }
+        return boxes
+    }
+
+    private func sealBox(to device: UniqueID) throws(KeyError) -> DeviceBox {
+        let (body, own) = (try body(), try trustedDevice())
+        guard let recipient = body.deviceChain.device(device), recipient.isTrusted else {
+            throw KeyError(.deviceRevoked)
+        }
+        let vaults = body.vaults.filter { $0.kind == .synced }
+        let random = environment.random
+        return try unsafe AccountKeys.withEncoded(body, vaults: vaults) { (content) throws(KeyError) in
+            try unsafe DeviceBox.seal(
+                content, to: recipient, from: own, chain: body.deviceChain, random: random)
+        }
+    }
+
+    /// Takes keys from another device: vaults that are new here, epochs that are new here. What is known stays as it is.
+    ///
+    /// - Returns: the ids of vaults that are new or have new keys.
+    /// - Throws: `.boxInvalid`; then nothing is changed.
+    package func accept(_ box: DeviceBox) throws(KeyError) -> (added: [VaultID], renewed: [VaultID]) {
+        let (body, own) = (try body(), try trustedDevice())
+        let random = environment.random
+        let content = try unsafe box.open(with: own, chain: body.deviceChain) {
+            unsafe AccountKeys.decode($0, chain: body.deviceChain, random: random)
+        }
+        let keys = try content.get()
+        var (added, renewed): ([VaultID], [VaultID]) = ([], [])
+        var vaults = body.vaults
+        for vault in keys.vaults {
+            guard let index = vaults.firstIndex(where: { $0.vaultID == vault.vaultID }) else {
+                vaults.append(vault.renamed(Self.freeName(vault.name, among: vaults)))
+                added.append(vault.vaultID)
+                continue
+            }
+            let merged = vaults[index].vaultKeys.merging(vault.vaultKeys) { known, _ in known }
+            guard merged.count > vaults[index].vaultKeys.count else { continue }
+            vaults[index] = vaults[index].replacing(vaultKeys: merged)
+            renewed.append(vault.vaultID)
+        }
+        guard !added.isEmpty || !renewed.isEmpty else { return ([], []) }
+        try change { (body, _) throws(KeyError) in body.vaults = vaults }
+        return (added, renewed)
+    }
+
+    /// Two devices may have called different vaults the same.
+    private static func freeName(_ name: String, among vaults: [VaultRecord]) -> String {
+        let taken = Set(vaults.map { $0.name.lowercased() })
+        guard taken.contains(name.lowercased()) else { return name }
+        var number = 2
+        while taken.contains("\(name) \(number)".lowercased()) { number += 1 }
+        return "\(name) \(number)"
+    }
+
+    /// Opens a new epoch of every synced vault's key: what is written from now on, a revoked device cannot read.
+    ///
+    /// - Returns: the vaults whose key is new.
+    package func renewSyncedVaultKeys() throws(KeyError) -> [VaultID] {
+        let synced = try body().vaults.filter { $0.kind == .synced }.map(\.vaultID)
+        guard !synced.isEmpty else { return [] }
+        let random = environment.random
+        try change { (body, _) throws(KeyError) in
+            for index in body.vaults.indices where body.vaults[index].kind == .synced {
+                var keys = body.vaults[index].vaultKeys
+                let newest = keys.keys.max() ?? 0
+                guard newest < .max else { throw KeyError(.keyringInconsistent, at: "epoch") }
+                keys[newest + 1] = .generate(from: random)
+                body.vaults[index] = body.vaults[index].replacing(vaultKeys: keys)
+            }
+        }
+        return synced
+    }
+
+    /// Says whether a vault is on this device only, or on all of the person's.
+    package func setVaultKind(_ id: VaultID, _ kind: VaultKind) throws(KeyError) {
+        try change { (body, _) throws(KeyError) in
+            guard let index = body.vaults.firstIndex(where: { $0.vaultID == id }) else {
+                throw KeyError(.vaultNotFound)
+            }
+            body.vaults[index] = body.vaults[index].replacing(kind: kind)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// Two stores, real processes, the real server: join, pair, list, revoke.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Several devices", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
+struct DeviceTests {
+    private func terminal(_ runner: CoffretRunner, _ arguments: String...) throws -> TerminalProcess {
+        try TerminalProcess(
+            CoffretRunner.executable, arguments, environment: runner.environment(), directory: runner.workPath)
+    }
+
+    /// The first group of six digits on the screen.
+    private func code(_ text: String) throws -> String {
+        let match = try #require(text.firstMatch(of: /(\d{3}) (\d{3})/), "\(text)")
+        return "\(match.1)\(match.2)"
+    }
+
+    /// Pairs a new device with one that is in.
+    private func pair(_ new: CoffretRunner, _ old: CoffretRunner, _ server: ServerRunner, name: String) throws {
+        let requester = try terminal(
+            new, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--name", name, "--effort", "light")
+        try requester.wait(for: "approve ")
+        let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
+        let approver = try terminal(old, "device", "approve", String(id.0))
+        let first = try requester.wait(for: "Type the code that")
+        try approver.wait(for: "Type the code that \(name) shows: ")
+        approver.type(try code(first) + "\n")
+        let second = try approver.wait(for: "on the other device")
+        requester.type(try code(second) + "\n")
+        try requester.wait(for: "one of yours now")
+        try approver.wait(for: "one of your devices now")
+    }
+
+    @Test("R22, R26, R28: a device joins with two codes, is listed on both, is revoked, and the server knows it")
+    func life() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        let untrusted = try first.run("server", "join", server.url)
+        #expect(untrusted.exitCode == 83, "nobody vouches for the certificate: \(untrusted.errorText)")
+        #expect(untrusted.errorText.contains("fingerprint"))
+        let wrong = try first.run(
+            "server", "join", server.url, "--fingerprint", String(repeating: "0", count: 64))
+        #expect(wrong.exitCode == 84, "\(wrong.errorText)")
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        #expect(try first.run("server", "join", server.url).exitCode == 82)
+        #expect(try first.succeed("server", "status").contains("answers"))
+        try pair(second, first, server, name: "Second")
+        for runner in [first, second] {
+            let list = try runner.succeed("device", "ls")
+            #expect(list.contains("Second") && list.split(separator: "\n").count == 2, "\(list)")
+        }
+        #expect(try second.run("device", "pair", server.url).exitCode == 82, "a store is there")
+        try first.succeed("device", "revoke", "Second", "--yes")
+        #expect(try first.succeed("device", "ls").contains("revoked"))
+        let status = try second.succeed("server", "status", "--json")
+        #expect(status.contains("\"reachable\":false"), "\(status)")
+        #expect(try first.run("device", "revoke", "Second", "--yes").exitCode == 66)
+        #expect(try first.run("device", "approve", String(repeating: "0", count: 32)).exitCode == 66)
+        #expect(try first.run("device", "approve", "nonsense").exitCode == 64)
+        try first.succeed("server", "leave", "--yes")
+        #expect(try first.run("device", "approve", String(repeating: "0", count: 32)).exitCode == 66)
+    }
+
+    @Test("R26: a wrong code ends it on both sides, and neither has anything of the other")
+    func wrongCode() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        let requester = try terminal(
+            second, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--effort", "light")
+        try requester.wait(for: "approve ")
+        let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
+        let approver = try terminal(first, "device", "approve", String(id.0))
+        let shown = try code(requester.wait(for: "Type the code that"))
+        try approver.wait(for: "shows: ")
+        approver.type((shown.hasPrefix("0") ? "1" : "0") + shown.dropFirst() + "\n")
+        try approver.wait(for: "the codes do not match")
+        try requester.wait(for: "the other device gave up")
+        #expect(try first.succeed("device", "ls").split(separator: "\n").count == 1)
+        #expect(!FileManager.default.fileExists(atPath: second.storePath + "/store.keyring"))
+    }
+}
