@@ -27,6 +27,8 @@ let systemLibraries: [Target] = [
     .target(name: "CCurl"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
+    .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
     // What the C libraries do when they are called from C: the measure for `coffret-bench`.
     .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
@@ -65,6 +67,13 @@ let libraries: [Target] = [
     library("CoffretHTTP", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CCurl"]),
     // 4. Every message between programs, and what may follow what.
     library("CoffretWire", ["CoffretBase"]),
+    // 5. Stores and serves what it cannot read; has no key and nothing that could use one.
+    library(
+        "CoffretServer",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretSQLite", "CPlatform",
+            "CMicroHTTPD", "CPostgreSQL",
+        ]),
     // 5. What a vault means: facts read as items, their history, their attachments.
     library(
         "CoffretCore",
@@ -105,6 +114,7 @@ let executables: [Target] = [
     .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings),
     .executableTarget(
         name: "coffret-agent", dependencies: ["CoffretAgent"], swiftSettings: settings),
+    .executableTarget(name: "coffret-server", dependencies: ["CoffretServer"], swiftSettings: settings),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
         name: "coffret-bench-interop", dependencies: ["CoffretInterop", "COpenSSL"], swiftSettings: settings),
@@ -157,6 +167,12 @@ let testTargets: [Target] = [
         ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretInterop", "CoffretPairing", "CoffretTestSupport"]),
     tests("CoffretHTTPTests", ["CoffretBase", "CoffretHTTP", "CoffretNet", "CoffretTestSupport"]),
     tests("CoffretWireTests", ["CoffretBase", "CoffretWire", "CoffretTestSupport"]),
+    tests(
+        "CoffretServerTests",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretServer",
+            "CoffretTestSupport",
+        ]),
     // The real executable, driven as a person or a script would.
     tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.
@@ -169,6 +185,7 @@ let package = Package(
         .library(name: "CoffretInterop", targets: ["CoffretInterop"]),
         .executable(name: "coffret", targets: ["coffret"]),
         .executable(name: "coffret-agent", targets: ["coffret-agent"]),
+        .executable(name: "coffret-server", targets: ["coffret-server"]),
     ],
     targets: systemLibraries + libraries + executables + testTargets,
     cxxLanguageStandard: .cxx17

@@ -73,4 +73,39 @@ struct LayerTests {
             }
         }
     }
+
+    /// What each target of the manifest depends on.
+    static func dependencies() throws -> [String: Set<String>] {
+        var result: [String: Set<String>] = [:]
+        let manifest = try SourceTree.text("Package.swift")
+        let call = /(?:library\(|executableTarget\(\s*name:)\s*"([\w-]+)",\s*(?:dependencies:\s*)?\[([^\]]*)\]/
+        for match in manifest.matches(of: call) {
+            result[String(match.1)] = Set(match.2.matches(of: /"(\w+)"/).map { String($0.1) })
+        }
+        return result
+    }
+
+    @Test("coffret-server reaches no target that holds keys or opens blobs")
+    func serverHoldsNoKeys() throws {
+        let dependencies = try Self.dependencies()
+        var (reached, waiting): (Set<String>, [String]) = ([], ["coffret-server"])
+        while let name = waiting.popLast() {
+            guard reached.insert(name).inserted else { continue }
+            waiting += dependencies[name] ?? []
+        }
+        let allowed: Set<String> = [
+            "coffret-server", "CoffretServer", "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet",
+            "CoffretWire",
+            "CoffretSQLite", "CSodium", "COpenSSL", "CSQLite", "CPlatform", "CMicroHTTPD", "CPostgreSQL",
+        ]
+        #expect(reached.isSuperset(of: ["CoffretServer", "CoffretTrust", "CSodium"]), "the manifest is read wrongly")
+        #expect(reached.subtracting(allowed).sorted() == [], "the server may not reach these")
+        // Of the ciphers it reaches, the server's own sources call hashes and signature checks alone.
+        let secrets = [
+            "SecretBox", "SecretBytes", "SigningKey", "Envelope", "VaultKey", "BlobKey", "AgreementKey(", "XChaCha",
+        ]
+        for file in SourceTree.sources where file.target == "CoffretServer" || file.target == "coffret-server" {
+            for word in secrets { #expect(!file.text.contains(word), "\(file.path) names \(word)") }
+        }
+    }
 }

@@ -133,6 +133,12 @@ internal import CSQLite
 
     // MARK: The row
 
+    package var columnCount: Int32 { unsafe sqlite3_column_count(pointer) }
+
+    package func isInteger(at column: Int32) -> Bool {
+        unsafe sqlite3_column_type(pointer, column) == SQLITE_INTEGER
+    }
+
     package func isNull(at column: Int32) -> Bool {
         unsafe sqlite3_column_type(pointer, column) == SQLITE_NULL
     }

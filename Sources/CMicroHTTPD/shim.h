@@ -1,0 +1,30 @@
+/* libmicrohttpd, with its variadic calls typed: Swift's importer cannot see them. */
+#include <microhttpd.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+
+static inline struct MHD_Daemon *coffret_mhd_start(
+    unsigned int flags, MHD_AccessHandlerCallback handler, void *context, MHD_RequestCompletedCallback completed,
+    MHD_NotifyConnectionCallback connected, const struct MHD_OptionItem *options)
+{
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, handler, context, MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+        MHD_OPTION_NOTIFY_CONNECTION, connected, context, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+}
+
+static inline int coffret_mhd_socket(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+
+static inline const struct sockaddr *coffret_mhd_peer(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info ? info->client_addr : NULL;
+}
+
+static inline void coffret_mhd_close_upgraded(struct MHD_UpgradeResponseHandle *handle)
+{
+    MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}

@@ -1,0 +1,173 @@
+// One request on its way through libmicrohttpd. The one thing to keep true: a body is bounded before it is kept,
+// and what was taken from the budget is given back once.
+
+internal import CMicroHTTPD
+internal import CoffretBase
+internal import CoffretNet
+internal import Glibc
+internal import Synchronization
+
+/// The connection that a callback was called for.
+@safe struct HTTPConnection {
+    // SAFETY: the library's pointer; used within its callbacks only.
+    let pointer: OpaquePointer
+
+    func header(_ name: String) -> String? { value(.HEADER_KIND, name) }
+    func query(_ name: String) -> String? { value(.GET_ARGUMENT_KIND, name) }
+
+    private func value(_ kind: MHD_ValueKind, _ name: String) -> String? {
+        let text = unsafe MHD_lookup_connection_value(pointer, kind, name)
+        return unsafe text.map { unsafe String(cString: $0) }
+    }
+
+    var descriptor: Int32 { unsafe coffret_mhd_socket(pointer) }
+
+    /// The peer's network: 4 bytes, or the first 8 of an IPv6 address, since one subscriber has all behind them.
+    var peer: [UInt8] {
+        guard let address = unsafe coffret_mhd_peer(pointer) else { return [] }
+        switch Int32(unsafe address.pointee.sa_family) {
+        case AF_INET:
+            return unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
+                unsafe withUnsafeBytes(of: address.pointee.sin_addr) { unsafe [UInt8]($0) }
+            }
+        case AF_INET6:
+            return unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
+                unsafe withUnsafeBytes(of: address.pointee.sin6_addr) { unsafe [UInt8]($0.prefix(8)) }
+            }
+        default: return []
+        }
+    }
+}
+
+/// What is known of one request between the library's calls.
+// SAFETY: the library calls for one connection from one thread at a time.
+final class HTTPExchange: @unchecked Sendable {
+    let method: String
+    let match: Route.Match
+    let startedAt = Monotonic.microseconds
+    var body: [UInt8] = []
+    var byteCountStated = 0
+    /// Bytes taken from the budget.
+    var byteCountReserved = 0
+    var owner: SessionOwner?
+    var token: [UInt8] = []
+    /// What will be answered whatever the body is.
+    var refusal: ServerResponse?
+    var isReady = false
+    var descriptor: Int32 = -1
+
+    init(method: String, path: String) {
+        self.method = method
+        match = Route.match(method, path)
+    }
+
+    var route: Route? { if case .route(let route) = match { route } else { nil } }
+    var routeName: String { route?.name ?? "unknown" }
+}
+
+/// What the library calls for a socket that left HTTP.
+final class UpgradeContext: Sendable {
+    let hub: LiveHub
+    let kind: LiveKind
+
+    init(hub: LiveHub, kind: LiveKind) {
+        self.hub = hub
+        self.kind = kind
+    }
+}
+
+/// A stream with the watch that gives it time.
+final class StreamContext: Sendable {
+    let stream: ByteStream
+    let watch: ConnectionWatch
+    let metrics: ServerMetrics
+    let log: ServerLog
+    let descriptor: Int32
+
+    init(_ stream: ByteStream, watch: ConnectionWatch, metrics: ServerMetrics, log: ServerLog, descriptor: Int32) {
+        self.stream = stream
+        self.watch = watch
+        self.metrics = metrics
+        self.log = log
+        self.descriptor = descriptor
+    }
+}
+
+extension ServerResponse {
+    /// The library's form of this answer.
+    @unsafe func libraryResponse(_ server: HTTPServer, descriptor: Int32) -> OpaquePointer? {
+        let response: OpaquePointer?
+        switch body {
+        case .empty: unsafe response = unsafe Self.copied([], type: nil)
+        case .cbor(let bytes): unsafe response = unsafe Self.copied(bytes, type: "application/cbor")
+        case .octets(let bytes): unsafe response = unsafe Self.copied(bytes, type: "application/octet-stream")
+        case .text(let text): unsafe response = unsafe Self.copied(Array(text.utf8), type: "text/plain; version=0.0.4")
+        case .stream(let stream):
+            let context = StreamContext(
+                stream, watch: server.watch, metrics: server.metrics, log: server.log, descriptor: descriptor)
+            unsafe response = unsafe MHD_create_response_from_callback(
+                UInt64.max, 128 << 10, readStream, Unmanaged.passRetained(context).toOpaque(), releaseStream)
+            _ = unsafe MHD_add_response_header(response, "Content-Type", "application/octet-stream")
+        case .webSocket(let kind):
+            let context = UpgradeContext(hub: server.hub, kind: kind)
+            unsafe response = unsafe MHD_create_response_for_upgrade(
+                upgraded, Unmanaged.passRetained(context).toOpaque())
+        }
+        for field in fields { _ = unsafe MHD_add_response_header(response, field.name, field.value) }
+        _ = unsafe MHD_add_response_header(response, "Cache-Control", "no-store")
+        return unsafe response
+    }
+
+    private static func copied(_ bytes: [UInt8], type: String?) -> OpaquePointer? {
+        var bytes = bytes
+        let response = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe MHD_create_response_from_buffer(buffer.count, buffer.baseAddress, .RESPMEM_MUST_COPY)
+        }
+        if let type { _ = unsafe MHD_add_response_header(response, "Content-Type", type) }
+        return unsafe response
+    }
+
+    var byteCount: Int {
+        switch body {
+        case .cbor(let bytes), .octets(let bytes): bytes.count
+        case .text(let text): text.utf8.count
+        case .empty, .stream, .webSocket: 0
+        }
+    }
+}
+
+private func readStream(
+    _ context: UnsafeMutableRawPointer?, _ position: UInt64, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int
+) -> Int {
+    guard let context = unsafe context, let buffer = unsafe buffer else { return -2 }
+    // SAFETY: retained when the response was made, released by `releaseStream`.
+    let stream = unsafe Unmanaged<StreamContext>.fromOpaque(context).takeUnretainedValue()
+    do throws(ServerFailure) {
+        let count = try unsafe stream.stream.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
+        guard count > 0 else { return -1 }
+        stream.metrics.sent(count)
+        stream.watch.set(stream.descriptor, forByteCount: count)
+        return count
+    } catch {
+        // The status is out; a stream without its last mark says that it broke.
+        stream.log.failure(error)
+        return -2
+    }
+}
+
+private func releaseStream(_ context: UnsafeMutableRawPointer?) {
+    guard let context = unsafe context else { return }
+    unsafe Unmanaged<StreamContext>.fromOpaque(context).release()
+}
+
+private func upgraded(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ request: UnsafeMutableRawPointer?,
+    _ extra: UnsafePointer<CChar>?, _ extraByteCount: Int, _ socket: Int32, _ handle: OpaquePointer?
+) {
+    guard let context = unsafe context, let handle = unsafe handle else { return }
+    // SAFETY: retained when the response was made; the library upgrades a response once.
+    let upgrade = unsafe Unmanaged<UpgradeContext>.fromOpaque(context).takeRetainedValue()
+    let early = unsafe [UInt8](UnsafeRawBufferPointer(start: extra, count: extraByteCount))
+    unsafe upgrade.hub.post(
+        .adopt(UpgradedSocket(descriptor: socket, kind: upgrade.kind, early: early, handle: handle)))
+}

@@ -1,0 +1,307 @@
+// From requests to answers. The one thing to keep true: what a client may see or change is decided by the session's
+// account, and nothing is told about what belongs to others.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretTrust
+internal import CoffretWire
+internal import Synchronization
+
+/// Answers requests from the store.
+final class ServerService: Sendable {
+    let store: ServerStore
+    let configuration: ServerConfiguration
+    let rooms: RelayRooms
+    let metricsText: @Sendable () -> String
+
+    init(
+        store: ServerStore, configuration: ServerConfiguration, rooms: RelayRooms,
+        metricsText: @escaping @Sendable () -> String
+    ) {
+        self.store = store
+        self.configuration = configuration
+        self.rooms = rooms
+        self.metricsText = metricsText
+    }
+
+    func answer(_ request: ServerRequest) throws(ServerFailure) -> ServerResponse {
+        switch request.route {
+        case .health:
+            return store.isHealthy() ? ServerResponse(200, .text("ok\n")) : ServerResponse(503, .text("storage\n"))
+        case .metrics: return ServerResponse(200, .text(metricsText()))
+        case .loginChallenge:
+            return ServerResponse(
+                200,
+                try store.challenge(request.message(LoginChallengeRequest.self), serverName: configuration.name))
+        case .login:
+            return ServerResponse(
+                200,
+                try store.login(
+                    request.message(LoginRequest.self), serverName: configuration.name,
+                    fingerprint: configuration.fingerprint))
+        case .register:
+            let message = try request.message(AccountRegistration.self)
+            return appended(try store.register(message, policy: configuration.registration), created: true)
+        case .relayCreate: return ServerResponse(101, .webSocket(.relayCreator(id: try rooms.open())))
+        case .relayJoin(let id):
+            guard rooms.claim(id) else { throw ServerFailure(.relayUnknown) }
+            return ServerResponse(101, .webSocket(.relayJoiner(id: id)))
+        default:
+            guard let owner = request.owner else { throw ServerFailure(.sessionUnknown) }
+            return try answer(request, for: owner)
+        }
+    }
+
+    private func answer(_ request: ServerRequest, for owner: SessionOwner) throws(ServerFailure) -> ServerResponse {
+        switch request.route {
+        case .logout:
+            try store.logout(token: request.token)
+            return ServerResponse(204)
+        case .chain(let kind, let id):
+            let start = try Self.number(request.query("from"), max: Int64(Limits.chainLinkCountMax)) ?? 0
+            return ServerResponse(200, try store.links(kind, id, from: start, for: owner))
+        case .appendChain(let kind, let id):
+            return appended(
+                try store.append(try request.message(ChainAppend.self).link, to: kind, id, by: owner), created: false)
+        case .events: return ServerResponse(101, .webSocket(.events(owner)))
+        case .postMail(let account):
+            try store.post(try request.message(MailboxPost.self), to: account)
+            return ServerResponse(201)
+        case .mail(let account):
+            guard account == owner.accountID else { throw ServerFailure(.forbidden) }
+            return ServerResponse(200, try store.mail(for: owner))
+        case .deleteMail(let account, let id):
+            guard account == owner.accountID else { throw ServerFailure(.forbidden) }
+            try store.deleteMail(id, for: owner)
+            return ServerResponse(204)
+        default: return try zoneAnswer(request, for: owner)
+        }
+    }
+
+    private func appended(_ outcome: AppendOutcome, created: Bool) -> ServerResponse {
+        switch outcome {
+        case .appended(let head): ServerResponse(created ? 201 : 200, head)
+        case .conflict(let head): ServerResponse(409, head)
+        case .untrusted(let error):
+            ServerResponse(
+                422, ServerRefusal(code: error.code.rawValue, message: "the link does not verify with its chain"))
+        }
+    }
+
+    // MARK: Zones
+
+    private func zoneAnswer(_ request: ServerRequest, for owner: SessionOwner) throws(ServerFailure) -> ServerResponse {
+        switch request.route {
+        case .zones: return ServerResponse(200, ZoneFetch(addresses: try store.zones(of: owner)))
+        case .createZone:
+            guard let head = try store.createZone(try request.message(ZoneCreation.self), by: owner) else {
+                throw ServerFailure(.malformed, "the founding link does not verify")
+            }
+            return ServerResponse(201, head)
+        case .deleteZone(let id):
+            try store.deleteZone(id, by: owner)
+            return ServerResponse(204)
+        case .head(let id): return try head(id, request, for: owner)
+        case .push(let id):
+            switch try store.push(try request.message(ZonePush.self), to: id, by: owner) {
+            case .accepted(let receipt): return ServerResponse(200, receipt)
+            case .conflict(let head): return ServerResponse(412, head)
+            }
+        case .changes(let id): return try changes(id, request, for: owner)
+        case .fetch(let id): return try fetch(id, try request.message(ZoneFetch.self).addresses, for: owner)
+        case .acks(let id): return ServerResponse(200, try store.acknowledgements(in: id, for: owner))
+        case .putAck(let id, let device):
+            guard device.bytes == owner.deviceID else { throw ServerFailure(.forbidden) }
+            try store.acknowledge(request.body, in: id, by: owner)
+            return ServerResponse(204)
+        case .missing(let id):
+            return ServerResponse(200, try store.missing(try request.message(ChunkList.self), in: id, for: owner))
+        case .chunk(let id, let address): return try chunk(id, address, request, for: owner)
+        case .putChunk(let id, let address): return try putChunk(id, address, request, by: owner)
+        case .deleteChunk(let id, let address):
+            try store.deleteChunk(address: address, in: id, by: owner)
+            return ServerResponse(204)
+        default: throw ServerFailure(.unknownRoute)
+        }
+    }
+
+    private func head(
+        _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
+    ) throws(ServerFailure) -> ServerResponse {
+        let head = try store.head(id, for: owner)
+        // The position changes with everything that is stored, the head with it.
+        let tag = "\"\(Hex.encode(head.cursor))\""
+        var response = request.header("If-None-Match") == tag ? ServerResponse(304) : ServerResponse(200, head)
+        response.fields.append(("ETag", tag))
+        return response
+    }
+
+    private func changes(
+        _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
+    ) throws(ServerFailure) -> ServerResponse {
+        let text = request.query("since") ?? ""
+        guard let since = try? Hex.decode(text), since.count <= ServerLimits.cursorByteCountMax else {
+            throw ServerFailure(.malformed, "since")
+        }
+        let limit = try Self.number(request.query("limit"), max: .max)
+        let store = store
+        var cursor: [UInt8]? = since
+        var byteCount: Int64 = 0
+        // The first batch is read now, so that a refusal still has its status.
+        var first: ChangeBatch? = try store.changes(in: id, since: since, for: owner)
+        return ServerResponse(
+            200,
+            .stream(
+                ByteStream { () throws(ServerFailure) -> [UInt8]? in
+                    guard let from = cursor else { return nil }
+                    let batch: ChangeBatch
+                    if let ready = first {
+                        batch = ready
+                        first = nil
+                    } else {
+                        batch = try store.changes(in: id, since: from, for: owner)
+                    }
+                    let bytes = Self.frames(batch)
+                    byteCount += Int64(bytes.count)
+                    cursor = batch.isLast || byteCount >= limit ?? .max ? nil : batch.head.cursor
+                    return bytes
+                }))
+    }
+
+    private func fetch(
+        _ id: [UInt8], _ addresses: [[UInt8]], for owner: SessionOwner
+    ) throws(ServerFailure) -> ServerResponse {
+        let store = store
+        var rest: ArraySlice<[UInt8]>? = addresses[...]
+        var first: ChangeBatch? = try store.objects(at: addresses.prefix(1), in: id, for: owner)
+        return ServerResponse(
+            200,
+            .stream(
+                ByteStream { () throws(ServerFailure) -> [UInt8]? in
+                    guard let left = rest else { return nil }
+                    // One address at a time may be a mebibyte and its variants; small ones go together.
+                    let batch: ChangeBatch
+                    if let ready = first {
+                        batch = ready
+                        first = nil
+                        rest = left.dropFirst()
+                    } else {
+                        batch = try store.objects(at: left.prefix(8), in: id, for: owner)
+                        rest = left.dropFirst(8)
+                    }
+                    let isLast = rest?.isEmpty ?? true
+                    if isLast { rest = nil }
+                    return Self.frames(batch, marking: isLast)
+                }))
+    }
+
+    static func frames(_ batch: ChangeBatch, marking: Bool = true) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(batch.objects.reduce(256) { $0 + $1.object.ciphertext.count + 96 })
+        for (object, uploader) in batch.objects { bytes += ChangeFrame.object(object, uploader: uploader).framed() }
+        if marking {
+            bytes +=
+                ChangeFrame.mark(head: batch.head.address, cursor: batch.head.cursor, hasMore: !batch.isLast).framed()
+        }
+        return bytes
+    }
+
+    // MARK: Chunks
+
+    private func putChunk(
+        _ id: [UInt8], _ address: [UInt8], _ request: ServerRequest, by owner: SessionOwner
+    ) throws(ServerFailure) -> ServerResponse {
+        var part = (first: 0, total: request.body.count)
+        if let text = request.header("Content-Range") {
+            guard let range = ByteRange.content(text), range.last - range.first + 1 == request.body.count,
+                range.total <= ServerLimits.chunkByteCountMax
+            else { throw ServerFailure(.malformed, "content-range") }
+            part = (range.first, range.total)
+        }
+        guard part.total > 0 else { throw ServerFailure(.malformed, "an empty chunk") }
+        let outcome = try store.upload(
+            request.body, at: part.first, of: part.total, address: address, in: id, by: owner)
+        var response: ServerResponse
+        switch outcome {
+        case .complete: return ServerResponse(201)
+        case .partial(let byteCount):
+            response = ServerResponse(202)
+            response.fields.append(("Upload-Offset", "\(byteCount)"))
+        case .offset(let byteCount):
+            response = ServerResponse(ServerFailure(.uploadOffset))
+            response.fields.append(("Upload-Offset", "\(byteCount)"))
+        }
+        return response
+    }
+
+    private func chunk(
+        _ id: [UInt8], _ address: [UInt8], _ request: ServerRequest, for owner: SessionOwner
+    ) throws(ServerFailure) -> ServerResponse {
+        let variant = try Self.number(request.query("variant"), max: 1_000) ?? 0
+        let chunk: StoredChunk
+        do throws(ServerFailure) {
+            chunk = try store.chunk(address: address, variant: Int(variant), in: id, for: owner)
+        } catch {
+            guard error.code == .objectUnknown else { throw error }
+            var response = ServerResponse(error)
+            let offset = try store.uploadOffset(address: address, in: id, for: owner)
+            response.fields.append(("Upload-Offset", "\(offset)"))
+            return response
+        }
+        var response = ServerResponse(200, .octets(chunk.bytes))
+        if let text = request.header("Range") {
+            guard let range = ByteRange.request(text, byteCount: chunk.bytes.count) else {
+                var refusal = ServerResponse(ServerFailure(.rangeInvalid))
+                refusal.fields.append(("Content-Range", "bytes */\(chunk.bytes.count)"))
+                return refusal
+            }
+            response = ServerResponse(206, .octets(Array(chunk.bytes[range])))
+            response.fields.append(
+                ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(chunk.bytes.count)"))
+        }
+        response.fields += [("Accept-Ranges", "bytes"), ("Coffret-Variants", "\(chunk.variantCount)")]
+        return response
+    }
+
+    static func number(_ text: String?, max: Int64) throws(ServerFailure) -> Int64? {
+        guard let text else { return nil }
+        guard text.utf8.count <= 19, text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(text),
+            number <= max
+        else { throw ServerFailure(.malformed, "a number") }
+        return number
+    }
+}
+
+/// Byte ranges of RFC 9110, section 14: one range at a time.
+enum ByteRange {
+    /// `bytes FIRST-LAST/TOTAL`.
+    static func content(_ text: String) -> (first: Int, last: Int, total: Int)? {
+        guard text.hasPrefix("bytes ") else { return nil }
+        let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
+        let ends = (parts.first ?? "").split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, ends.count == 2, let first = number(ends[0]), let last = number(ends[1]),
+            let total = number(parts[1]), first <= last, last < total
+        else { return nil }
+        return (first, last, total)
+    }
+
+    /// `bytes=FIRST-LAST`, `bytes=FIRST-` or `bytes=-COUNT`.
+    static func request(_ text: String, byteCount: Int) -> Range<Int>? {
+        guard text.hasPrefix("bytes=") else { return nil }
+        let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2 else { return nil }
+        if ends[0].isEmpty {
+            guard let count = number(ends[1]), count > 0, byteCount > 0 else { return nil }
+            return max(0, byteCount - count)..<byteCount
+        }
+        guard let first = number(ends[0]), first < byteCount else { return nil }
+        if ends[1].isEmpty { return first..<byteCount }
+        guard let last = number(ends[1]), last >= first else { return nil }
+        return first..<min(last + 1, byteCount)
+    }
+
+    private static func number(_ text: Substring) -> Int? {
+        guard !text.isEmpty, text.utf8.count <= 15, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int(text)
+    }
+}

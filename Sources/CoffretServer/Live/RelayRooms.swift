@@ -1,0 +1,42 @@
+// Which relay ids are open. The one thing to keep true: an id is random, lives ten minutes, and lets exactly one
+// client join.
+
+internal import CoffretBase
+internal import Synchronization
+
+/// Ids that wait for a second client.
+final class RelayRooms: Sendable {
+    static let idByteCount = 16
+    static let lifetimeMilliseconds: Int64 = 600_000
+    static let roomCountMax = 10_000
+
+    private let random: any RandomSource
+    private let waiting = Mutex<[[UInt8]: Int64]>([:])
+
+    init(random: any RandomSource) { self.random = random }
+
+    /// - Throws: `.busy`.
+    func open() throws(ServerFailure) -> [UInt8] {
+        let id = random.bytes(count: Self.idByteCount)
+        let now = Monotonic.milliseconds
+        let isOpen = waiting.withLock { waiting in
+            if waiting.count >= Self.roomCountMax { waiting = waiting.filter { $0.value > now } }
+            guard waiting.count < Self.roomCountMax else { return false }
+            waiting[id] = now + Self.lifetimeMilliseconds
+            return true
+        }
+        guard isOpen else { throw ServerFailure(.busy) }
+        return id
+    }
+
+    /// Takes an id for good.
+    func claim(_ id: [UInt8]) -> Bool {
+        let expiry = waiting.withLock { $0.removeValue(forKey: id) }
+        return (expiry ?? 0) > Monotonic.milliseconds
+    }
+
+    /// Forgets an id whose first client left.
+    func close(_ id: [UInt8]) { waiting.withLock { waiting in _ = waiting.removeValue(forKey: id) } }
+
+    var count: Int { waiting.withLock { $0.count } }
+}

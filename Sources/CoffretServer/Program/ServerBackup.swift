@@ -1,0 +1,124 @@
+// Backup, restore, doctor. The one thing to keep true: a backup is read in one transaction, and nothing is restored
+// over what is there.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretTrust
+internal import Glibc
+
+extension ServerCommands {
+    /// Columns of the tables that a backup holds, in order; challenges, sessions and half uploads are not worth keeping.
+    private static let columns: [(table: String, columns: [String])] = [
+        ("accounts", ["account", "used", "created"]), ("links", ["kind", "chain", "seq", "link", "added"]),
+        ("devices", ["account", "device", "signing", "revoked"]), ("invitations", ["hash", "expiry"]),
+        ("zones", ["zone", "number", "account", "head", "epoch", "seq"]),
+        ("objects", ["number", "seq", "address", "digest", "account", "data"]),
+        ("chunks", ["number", "address", "digest", "account", "created", "data"]),
+        ("acks", ["number", "device", "data"]), ("mail", ["id", "account", "device", "created", "data"]),
+    ]
+
+    /// Copies one consistent state into a new SQLite file, whatever the database is.
+    static func backup(_ configuration: ServerConfiguration, to path: String) throws(ServerFailure) -> String {
+        guard unsafe access(path, F_OK) != 0 else {
+            throw ServerFailure(.dataDirectory, "\(path) exists; nothing was changed")
+        }
+        let source = try store(configuration)
+        let target = try SQLiteDatabase(path: path)
+        try ServerStore.initialize(target, random: SystemRandomSource())
+        let count = try copy(from: source.database, to: target)
+        target.close()
+        return "\(count) rows backed up"
+    }
+
+    /// Fills an empty database from a backup. Its cursors are new, so devices read from the beginning and nothing is missed.
+    static func restore(_ configuration: ServerConfiguration, from path: String) throws(ServerFailure) -> String {
+        guard unsafe access(path, R_OK) == 0 else { throw ServerFailure(.dataDirectory, "\(path) cannot be read") }
+        let target = try store(configuration, serving: true)
+        let source = try SQLiteDatabase(path: path)
+        try source.read { (session) throws(ServerFailure) in try ServerSchema.check(session) }
+        let held = try target.database.lookUp("SELECT COUNT(*) FROM accounts", [])
+        guard held.first?[0].int == 0 else {
+            throw ServerFailure(.dataDirectory, "the database is not empty; nothing was changed")
+        }
+        let count = try copy(from: source, to: target.database)
+        return "\(count) rows restored"
+    }
+
+    private static func copy(from source: any SQLDatabase, to target: any SQLDatabase) throws(ServerFailure) -> Int {
+        // SAFETY of the nesting: two databases, one reading, one writing.
+        try source.read { (from) throws(ServerFailure) -> Int in
+            try target.write { (to) throws(ServerFailure) -> Int in
+                var total = 0
+                for (table, columns) in columns {
+                    let list = columns.joined(separator: ", ")
+                    let places = columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+                    var offset: Int64 = 0
+                    while true {
+                        // Few rows at a time: one may be a mebibyte.
+                        let rows = try from.query(
+                            "SELECT \(list) FROM \(table) ORDER BY \(columns[0]), \(columns[1]), \(columns[2 % columns.count]) LIMIT 64 OFFSET $1",
+                            [.int(offset)])
+                        for row in rows {
+                            try to.execute("INSERT INTO \(table)(\(list)) VALUES(\(places))", row)
+                        }
+                        offset += Int64(rows.count)
+                        total += rows.count
+                        if rows.count < 64 { break }
+                    }
+                }
+                return total
+            }
+        }
+    }
+
+    /// Checks what is stored: every chain verifies, every object has its digest, every sum is right.
+    static func doctor(_ configuration: ServerConfiguration) throws(ServerFailure) -> (report: String, isGood: Bool) {
+        let store = try store(configuration)
+        var faults: [String] = []
+        var report = ["database: good"]
+        try store.database.read { (session) throws(ServerFailure) in
+            let accounts = try session.query("SELECT account, used FROM accounts", [])
+            for row in accounts {
+                if (try? store.storedDeviceChain(row[0].bytes, session)) == nil {
+                    faults.append("a device chain does not verify")
+                }
+                var used: Int64 = 0
+                for table in ["objects", "chunks", "uploads"] {
+                    let sum = try session.first(
+                        "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM \(table) WHERE account = $1", row[0]
+                    )
+                    used += sum?[0].int ?? 0
+                }
+                if used != row[1].int {
+                    faults.append("an account's used space is \(row[1].int), and should be \(used)")
+                }
+            }
+            var objectCount = 0
+            for table in ["objects", "chunks"] {
+                var last: [SQLValue] = [.int(-1), .bytes([]), .bytes([])]
+                while true {
+                    let rows = try session.query(
+                        """
+                        SELECT number, address, digest, data FROM \(table)
+                        WHERE (number, address, digest) > ($1, $2, $3) ORDER BY number, address, digest LIMIT 64
+                        """, last)
+                    for row in rows where BLAKE2b.hash(row[3].bytes) != row[2].bytes {
+                        faults.append("an entry of \(table) has another digest")
+                    }
+                    objectCount += rows.count
+                    guard let end = rows.last, rows.count == 64 else { break }
+                    last = Array(end.prefix(3))
+                }
+            }
+            report.append("accounts: \(accounts.count), objects: \(objectCount)")
+        }
+        if configuration.certificateFile == nil, !configuration.listen.hasPrefix("127."),
+            !configuration.listen.hasPrefix("[::1]")
+        {
+            report.append("note: without TLS on an address that others reach; put a proxy in front")
+        }
+        report += faults.map { "fault: \($0)" }
+        report.append(faults.isEmpty ? "nothing is wrong" : "\(faults.count) faults")
+        return (report.joined(separator: "\n"), faults.isEmpty)
+    }
+}

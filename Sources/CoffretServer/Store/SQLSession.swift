@@ -1,0 +1,86 @@
+// What the server asks of a database. The one thing to keep true: values are bound, never part of a statement,
+// and the same statements run on every database.
+
+/// A value of a parameter or a column: the schema has no other types.
+package enum SQLValue: Equatable, Sendable {
+    case int(Int64)
+    case bytes([UInt8])
+    case null
+
+    package var int: Int64 { if case .int(let value) = self { value } else { 0 } }
+    package var bytes: [UInt8] { if case .bytes(let value) = self { value } else { [] } }
+}
+
+/// A connection in the hands of one thread. Parameters are `$1`, `$2`…, first used in this order.
+package protocol SQLSession: AnyObject {
+    /// Runs a statement and returns its rows.
+    func query(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    /// Runs a statement and returns how many rows it changed.
+    @discardableResult
+    func execute(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> Int
+    /// Runs statements without parameters, such as a schema.
+    func script(_ sql: String) throws(ServerFailure)
+    /// Sends a notice when the transaction commits.
+    func notify(_ notice: StoreNotice) throws(ServerFailure)
+    /// What a `SELECT` ends with that keeps the rows from others until the transaction ends.
+    var lockClause: String { get }
+    /// The database's name for a column of bytes.
+    var bytesType: String { get }
+}
+
+extension SQLSession {
+    func first(_ sql: String, _ values: SQLValue...) throws(ServerFailure) -> [SQLValue]? {
+        try query(sql, values).first
+    }
+
+    @discardableResult
+    func run(_ sql: String, _ values: SQLValue...) throws(ServerFailure) -> Int { try execute(sql, values) }
+}
+
+/// A database: hands out sessions, one to a thread at a time.
+package protocol SQLDatabase: Sendable {
+    /// Runs `body` in a transaction that is durable when this returns.
+    ///
+    /// `body` may run again if the database asks for it, so it has no effects but on the session.
+    @discardableResult
+    func write<Result>(
+        _ body: (any SQLSession) throws(ServerFailure) -> Result
+    ) throws(ServerFailure) -> Result
+    /// Runs `body` on one consistent state.
+    func read<Result>(
+        _ body: (any SQLSession) throws(ServerFailure) -> Result
+    ) throws(ServerFailure) -> Result
+    /// Runs one statement that only reads, with no transaction around it.
+    func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    /// Where notices go, of this process and of others on the same database. Called from any thread.
+    func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure)
+    func close()
+}
+
+/// News that live connections are told.
+package enum StoreNotice: Equatable, Sendable {
+    /// An event for all devices of an account.
+    case event(accountID: [UInt8], bytes: [UInt8])
+    /// A device was revoked: its connections end.
+    case sessionsEnded(accountID: [UInt8], deviceID: [UInt8])
+    /// Notices may have been missed: everybody who listens is to come again. Never sent between processes.
+    case missed
+
+    package var encoded: [UInt8] {
+        switch self {
+        case .event(let accountID, let bytes): [1] + accountID + bytes
+        case .sessionsEnded(let accountID, let deviceID): [2] + accountID + deviceID
+        case .missed: []
+        }
+    }
+
+    package init?(decoding bytes: [UInt8]) {
+        guard bytes.count >= 33 else { return nil }
+        let (accountID, rest) = (Array(bytes[1..<33]), Array(bytes[33...]))
+        switch bytes[0] {
+        case 1: self = .event(accountID: accountID, bytes: rest)
+        case 2: self = .sessionsEnded(accountID: accountID, deviceID: rest)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,166 @@
+// The default storage: one SQLite database in one data directory. The one thing to keep true: a transaction that
+// returned is on the disk, and one process at a time serves from the directory.
+
+internal import CoffretSQLite
+internal import Glibc
+internal import Synchronization
+
+package final class SQLiteDatabase: SQLDatabase {
+    private let path: String
+    /// SQLite has one writer at a time; waiting here is cheaper than its busy handler.
+    private let writing = Mutex(())
+    private let idle = Mutex<[SQLiteSession]>([])
+    private let listener = Mutex<(@Sendable (StoreNotice) -> Void)?>(nil)
+
+    /// Opens the database file, or makes it.
+    package init(path: String) throws(ServerFailure) {
+        self.path = path
+        give(back: try SQLiteSession(path: path))
+    }
+
+    @discardableResult
+    package func write<Result>(
+        _ body: (any SQLSession) throws(ServerFailure) -> Result
+    ) throws(ServerFailure) -> Result {
+        let session = try take()
+        var outcome = Swift.Result<Result, ServerFailure>.failure(ServerFailure(.storageUnavailable))
+        writing.withLock { _ in
+            do throws(ServerFailure) {
+                outcome = .success(try session.transaction("BEGIN IMMEDIATE", body))
+            } catch {
+                outcome = .failure(error)
+            }
+        }
+        let notices = session.takeNotices()
+        give(back: session)
+        let result = try outcome.get()
+        if let tell = listener.withLock({ $0 }) { for notice in notices { tell(notice) } }
+        return result
+    }
+
+    package func read<Result>(
+        _ body: (any SQLSession) throws(ServerFailure) -> Result
+    ) throws(ServerFailure) -> Result {
+        let session = try take()
+        defer { give(back: session) }
+        return try session.transaction("BEGIN DEFERRED", body)
+    }
+
+    package func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+        let session = try take()
+        defer { give(back: session) }
+        return try session.query(sql, values)
+    }
+
+    package func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure) {
+        listener.withLock { $0 = body }
+    }
+
+    package func close() { idle.withLock { $0 = [] } }
+
+    private func take() throws(ServerFailure) -> SQLiteSession {
+        if let session = idle.withLock({ $0.popLast() }) { return session }
+        return try SQLiteSession(path: path)
+    }
+
+    private func give(back session: SQLiteSession) { idle.withLock { $0.append(session) } }
+}
+
+// SAFETY: a session is in the pool or in the hands of one thread; the pool's lock orders the hand-over.
+final class SQLiteSession: SQLSession, @unchecked Sendable {
+    private let connection: Connection
+    private var notices: [StoreNotice] = []
+
+    let lockClause = ""
+    let bytesType = "BLOB"
+
+    init(path: String) throws(ServerFailure) {
+        do throws(SQLiteError) {
+            connection = try Connection(path: path, .createIfAbsent, busyTimeoutMilliseconds: 20_000)
+            // FULL syncs the log on every commit: what was acknowledged survives a power cut.
+            try connection.execute(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -2048"
+            )
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    func transaction<Result>(
+        _ begin: String, _ body: (any SQLSession) throws(ServerFailure) -> Result
+    ) throws(ServerFailure) -> Result {
+        notices = []
+        try script(begin)
+        do throws(ServerFailure) {
+            let result = try body(self)
+            try script("COMMIT")
+            return result
+        } catch {
+            notices = []
+            if connection.isInTransaction { try? script("ROLLBACK") }
+            throw error
+        }
+    }
+
+    func takeNotices() -> [StoreNotice] {
+        defer { notices = [] }
+        return notices
+    }
+
+    func query(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+        do throws(SQLiteError) {
+            let statement = try bound(sql, values)
+            defer { statement.reset() }
+            var rows: [[SQLValue]] = []
+            while try statement.step() {
+                rows.append((0..<statement.columnCount).map { statement.value(at: $0) })
+            }
+            return rows
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    func execute(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> Int {
+        do throws(SQLiteError) {
+            try bound(sql, values).runToEnd()
+            return Int(connection.changedRowCount)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    func script(_ sql: String) throws(ServerFailure) {
+        do throws(SQLiteError) { try connection.execute(sql) } catch { throw Self.failure(error) }
+    }
+
+    func notify(_ notice: StoreNotice) { notices.append(notice) }
+
+    private func bound(_ sql: String, _ values: [SQLValue]) throws(SQLiteError) -> Statement {
+        let statement = try connection.statement(sql)
+        for (index, value) in values.enumerated() {
+            switch value {
+            case .int(let value): try statement.bind(value, at: Int32(index + 1))
+            case .bytes(let value): try statement.bind(value, at: Int32(index + 1))
+            case .null: try statement.bindNull(at: Int32(index + 1))
+            }
+        }
+        return statement
+    }
+
+    static func failure(_ error: SQLiteError) -> ServerFailure {
+        let code: ServerFailure.Code =
+            switch error.code {
+            case .constraint: .storageConflict
+            case .full: .storageFull
+            default: .storageUnavailable
+            }
+        return ServerFailure(code, "\(error.code.rawValue) (\(error.resultCode))")
+    }
+}
+
+extension Statement {
+    fileprivate func value(at column: Int32) -> SQLValue {
+        isNull(at: column) ? .null : isInteger(at: column) ? .int(int64(at: column)) : .bytes(bytes(at: column))
+    }
+}

@@ -1,0 +1,77 @@
+// The tables. The one thing to keep true: both databases have the same, of integers and bytes only, and what they
+// hold is what Docs/server.md says the server learns.
+
+enum ServerSchema {
+    static let version: Int64 = 1
+
+    /// The statements that make version 1; `BYTES` stands for the database's type.
+    private static let tables = """
+        CREATE TABLE meta(name BYTES NOT NULL PRIMARY KEY, value BYTES NOT NULL);
+        CREATE TABLE accounts(account BYTES NOT NULL PRIMARY KEY, used BIGINT NOT NULL, created BIGINT NOT NULL);
+        CREATE TABLE links(kind BIGINT NOT NULL, chain BYTES NOT NULL, seq BIGINT NOT NULL, link BYTES NOT NULL,
+            added BIGINT NOT NULL, PRIMARY KEY(kind, chain, seq));
+        CREATE TABLE devices(account BYTES NOT NULL, device BYTES NOT NULL, signing BYTES NOT NULL, revoked BIGINT NOT NULL,
+            PRIMARY KEY(account, device));
+        CREATE TABLE challenges(nonce BYTES NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
+            client BYTES NOT NULL, expiry BIGINT NOT NULL);
+        CREATE TABLE sessions(token BYTES NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
+            expiry BIGINT NOT NULL);
+        CREATE INDEX sessions_of_device ON sessions(account, device);
+        CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL);
+        CREATE TABLE zones(zone BYTES NOT NULL PRIMARY KEY, number BIGINT NOT NULL UNIQUE, account BYTES NOT NULL,
+            head BYTES NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NULL);
+        CREATE INDEX zones_of_account ON zones(account);
+        CREATE TABLE objects(number BIGINT NOT NULL, seq BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
+            account BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, seq));
+        CREATE UNIQUE INDEX objects_by_address ON objects(number, address, digest);
+        CREATE TABLE chunks(number BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL, account BYTES NOT NULL,
+            created BIGINT NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, address, digest));
+        CREATE TABLE uploads(number BIGINT NOT NULL, address BYTES NOT NULL, account BYTES NOT NULL, start BIGINT NOT NULL,
+            total BIGINT NOT NULL, updated BIGINT NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, address, account, start));
+        CREATE TABLE acks(number BIGINT NOT NULL, device BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, device));
+        CREATE TABLE mail(id BYTES NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL, created BIGINT NOT NULL,
+            data BYTES NOT NULL);
+        CREATE INDEX mail_of_account ON mail(account, created)
+        """
+
+    /// The tables that a backup copies, those that refer to others last.
+    static let tableNames = [
+        "accounts", "links", "devices", "invitations", "zones", "objects", "chunks", "acks", "mail",
+    ]
+
+    private static let probe = "SELECT value FROM meta WHERE name = $1"
+    private static let versionName = SQLValue.bytes(Array("version".utf8))
+    static let incarnationName = SQLValue.bytes(Array("incarnation".utf8))
+
+    /// Makes the tables of a new database.
+    ///
+    /// - Parameter incarnation: what cursors begin with, so that those of another server are known as such.
+    static func create(in session: any SQLSession, incarnation: [UInt8]) throws(ServerFailure) {
+        try session.script(tables.replacingWord("BYTES", with: session.bytesType))
+        try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", versionName, .bytes([UInt8(version)]))
+        try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", incarnationName, .bytes(incarnation))
+    }
+
+    /// - Throws: `.dataDirectory` if the tables are missing or of another version.
+    static func check(_ session: any SQLSession) throws(ServerFailure) {
+        let row: [SQLValue]?
+        do throws(ServerFailure) { row = try session.first(probe, versionName) } catch {
+            throw ServerFailure(.dataDirectory, "there is no database of coffret-server; run: coffret-server init")
+        }
+        guard let row, row[0].bytes == [UInt8(version)] else {
+            throw ServerFailure(.dataDirectory, "the database is of another version of coffret-server")
+        }
+    }
+}
+
+extension String {
+    fileprivate func replacingWord(_ word: String, with other: String) -> String {
+        var result = ""
+        var rest = self[...]
+        while let range = rest.firstRange(of: word) {
+            result += rest[..<range.lowerBound] + other
+            rest = rest[range.upperBound...]
+        }
+        return result + rest
+    }
+}

@@ -1,0 +1,189 @@
+// Chunks of attachments and mail. The one thing to keep true: a chunk is whole before anybody sees it, and a
+// second ciphertext under an address never replaces the first.
+
+package import CoffretBase
+internal import CoffretCrypto
+package import CoffretWire
+
+package enum UploadOutcome: Equatable, Sendable {
+    /// The chunk is whole and durable.
+    case complete
+    /// So many bytes are here.
+    case partial(byteCount: Int)
+    /// The part does not begin there.
+    case offset(byteCount: Int)
+}
+
+/// A stored chunk and how many ciphertexts lie under its address.
+package struct StoredChunk: Sendable {
+    package let bytes: [UInt8]
+    package let variantCount: Int
+}
+
+extension ServerStore {
+    /// Takes a part of a chunk, or all of it.
+    package func upload(
+        _ part: [UInt8], at offset: Int, of total: Int, address: [UInt8], in id: [UInt8], by owner: SessionOwner
+    ) throws(ServerFailure) -> UploadOutcome {
+        let now = now
+        return try database.write { (session) throws(ServerFailure) -> UploadOutcome in
+            let zone = try zone(id, of: owner, session, locking: true)
+            let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
+            var there: [SQLValue]?
+            if offset > 0 {
+                there = try session.query(
+                    """
+                    SELECT COALESCE(MAX(start + LENGTH(data)), 0), COALESCE(MAX(total), 0) FROM uploads
+                    WHERE number = $1 AND address = $2 AND account = $3
+                    """, key
+                ).first
+                let byteCount = Int(there?[0].int ?? 0)
+                guard byteCount == offset, Int(there?[1].int ?? 0) == total else {
+                    return .offset(byteCount: byteCount)
+                }
+            } else {
+                try dropUpload(key, session)
+            }
+            if offset + part.count < total {
+                try charge(owner.accountID, Int64(part.count), session)
+                try session.execute(
+                    "INSERT INTO uploads(number, address, account, start, total, updated, data) VALUES($1, $2, $3, $4, $5, $6, $7)",
+                    key + [.int(Int64(offset)), .int(Int64(total)), .int(now), .bytes(part)])
+                return .partial(byteCount: offset + part.count)
+            }
+            var whole: [UInt8] = []
+            if offset > 0 {
+                let rows = try session.query(
+                    "SELECT data FROM uploads WHERE number = $1 AND address = $2 AND account = $3 ORDER BY start", key)
+                for row in rows { whole += row[0].bytes }
+                try dropUpload(key, session)
+            }
+            whole += part
+            let added = try session.run(
+                """
+                INSERT INTO chunks(number, address, digest, account, created, data) VALUES($1, $2, $3, $4, $5, $6)
+                ON CONFLICT(number, address, digest) DO NOTHING
+                """, .int(zone.number), .bytes(address), .bytes(BLAKE2b.hash(whole)), .bytes(owner.accountID),
+                .int(now), .bytes(whole))
+            if added == 1 { try charge(owner.accountID, Int64(whole.count), session) }
+            return .complete
+        }
+    }
+
+    private func dropUpload(_ key: [SQLValue], _ session: any SQLSession) throws(ServerFailure) {
+        let condition = "WHERE number = $1 AND address = $2 AND account = $3"
+        let row = try session.query(
+            "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM uploads \(condition)", key
+        ).first
+        guard let byteCount = row?[0].int, byteCount > 0 else { return }
+        try charge(key[2].bytes, -byteCount, session)
+        try session.execute("DELETE FROM uploads \(condition)", key)
+    }
+
+    /// How far an upload of this account is.
+    package func uploadOffset(
+        address: [UInt8], in id: [UInt8], for owner: SessionOwner
+    ) throws(ServerFailure) -> Int {
+        try database.read { (session) throws(ServerFailure) -> Int in
+            let zone = try zone(id, of: owner, session)
+            let row = try session.first(
+                "SELECT COALESCE(MAX(start + LENGTH(data)), 0) FROM uploads WHERE number = $1 AND address = $2 AND account = $3",
+                .int(zone.number), .bytes(address), .bytes(owner.accountID))
+            return Int(row?[0].int ?? 0)
+        }
+    }
+
+    /// A variant of a chunk, in the order in which they came.
+    ///
+    /// - Throws: `.objectUnknown`.
+    package func chunk(
+        address: [UInt8], variant: Int, in id: [UInt8], for owner: SessionOwner
+    ) throws(ServerFailure) -> StoredChunk {
+        try database.read { (session) throws(ServerFailure) -> StoredChunk in
+            let zone = try zone(id, of: owner, session)
+            let count = try session.first(
+                "SELECT COUNT(*) FROM chunks WHERE number = $1 AND address = $2", .int(zone.number), .bytes(address))
+            let row = try session.first(
+                "SELECT data FROM chunks WHERE number = $1 AND address = $2 ORDER BY created, digest LIMIT 1 OFFSET $3",
+                .int(zone.number), .bytes(address), .int(Int64(variant)))
+            guard let row, let count else { throw ServerFailure(.objectUnknown) }
+            return StoredChunk(bytes: row[0].bytes, variantCount: Int(count[0].int))
+        }
+    }
+
+    /// Those of some chunks that are not here in exactly this form.
+    package func missing(
+        _ list: ChunkList, in id: [UInt8], for owner: SessionOwner
+    ) throws(ServerFailure) -> ChunkList {
+        try database.read { (session) throws(ServerFailure) -> ChunkList in
+            let zone = try zone(id, of: owner, session)
+            var missing: [ChunkList.Chunk] = []
+            for chunk in list.chunks {
+                let row = try session.first(
+                    "SELECT created FROM chunks WHERE number = $1 AND address = $2 AND digest = $3", .int(zone.number),
+                    .bytes(chunk.address), .bytes(chunk.digest))
+                if row == nil { missing.append(chunk) }
+            }
+            return ChunkList(missing)
+        }
+    }
+
+    /// Removes what this account put under an address.
+    package func deleteChunk(address: [UInt8], in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+        try database.write { (session) throws(ServerFailure) in
+            let zone = try zone(id, of: owner, session, locking: true)
+            let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
+            let condition = "WHERE number = $1 AND address = $2 AND account = $3"
+            let row = try session.query(
+                "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM chunks \(condition)", key
+            ).first
+            try charge(owner.accountID, -(row?[0].int ?? 0), session)
+            try session.execute("DELETE FROM chunks \(condition)", key)
+            try dropUpload(key, session)
+        }
+    }
+
+    // MARK: Mail
+
+    package func post(_ mail: MailboxPost, to account: [UInt8]) throws(ServerFailure) {
+        let id = UniqueID.generate(from: random)
+        let now = now
+        try database.write { (session) throws(ServerFailure) in
+            let row = try session.first(
+                "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(account))
+            guard row != nil else { throw ServerFailure(.accountUnknown) }
+            let count = try session.first("SELECT COUNT(*) FROM mail WHERE account = $1", .bytes(account))
+            guard (count?[0].int ?? 0) < Int64(ServerLimits.mailboxEntryCountMax) else {
+                throw ServerFailure(.quotaExceeded)
+            }
+            try session.run(
+                "INSERT INTO mail(id, account, device, created, data) VALUES($1, $2, $3, $4, $5)", .bytes(id.bytes),
+                .bytes(account), .bytes(mail.deviceID?.bytes ?? []), .int(now), .bytes(mail.bytes))
+            try session.notify(
+                .event(accountID: account, bytes: ServerEvent.mailbox(accountID: account).encoded()))
+        }
+    }
+
+    /// What waits for a device, at most 4 MiB at a time.
+    package func mail(for owner: SessionOwner) throws(ServerFailure) -> MailboxEntries {
+        let rows = try database.lookUp(
+            "SELECT id, device, data FROM mail WHERE account = $1 AND (device = $2 OR LENGTH(device) = 0) ORDER BY created, id LIMIT 64",
+            [.bytes(owner.accountID), .bytes(owner.deviceID)])
+        return MailboxEntries(
+            rows.compactMap { row in
+                UniqueID(bytes: row[0].bytes).map {
+                    MailboxEntries.Entry(id: $0, deviceID: UniqueID(bytes: row[1].bytes), bytes: row[2].bytes)
+                }
+            })
+    }
+
+    /// Removes a message that a device has taken; one for another device stays.
+    package func deleteMail(_ id: UniqueID, for owner: SessionOwner) throws(ServerFailure) {
+        let count = try database.write { (session) throws(ServerFailure) -> Int in
+            try session.run(
+                "DELETE FROM mail WHERE id = $1 AND account = $2 AND (device = $3 OR LENGTH(device) = 0)",
+                .bytes(id.bytes), .bytes(owner.accountID), .bytes(owner.deviceID))
+        }
+        guard count == 1 else { throw ServerFailure(.objectUnknown) }
+    }
+}

@@ -1,0 +1,235 @@
+// Zones: objects, one head, a position that only grows. The one thing to keep true: a push is stored whole or
+// not at all, and whoever reads up to a position has everything that was stored before it.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretTrust
+package import CoffretWire
+
+package enum PushOutcome: Equatable, Sendable {
+    case accepted(PushReceipt)
+    /// The zone's head is another one.
+    case conflict(ZoneHead)
+}
+
+/// A zone's row.
+struct ZoneRow {
+    let number: Int64
+    let head: [UInt8]
+    let epoch: Int64
+    let seq: Int64
+}
+
+/// Objects in the order in which they were stored, and where they end.
+package struct ChangeBatch: Sendable {
+    package let objects: [(object: ZoneObject, uploader: [UInt8])]
+    package let head: ZoneHead
+    package let isLast: Bool
+}
+
+extension ServerStore {
+    /// Bytes of objects that one batch holds, beyond its first object.
+    static let batchByteCount = 1 << 20
+
+    /// - Throws: `.zoneUnknown`, also for zones of others.
+    func zone(
+        _ id: [UInt8], of owner: SessionOwner, _ session: any SQLSession, locking: Bool = false
+    ) throws(ServerFailure) -> ZoneRow {
+        let row = try session.first(
+            "SELECT number, head, epoch, seq FROM zones WHERE zone = $1 AND account = $2"
+                + (locking ? session.lockClause : ""), .bytes(id), .bytes(owner.accountID))
+        guard let row else { throw ServerFailure(.zoneUnknown) }
+        return ZoneRow(number: row[0].int, head: row[1].bytes, epoch: row[2].int, seq: row[3].int)
+    }
+
+    func wire(_ zone: ZoneRow) -> ZoneHead {
+        ZoneHead(address: zone.head.isEmpty ? nil : zone.head, cursor: cursor(zone.seq), epoch: UInt32(zone.epoch))
+    }
+
+    package func zones(of owner: SessionOwner) throws(ServerFailure) -> [[UInt8]] {
+        try database.lookUp(
+            "SELECT zone FROM zones WHERE account = $1 ORDER BY number", [.bytes(owner.accountID)]
+        ).map { $0[0].bytes }
+    }
+
+    /// Makes a zone for a vault that the account founded.
+    ///
+    /// - Returns: nil if the founding link does not verify for this account.
+    package func createZone(_ request: ZoneCreation, by owner: SessionOwner) throws(ServerFailure) -> ZoneHead? {
+        let now = now
+        return try database.write { (session) throws(ServerFailure) -> ZoneHead? in
+            _ = try session.first(
+                "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
+            let founder = try storedDeviceChain(owner.accountID, session).chain
+            guard let vaultID = VaultID(request.vaultID),
+                let link = try? UnverifiedLink(decoding: request.link),
+                (try? VerifiedMemberChain.verify([link], founder: founder, vaultID: vaultID)) != nil
+            else { return nil }
+            if let row = try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(request.vaultID)) {
+                // A vault's id names its founder, so nobody else can have been here.
+                guard row[0].bytes == owner.accountID else { throw ServerFailure(.zoneExists) }
+                return wire(try zone(request.vaultID, of: owner, session))
+            }
+            let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
+            guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
+            // A number may come again: deleting a zone deletes all that bears it.
+            let last = try session.first("SELECT COALESCE(MAX(number), 0) FROM zones")?[0].int ?? 0
+            try session.run(
+                "INSERT INTO zones(zone, number, account, head, epoch, seq) VALUES($1, $2, $3, $4, 0, 0)",
+                .bytes(request.vaultID), .int(last + 1), .bytes(owner.accountID), .bytes([]))
+            try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(request.vaultID))
+            try store(request.link, .member, request.vaultID, at: 0, now: now, session)
+            return wire(try zone(request.vaultID, of: owner, session))
+        }
+    }
+
+    package func deleteZone(_ id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+        try database.write { (session) throws(ServerFailure) in
+            let zone = try zone(id, of: owner, session, locking: true)
+            let number = SQLValue.int(zone.number)
+            for table in ["objects", "chunks", "uploads"] {
+                let rows = try session.query(
+                    "SELECT account, CAST(SUM(LENGTH(data)) AS BIGINT) FROM \(table) WHERE number = $1 GROUP BY account",
+                    [number])
+                for row in rows { try charge(row[0].bytes, -row[1].int, session) }
+                try session.run("DELETE FROM \(table) WHERE number = $1", number)
+            }
+            try session.run("DELETE FROM acks WHERE number = $1", number)
+            try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(id))
+            try session.run("DELETE FROM zones WHERE zone = $1", .bytes(id))
+        }
+    }
+
+    /// One look-up, whatever the zone holds.
+    package func head(_ id: [UInt8], for owner: SessionOwner) throws(ServerFailure) -> ZoneHead {
+        let row = try database.lookUp(
+            "SELECT number, head, epoch, seq FROM zones WHERE zone = $1 AND account = $2",
+            [.bytes(id), .bytes(owner.accountID)]
+        ).first
+        guard let row else { throw ServerFailure(.zoneUnknown) }
+        return wire(ZoneRow(number: row[0].int, head: row[1].bytes, epoch: row[2].int, seq: row[3].int))
+    }
+
+    // MARK: Push
+
+    package func push(
+        _ push: ZonePush, to id: [UInt8], by owner: SessionOwner
+    ) throws(ServerFailure) -> PushOutcome {
+        // Digests before the lock: this is the longest part.
+        let digests = push.objects.map { BLAKE2b.hash($0.ciphertext) }
+        return try database.write { (session) throws(ServerFailure) -> PushOutcome in
+            let zone = try zone(id, of: owner, session, locking: true)
+            let isRepeated = !push.isStaging && zone.head == push.newHead
+            guard isRepeated || zone.head == push.expectedHead ?? [] else { return .conflict(wire(zone)) }
+            guard Int64(push.epoch) >= zone.epoch else { throw ServerFailure(.epochStale) }
+            var seq = zone.seq
+            var byteCount: Int64 = 0
+            for (object, digest) in zip(push.objects, digests) {
+                let added = try session.run(
+                    """
+                    INSERT INTO objects(number, seq, address, digest, account, data) VALUES($1, $2, $3, $4, $5, $6)
+                    ON CONFLICT(number, address, digest) DO NOTHING
+                    """, .int(zone.number), .int(seq + 1), .bytes(object.address), .bytes(digest),
+                    .bytes(owner.accountID), .bytes(object.ciphertext))
+                if added == 1 {
+                    seq += 1
+                    byteCount += Int64(object.ciphertext.count)
+                }
+            }
+            try charge(owner.accountID, byteCount, session)
+            let isMoving = !push.isStaging && !isRepeated
+            if isMoving { seq += 1 }
+            guard seq != zone.seq else { return .accepted(PushReceipt(cursor: cursor(seq))) }
+            let head = isMoving ? push.newHead ?? [] : zone.head
+            try session.run(
+                "UPDATE zones SET head = $1, epoch = $2, seq = $3 WHERE number = $4", .bytes(head),
+                .int(push.isStaging ? zone.epoch : max(zone.epoch, Int64(push.epoch))), .int(seq), .int(zone.number))
+            if isMoving {
+                let event = ServerEvent.zone(id: id, head: push.newHead, cursor: cursor(seq))
+                try session.notify(.event(accountID: owner.accountID, bytes: event.encoded()))
+            }
+            return .accepted(PushReceipt(cursor: cursor(seq)))
+        }
+    }
+
+    // MARK: Pull
+
+    /// What was stored after a cursor; an unknown cursor is the beginning.
+    package func changes(
+        in id: [UInt8], since cursor: [UInt8], for owner: SessionOwner
+    ) throws(ServerFailure) -> ChangeBatch {
+        try database.read { (session) throws(ServerFailure) -> ChangeBatch in
+            let zone = try zone(id, of: owner, session)
+            let start = position(cursor, upTo: zone.seq)
+            // Sizes first, so that what is fetched is bounded by bytes and not by rows.
+            let sizes = try session.query(
+                "SELECT seq, LENGTH(data) FROM objects WHERE number = $1 AND seq > $2 ORDER BY seq LIMIT 4096",
+                [.int(zone.number), .int(start)])
+            var byteCount: Int64 = 0
+            var last = zone.seq
+            var isLast = sizes.count < 4_096
+            for row in sizes {
+                if byteCount > 0, byteCount + row[1].int > Int64(Self.batchByteCount) {
+                    isLast = false
+                    break
+                }
+                byteCount += row[1].int
+                last = row[0].int
+            }
+            let rows =
+                sizes.isEmpty
+                ? []
+                : try session.query(
+                    "SELECT address, data, account FROM objects WHERE number = $1 AND seq > $2 AND seq <= $3 ORDER BY seq",
+                    [.int(zone.number), .int(start), .int(last)])
+            let end = ZoneRow(number: zone.number, head: zone.head, epoch: zone.epoch, seq: isLast ? zone.seq : last)
+            return ChangeBatch(objects: rows.map(Self.object), head: wire(end), isLast: isLast)
+        }
+    }
+
+    /// All variants of some addresses.
+    package func objects(
+        at addresses: ArraySlice<[UInt8]>, in id: [UInt8], for owner: SessionOwner
+    ) throws(ServerFailure) -> ChangeBatch {
+        try database.read { (session) throws(ServerFailure) -> ChangeBatch in
+            let zone = try zone(id, of: owner, session)
+            var objects: [(object: ZoneObject, uploader: [UInt8])] = []
+            for address in addresses {
+                let rows = try session.query(
+                    "SELECT address, data, account FROM objects WHERE number = $1 AND address = $2 ORDER BY seq",
+                    [.int(zone.number), .bytes(address)])
+                objects += rows.map(Self.object)
+            }
+            return ChangeBatch(objects: objects, head: wire(zone), isLast: true)
+        }
+    }
+
+    private static func object(_ row: [SQLValue]) -> (object: ZoneObject, uploader: [UInt8]) {
+        (ZoneObject(address: row[0].bytes, ciphertext: row[1].bytes), row[2].bytes)
+    }
+
+    // MARK: Acknowledgements
+
+    package func acknowledge(_ bytes: [UInt8], in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+        try database.write { (session) throws(ServerFailure) in
+            let zone = try zone(id, of: owner, session)
+            try session.run(
+                """
+                INSERT INTO acks(number, device, data) VALUES($1, $2, $3)
+                ON CONFLICT(number, device) DO UPDATE SET data = excluded.data
+                """, .int(zone.number), .bytes(owner.deviceID), .bytes(bytes))
+        }
+    }
+
+    package func acknowledgements(in id: [UInt8], for owner: SessionOwner) throws(ServerFailure) -> Acknowledgements {
+        try database.read { (session) throws(ServerFailure) -> Acknowledgements in
+            let zone = try zone(id, of: owner, session)
+            let rows = try session.query(
+                "SELECT device, data FROM acks WHERE number = $1 ORDER BY device", [.int(zone.number)])
+            return Acknowledgements(
+                rows.compactMap { row in
+                    UniqueID(bytes: row[0].bytes).map { Acknowledgements.Entry(deviceID: $0, bytes: row[1].bytes) }
+                })
+        }
+    }
+}

@@ -1,0 +1,152 @@
+// Accounts, devices and vaults for tests of the server, and databases to keep them in.
+
+import CoffretBase
+import CoffretCrypto
+import CoffretServer
+import CoffretTestSupport
+import CoffretTrust
+import CoffretWire
+import Foundation
+import Testing
+
+/// A device with its private key.
+struct TestDevice: Sendable {
+    let id = UniqueID.generate(from: SystemRandomSource())
+    let signing = SigningKey.generate(from: SystemRandomSource())
+    let keys: DeviceKeys
+
+    init() {
+        let random = SystemRandomSource()
+        keys = DeviceKeys(
+            signing: signing.verifyingKey, box: AgreementKey.generate(from: random).publicKey,
+            noise: AgreementKey.generate(from: random).publicKey)
+    }
+}
+
+/// An account with its chain, as its first device holds it.
+final class TestAccount {
+    let device = TestDevice()
+    private(set) var chain: VerifiedDeviceChain
+
+    init() throws {
+        chain = try VerifiedDeviceChain.verify([
+            VerifiedDeviceChain.found(deviceID: device.id, keys: device.keys, details: [], with: device.signing)
+        ])
+    }
+
+    var id: [UInt8] { chain.accountID.bytes }
+    var firstLink: [UInt8] { chain.links[0].link.encoded }
+    var owner: SessionOwner { SessionOwner(accountID: id, deviceID: device.id.bytes) }
+
+    /// The link that adds a device, after the chain as it stands.
+    func adding(_ other: TestDevice) -> [UInt8] {
+        let operation = DeviceOperation.add(
+            id: other.id, kind: .ordinary, keys: other.keys,
+            countersignature: DeviceOperation.countersign(
+                id: other.id, keys: other.keys, chainID: chain.accountID, sequenceNumber: UInt64(chain.links.count),
+                with: other.signing))
+        return chain.sign(operation, details: [], with: device.signing).encoded
+    }
+
+    func revoking(_ other: TestDevice) -> [UInt8] {
+        chain.sign(.revoke(id: other.id), details: [], with: device.signing).encoded
+    }
+
+    /// Takes a link that the server accepted.
+    func follow(_ link: [UInt8]) throws {
+        chain = try VerifiedDeviceChain.verify(chain.links.map(\.link) + [try UnverifiedLink(decoding: link)])
+    }
+
+    /// A new vault of this account.
+    func vault() throws -> ZoneCreation {
+        let foundation = VaultFoundation(
+            random: SystemRandomSource().bytes(count: 32), accountID: chain.accountID,
+            deviceChainHead: chain.head.linkHash, keyCommitment: [UInt8](repeating: 1, count: 32))
+        let link = VerifiedMemberChain.found(foundation, details: [], with: device.signing)
+        let verified = try VerifiedMemberChain.verify([link], founder: chain)
+        return ZoneCreation(vaultID: verified.vaultID.bytes, link: link.encoded)
+    }
+}
+
+extension ZoneObject {
+    /// Random bytes under a random address.
+    static func random(byteCount: Int = 100) -> ZoneObject {
+        let random = SystemRandomSource()
+        return ZoneObject(address: random.bytes(count: 32), ciphertext: random.bytes(count: byteCount))
+    }
+}
+
+/// A clock that tests move.
+final class MovingClock: WallClock, @unchecked Sendable {
+    // SAFETY: moved by the one thread of its test.
+    var now: Milliseconds = 1_800_000_000_000
+}
+
+/// A PostgreSQL of a test's own, on a Unix socket in a temporary folder.
+final class PostgresCluster {
+    static let programs = ["/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/16/bin", "/usr/lib/postgresql/17/bin"]
+        .first { FileManager.default.isExecutableFile(atPath: $0 + "/initdb") }
+    /// `initdb` refuses root, so root needs the package's own user.
+    static let isAvailable = unsafe programs != nil && (getuid() != 0 || getpwnam("postgres") != nil)
+
+    let folder: TemporaryDirectory
+    private let server = Process()
+
+    init() throws {
+        folder = try TemporaryDirectory("postgres")
+        if getuid() == 0 {
+            let user = unsafe getpwnam("postgres")!
+            unsafe chown(folder.path, user.pointee.pw_uid, user.pointee.pw_gid)
+        }
+        try run("initdb", "-D", folder.file("data"), "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
+        // Not through pg_ctl: Foundation waits for whatever a child leaves behind.
+        let (program, arguments) = Self.command("postgres")
+        server.executableURL = URL(fileURLWithPath: program)
+        server.arguments =
+            arguments + [
+                "-D", folder.file("data"), "-k", folder.path, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
+                "shared_buffers=16MB", "-c", "max_connections=60",
+            ]
+        server.currentDirectoryURL = URL(fileURLWithPath: "/tmp")
+        server.standardOutput = FileHandle.nullDevice
+        server.standardError = FileHandle.nullDevice
+        try server.run()
+        for attempt in 0... {
+            usleep(50_000)
+            if (try? run("pg_isready", "-q", "-h", folder.path)) != nil { break }
+            guard attempt < 200, server.isRunning else { throw Failed(text: "PostgreSQL did not start") }
+        }
+    }
+
+    func stop() {
+        kill(server.processIdentifier, SIGQUIT)
+        server.waitUntilExit()
+    }
+
+    /// A new database's connection string.
+    func database() throws -> String {
+        let name = "d" + UniqueID.generate(from: SystemRandomSource()).hex
+        try run("createdb", "-h", folder.path, name)
+        return "host=\(folder.path) dbname=\(name) user=\(getuid() == 0 ? "postgres" : NSUserName())"
+    }
+
+    /// A program and its arguments so that it runs as somebody whom PostgreSQL accepts.
+    private static func command(_ program: String) -> (program: String, arguments: [String]) {
+        let path = (programs ?? "") + "/" + program
+        return getuid() == 0
+            ? ("/usr/bin/setpriv", ["--reuid=postgres", "--regid=postgres", "--init-groups", path]) : (path, [])
+    }
+
+    @discardableResult
+    private func run(_ program: String, _ arguments: String...) throws -> ProcessResult {
+        let (path, first) = Self.command(program)
+        let result = try ProcessRunner.run(path, first + arguments, directory: "/tmp", timeoutSeconds: 60)
+        guard result.exitCode == 0 else { throw Failed(text: "\(program): \(result.errorText)") }
+        return result
+    }
+
+    struct Failed: Error, CustomStringConvertible {
+        let text: String
+        var description: String { text }
+    }
+}
