@@ -92,6 +92,8 @@ let libraries: [Target] = [
         ]),
     // 6. Foreign files to and from items.
     library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform"]),
+    // 6. A vault and its place on a server, brought together.
+    library("CoffretSync", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretCore"]),
     // 7. Commands for people and scripts.
     library(
         "CoffretCLI",
@@ -173,6 +175,9 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretServer",
             "CoffretTestSupport",
         ]),
+    tests(
+        "CoffretSyncTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport"]),
     // The real executable, driven as a person or a script would.
     tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.

@@ -14,7 +14,7 @@ package enum ItemAttribute {
     package static let trashed: Attribute = "trashed"
     package static let path: Attribute = "path"
     /// What the attribute of each field begins with.
-    static let fieldPrefix = "field/"
+    package static let fieldPrefix = "field/"
 
     /// The attribute of a field.
     static func field(_ key: FieldKey) -> Attribute {

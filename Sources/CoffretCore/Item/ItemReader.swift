@@ -85,8 +85,13 @@ package struct ItemReader {
             case ItemAttribute.created: item.created = min(item.created, try FactValue.integer(bytes))
             case ItemAttribute.pinned, ItemAttribute.archived, ItemAttribute.trashed: continue
             default:
-                item.conflicts.append(
-                    ItemConflict(attribute: attribute.name, otherText: otherText(attribute, bytes), dot: sibling.dot))
+                let conflict = ItemConflict(
+                    attribute: attribute.name, otherText: otherText(attribute, bytes), dot: sibling.dot)
+                // A merged text stands under several dots, and is one value.
+                let isTold = item.conflicts.contains {
+                    $0.attribute == conflict.attribute && $0.otherText == conflict.otherText && $0.otherText != nil
+                }
+                if !isTold { item.conflicts.append(conflict) }
             }
         }
     }

@@ -28,21 +28,11 @@ extension Vault {
     /// - Throws: `CoreError.itemNotFound` if no commit ever touched such an item.
     /// - Complexity: reads all commits back to the one that made the item, and one state per version.
     package func history(of id: EntityID, limit: Int = .max) throws(CoreError) -> [ItemVersion] {
-        let prefixes = [id.bytes, AttachmentID.prefix(for: id)]
-        let createdKey = FactKey(entity: id, attribute: ItemAttribute.created)
         var commits: [CommitSummary] = []
         var oldest: CommitSummary?
-        try walkHistory { (commit) throws(CoreError) in
+        try forEachCommit { (commit) throws(CoreError) in
             oldest = commit
-            var isTouched = false
-            var isCreation = false
-            for prefix in prefixes {
-                let facts = try inStorage { () throws(StorageError) in
-                    try repository.changes(of: commit, withPrefix: prefix).facts
-                }
-                isTouched = isTouched || !facts.isEmpty
-                isCreation = isCreation || facts.contains { $0.key == createdKey && !$0.isRetraction }
-            }
+            let (isTouched, isCreation) = try touches(commit, id)
             if isTouched { commits.append(commit) }
             // An item's first commit says when it was created; one before it could only be about an earlier life
             // of the same id, which a deletion ended.
@@ -51,10 +41,13 @@ extension Vault {
         }
         if let oldest, commits.last?.name != oldest.name, try item(id, at: oldest) != nil { commits.append(oldest) }
         guard !commits.isEmpty else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+        let isOneLine = !commits.contains { $0.parents.count > 1 }
         var versions: [ItemVersion] = []
         var before: Item?
         for commit in commits.reversed() {
             let item = try item(id, at: commit)
+            // Where devices wrote apart, the version before is that of the commit's own line.
+            if !isOneLine, let parent = commit.firstParent { before = try self.item(id, atKept: parent) }
             let change = ItemChange(from: before, to: item)
             before = item
             guard !change.isEmpty else { continue }
@@ -65,6 +58,41 @@ extension Vault {
                     change: change))
         }
         return Array(versions.reversed().prefix(limit))
+    }
+
+    /// Whether a commit changed an item, and whether it made it. A merge changes what it put together of both
+    /// sides; what it only took over from one of them was that side's change.
+    private func touches(
+        _ commit: CommitSummary, _ id: EntityID
+    ) throws(CoreError) -> (isTouched: Bool, isCreation: Bool) {
+        let createdKey = FactKey(entity: id, attribute: ItemAttribute.created)
+        var isTouched = false
+        var isCreation = false
+        for prefix in [id.bytes, AttachmentID.prefix(for: id)] {
+            let facts = try inStorage { () throws(StorageError) in
+                try repository.changes(of: commit, withPrefix: prefix).facts
+            }
+            isTouched = isTouched || !facts.isEmpty
+            isCreation = isCreation || facts.contains { $0.key == createdKey && !$0.isRetraction }
+        }
+        guard isTouched, commit.parents.count > 1 else { return (isTouched, isCreation) }
+        let merged = try item(id, at: commit)
+        for parent in commit.parents where try item(id, atKept: parent) == merged { return (false, false) }
+        return (true, false)
+    }
+
+    /// Goes through all commits that are here, newest first; no commit comes before one that builds on it.
+    private func forEachCommit(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
+        var cursor = try inStorage { () throws(StorageError) in try repository.log() }
+        while let commit = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+            guard try body(commit) else { return }
+        }
+    }
+
+    /// The item as of a commit that may have been compacted away or not have arrived: nil then.
+    private func item(_ id: EntityID, atKept name: BlobName) throws(CoreError) -> Item? {
+        guard try inStorage({ () throws(StorageError) in try repository.commitIfKept(name) }) != nil else { return nil }
+        return try view(at: name).item(id)
     }
 
     private func item(_ id: EntityID, at commit: CommitSummary) throws(CoreError) -> Item? {

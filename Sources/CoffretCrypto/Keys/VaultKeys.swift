@@ -27,6 +27,7 @@ package final class EpochKeys: Sendable {
     package let nonceKey: NonceKey
     package let blobAddressKey: AddressKey
     package let chunkAddressKey: AddressKey
+    package let acknowledgementKey: AuthenticationKey
 
     /// Derives KDF(vault key, label, vault id ‖ epoch) for each use.
     package init(epoch: UInt32, vaultKey: VaultKey, vaultID: VaultID) {
@@ -36,6 +37,7 @@ package final class EpochKeys: Sendable {
         nonceKey = KDF.derive(from: vaultKey, .nonce, context)
         blobAddressKey = KDF.derive(from: vaultKey, .blobAddress, context)
         chunkAddressKey = KDF.derive(from: vaultKey, .chunkAddress, context)
+        acknowledgementKey = KDF.derive(from: vaultKey, .acknowledgementKey, context)
     }
 
     /// KDF(vault key, "vault-key/commit", scope ‖ epoch), 32 bytes: shows which vault key is meant, and

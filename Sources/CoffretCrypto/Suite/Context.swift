@@ -12,6 +12,7 @@ package enum Context: String, CaseIterable, Sendable {
     case blobAddress = "addr/blob"
     case chunkAddress = "addr/chunk"
     case vaultKeyCommitment = "vault-key/commit"
+    case acknowledgementKey = "acknowledgement/key"
 
     // Derivations from a vault's split key; context: vault id ‖ tree generation.
     case nodeBoundary = "tree/boundary"
@@ -54,10 +55,13 @@ package enum Context: String, CaseIterable, Sendable {
     case deviceBox = "device-box/content"
     case linkDetailsKey = "link-metadata-key"
 
+    case acknowledgementSeal = "acknowledgement/seal"
+
     // Signatures.
     case link = "link/signature"
     case linkCountersignature = "link/countersignature"
     case commit = "commit"
+    case acknowledgement = "acknowledgement/signature"
     case login = "login"
     case deviceBoxSignature = "device-box/signature"
     case pairingPossession = "pair/possession"

@@ -12,7 +12,8 @@ package final class AttachmentStore {
     let directory: String
     let keys: VaultKeys
     let environment: StorageEnvironment
-    private let ciphers: [AddressCipher]
+    /// Of all epochs, newest first.
+    let chunkCiphers: [AddressCipher]
 
     private static let partSuffix = ".part"
 
@@ -20,7 +21,7 @@ package final class AttachmentStore {
         self.directory = PathText.join(directory, "files")
         self.keys = keys
         self.environment = environment
-        ciphers = keys.epochs.sorted { $0.epoch > $1.epoch }.map { AddressCipher($0.chunkAddressKey) }
+        chunkCiphers = keys.epochs.sorted { $0.epoch > $1.epoch }.map { AddressCipher($0.chunkAddressKey) }
     }
 
     /// A writer for a new attachment.
@@ -41,7 +42,7 @@ package final class AttachmentStore {
     /// The addresses that a file id has, newest epoch first.
     package func addresses(of fileID: UniqueID) -> [BlobAddress] {
         let name = BLAKE2b.hash(Array("coffret/file/1".utf8), keys.vaultID.bytes, fileID.bytes)
-        return ciphers.map { cipher in
+        return chunkCiphers.map { cipher in
             guard let value = Bytes32(cipher.address(ofName: name)) else { preconditionFailure("32 bytes") }
             return BlobAddress(value)
         }
@@ -50,6 +51,11 @@ package final class AttachmentStore {
     func path(of address: BlobAddress) -> String {
         let digits = address.description
         return PathText.join(PathText.join(directory, String(digits.prefix(2))), digits)
+    }
+
+    /// Where a file is put together from chunks that come from elsewhere; found again after a restart.
+    func receivedPath(of fileID: UniqueID) -> String {
+        PathText.join(directory, addresses(of: fileID)[0].description + Self.partSuffix)
     }
 
     func makePartPath() -> String {

@@ -104,6 +104,12 @@ package struct BlobAddress: Hashable, Comparable, Sendable, CustomStringConverti
 
     package init(_ value: Bytes32) { self.value = value }
 
+    /// Reads an address of 32 bytes, or returns nil for any other number.
+    package init?(bytes: some Collection<UInt8>) {
+        guard let value = Bytes32(bytes) else { return nil }
+        self.value = value
+    }
+
     package var bytes: [UInt8] { value.bytes }
     package var description: String { value.hex }
     var firstByte: Int { Int(value.word0 >> 56) }

@@ -46,6 +46,23 @@ package protocol SealedBlobWriter: BlobTransactionWriter {
     func writeSealed(_ blob: SealedBlob, name: BlobName) throws(StorageError)
 }
 
+extension BlobReader {
+    /// The one of the names that an address may mean under which a commit lies.
+    ///
+    /// Under the key of a wrong epoch the address means a name of nothing, whose own address is this one: so only
+    /// what opens counts.
+    func commitName(among names: [BlobName]) throws(StorageError) -> BlobName? {
+        for name in names where try containsBlob(name) {
+            do throws(StorageError) {
+                return try readBlob(name, type: .commit) { (_) in name }
+            } catch {
+                guard error.code == .blobAuthenticationFailed || error.code == .blobMissing else { throw error }
+            }
+        }
+        return nil
+    }
+}
+
 extension BlobStore: SealedBlobExchange {
     package func openSealed<Result>(
         _ blob: SealedBlob, _ body: (BlobName, BlobType, Span<UInt8>) throws(StorageError) -> Result

@@ -77,8 +77,15 @@ package final class Adoption {
 
     /// The commit that lies at an address, if it was offered or is here.
     package func commitName(at address: BlobAddress) throws(StorageError) -> BlobName? {
-        for name in exchange.names(of: address) where try incoming.containsBlob(name) { return name }
-        return nil
+        try incoming.commitName(among: exchange.names(of: address))
+    }
+
+    /// What heads need, and what was neither offered nor is here: commits, contexts, values, trees of changes. What a
+    /// missing blob would lead to is not known yet.
+    ///
+    /// - Returns: in the order of the walk; empty if `adopt` has all it needs.
+    package func missing(for heads: [BlobName]) throws(StorageError) -> [BlobName] {
+        try MissingBlobs(adoption: self).find(heads, known: known())
     }
 
     /// Forgets all that was offered.
@@ -129,9 +136,7 @@ package final class Adoption {
     ) throws(StorageError) -> AdoptionReport {
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
         let localHead = repository.headNames.first
-        let known = KnownCommits(
-            graph: graph, backend: repository.backend, evidence: Set(annotation.evidence),
-            versions: localHead == nil ? VersionVector() : try repository.tail().versionVector)
+        let known = try known()
         var foreign = ForeignHistory(
             graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
             ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known)
@@ -169,6 +174,13 @@ package final class Adoption {
         return AdoptionReport(
             oldHead: localHead, newHead: head?.commit.name, newCommitCount: foreign.order.count,
             mergeCount: mergeCount, quarantined: quarantined, revoked: revoked)
+    }
+
+    private func known() throws(StorageError) -> KnownCommits {
+        let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
+        return KnownCommits(
+            graph: graph, backend: repository.backend, evidence: Set(annotation.evidence),
+            versions: repository.headNames.isEmpty ? VersionVector() : try repository.tail().versionVector)
     }
 
     // MARK: States

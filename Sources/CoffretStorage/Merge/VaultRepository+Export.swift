@@ -84,8 +84,15 @@ extension VaultRepository {
     /// The commit at an address, if it is here.
     package func commitName(at address: BlobAddress) throws(StorageError) -> BlobName? {
         guard let exchange = backend as? any SealedBlobExchange else { throw StorageError(.unusable) }
-        for name in exchange.names(of: address) where try backend.containsBlob(name) { return name }
-        return nil
+        return try backend.commitName(among: exchange.names(of: address))
+    }
+
+    /// The newest key epoch that this device has.
+    package var currentEpoch: UInt32 { keys.currentEpoch }
+
+    /// The context that this device's next commit will state; empty without an author.
+    package func authorContext() -> [UInt8] {
+        author.map { context(for: $0).encode() } ?? []
     }
 
     /// How two commits that are here are related.

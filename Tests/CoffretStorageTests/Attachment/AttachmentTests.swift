@@ -241,4 +241,35 @@ import Testing
         expect(.formatUnsupported) { () throws(StorageError) in _ = try AttachmentReference.parse(newer) }
         fuzz([encoded]) { bytes in _ = try? AttachmentReference.parse(bytes) }
     }
+
+    @Test("chunks travel sealed, an interrupted transfer goes on, and altered chunks are not kept (R9, R10)")
+    func transfer() throws {
+        let (store, generator) = try makeStore(SimulatedFileSystem())
+        // The same vault on another device: the same keys, another disk.
+        let (other, _) = try makeStore(SimulatedFileSystem())
+        for byteCount in [0, 300, 2 * chunk + 5] {
+            let bytes = content(generator, byteCount)
+            let reference = try write(bytes, to: store)
+            #expect(try !other.contains(reference))
+            let chunks = store.chunks(of: reference)
+            #expect(chunks == other.chunks(of: reference))
+            #expect(Set(chunks.map { $0.addresses[0] }).count == chunks.count)
+            var receiver = try other.makeReceiver(reference)
+            while let next = receiver.next {
+                let sealed = try store.sealedChunk(next, of: reference)
+                for index in [0, sealed.count / 2, sealed.count - 1] {
+                    var altered = sealed
+                    altered[index] ^= 1
+                    #expect(try !receiver.take(altered))
+                }
+                #expect(try !receiver.take(Array(sealed.dropLast())))
+                expect(.attachmentTruncated) { () throws(StorageError) in try receiver.finish() }
+                #expect(try receiver.take(sealed))
+                receiver = try other.makeReceiver(reference)
+            }
+            try receiver.finish()
+            #expect(try read(reference, from: other) == bytes)
+            #expect(try other.contains(reference))
+        }
+    }
 }

@@ -1,0 +1,91 @@
+// Values that devices wrote at the same time, found and settled. The one thing to keep true: settling writes one value
+// anew, which supersedes the others; the history still has them.
+
+internal import CoffretBase
+package import CoffretStorage
+
+/// Which of several values a person wants.
+package enum ConflictChoice: Equatable, Sendable {
+    /// What is shown now.
+    case shown
+    /// The other value of a conflict, told by its place in the item's conflicts.
+    case other(Int)
+    /// Of texts: all of them, one below the other. Other attributes keep what is shown.
+    case all
+}
+
+extension Vault {
+    /// The items with conflicts, in the order of their ids.
+    ///
+    /// - Complexity: walks all facts; reads the values of items that have concurrent ones.
+    package func conflictedItems() throws(CoreError) -> [Item] {
+        let view = try present
+        var entities: [EntityID] = []
+        var last: FactKey?
+        try inStorage { () throws(StorageError) in
+            try view.snapshot.forEachFact { (fact) throws(StorageError) in
+                if fact.key == last, entities.last != fact.key.entity { entities.append(fact.key.entity) }
+                last = fact.key
+            }
+        }
+        var items: [Item] = []
+        for entity in entities {
+            if let item = try view.item(entity), !item.conflicts.isEmpty { items.append(item) }
+        }
+        return items
+    }
+
+    /// Settles the conflicts of an item as one commit.
+    ///
+    /// - Parameter attribute: settles this one only; nil for all.
+    /// - Returns: how many attributes were settled; 0 changes nothing.
+    /// - Throws: `CoreError.itemNotFound`, `.fieldNotFound` if `attribute` has no conflict or `.other` names none.
+    package func settleConflicts(
+        of id: EntityID, attribute: String? = nil, choice: ConflictChoice
+    ) throws(CoreError) -> Int {
+        try batch { (batch) throws(CoreError) -> Int in
+            let view = try present
+            guard let item = try view.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+            let conflicts = item.conflicts.filter { attribute == nil || $0.attribute == attribute }
+            if let attribute, conflicts.isEmpty { throw CoreError(.fieldNotFound, at: attribute) }
+            var chosen: ItemConflict?
+            if case .other(let index) = choice {
+                guard item.conflicts.indices.contains(index), conflicts.contains(item.conflicts[index]) else {
+                    throw CoreError(.fieldNotFound, at: "\(index + 1)")
+                }
+                chosen = item.conflicts[index]
+            }
+            // One value is chosen for its own attribute only.
+            let names = chosen.map { [$0.attribute] } ?? Set(conflicts.map(\.attribute)).sorted()
+            var changes: [FactChange] = []
+            for name in names {
+                guard let named = Attribute(name) else { continue }
+                let key = FactKey(entity: id, attribute: named)
+                changes.append(
+                    FactChange(key: key, value: try settledValue(view, key, item: item, chosen: chosen, choice)))
+            }
+            guard !changes.isEmpty else { return 0 }
+            changes.append(
+                FactChange(
+                    key: FactKey(entity: id, attribute: ItemAttribute.modified),
+                    value: FactValue.encode(max(batch.time, item.modified))))
+            batch.write(changes)
+            return names.count
+        }
+    }
+
+    private func settledValue(
+        _ view: VaultView, _ key: FactKey, item: Item, chosen: ItemConflict?, _ choice: ConflictChoice
+    ) throws(CoreError) -> [UInt8] {
+        let siblings = try inStorage { () throws(StorageError) in try view.snapshot.facts(under: key) }
+        if choice == .all, key.attribute == ItemAttribute.text {
+            let others = item.conflicts.filter { $0.attribute == key.attribute.name }.compactMap(\.otherText)
+            return FactValue.encode(([item.text] + others).map(Self.withLineEnd).joined(separator: "\n"))
+        }
+        let fact = siblings.first { $0.dot == chosen?.dot } ?? siblings.winner
+        guard let fact else { throw CoreError(.fieldNotFound, at: key.attribute.name) }
+        return try view.reader.value(of: fact)
+    }
+
+    private static func withLineEnd(_ text: String) -> String { text.hasSuffix("\n") ? text : text + "\n" }
+}

@@ -1,0 +1,161 @@
+// Attachments on their way between devices: sealed chunks, as they lie. The one thing to keep true: a chunk that comes
+// is opened before it is kept, and a file gets its name only when all of it was verified.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+/// One sealed chunk of an attachment: where it lies in the file, and under which addresses on a server.
+package struct AttachmentChunk: Equatable, Sendable {
+    package let index: UInt64
+    /// Under each epoch, newest first; one is sent under the first.
+    package let addresses: [BlobAddress]
+    /// Of ciphertext and tag.
+    package let byteCount: Int
+    let byteOffset: Int
+    let isLast: Bool
+}
+
+extension AttachmentStore {
+    /// The chunks of an attachment in order, whether its file is here or not.
+    package func chunks(of reference: AttachmentReference) -> [AttachmentChunk] {
+        let last = AttachmentFormat.paddedLastChunkByteCount(
+            AttachmentFormat.lastChunkByteCount(byteCount: reference.byteCount))
+        return (0..<reference.chunkCount).map { index in
+            let isLast = index + 1 == reference.chunkCount
+            return AttachmentChunk(
+                index: index, addresses: chunkAddresses(of: reference.fileID, index: index),
+                byteCount: (isLast ? last : AttachmentFormat.chunkByteCount) + AttachmentFormat.tagByteCount,
+                byteOffset: AttachmentFormat.offset(ofChunk: index), isLast: isLast)
+        }
+    }
+
+    /// Whether the attachment's file is here.
+    package func contains(_ reference: AttachmentReference) throws(StorageError) -> Bool {
+        for address in addresses(of: reference.fileID) {
+            let path = path(of: address)
+            let exists = try translatingFileErrors { () throws(FileSystemError) in
+                try environment.fileSystem.exists(path)
+            }
+            if exists { return true }
+        }
+        return false
+    }
+
+    /// The bytes of a chunk as they lie.
+    ///
+    /// - Throws: `.attachmentMissing`, `.attachmentTruncated`.
+    package func sealedChunk(
+        _ chunk: AttachmentChunk, of reference: AttachmentReference
+    ) throws(StorageError) -> [UInt8] {
+        for address in addresses(of: reference.fileID) {
+            do throws(FileSystemError) {
+                let file = try environment.fileSystem.open(path(of: address), .read)
+                let bytes = try file.readAvailable(byteCount: chunk.byteCount, at: chunk.byteOffset)
+                guard bytes.count == chunk.byteCount else {
+                    throw FileSystemError(.endOfFile, place: path(of: address))
+                }
+                return bytes
+            } catch {
+                if error.code == .endOfFile { throw StorageError(.attachmentTruncated, place: "file \(address)") }
+                guard error.code == .notFound else { throw StorageError(file: error) }
+            }
+        }
+        throw StorageError(.attachmentMissing, place: "file \(addresses(of: reference.fileID)[0])")
+    }
+
+    /// Takes the chunks of an attachment whose file is not here; goes on where an earlier receiver ended.
+    package func makeReceiver(_ reference: AttachmentReference) throws(StorageError) -> AttachmentReceiver {
+        try AttachmentReceiver(reference, store: self)
+    }
+
+    private func chunkAddresses(of fileID: UniqueID, index: UInt64) -> [BlobAddress] {
+        let name = BLAKE2b.hash(
+            Array("coffret/chunk-place/1".utf8), keys.vaultID.bytes, fileID.bytes + index.bigEndianBytes)
+        return chunkCiphers.map { cipher in
+            guard let value = Bytes32(cipher.address(ofName: name)) else { preconditionFailure("32 bytes") }
+            return BlobAddress(value)
+        }
+    }
+}
+
+/// Puts an attachment's file together from sealed chunks, in their order.
+package final class AttachmentReceiver {
+    private let reference: AttachmentReference
+    private let store: AttachmentStore
+    private let cipher: ChunkCipher
+    private let chunks: [AttachmentChunk]
+    private let file: any OpenFile
+    private let partPath: String
+    /// How many chunks are kept already; the next to come is the one with this index.
+    package private(set) var keptCount: Int
+
+    init(_ reference: AttachmentReference, store: AttachmentStore) throws(StorageError) {
+        self.reference = reference
+        self.store = store
+        cipher = ChunkCipher(key: reference.fileKey, fileID: reference.fileID, vaultID: store.keys.vaultID)
+        chunks = store.chunks(of: reference)
+        let path = store.receivedPath(of: reference.fileID)
+        partPath = path
+        let fileSystem = store.environment.fileSystem
+        let (opened, byteCount) = try translatingFileErrors {
+            () throws(FileSystemError) -> (any OpenFile, Int) in
+            let file = try fileSystem.open(path, .createIfAbsent, mode: 0o600)
+            return (file, try file.byteCount())
+        }
+        file = opened
+        // Whole chunks stay, what was cut is written again; the whole is verified at the end in any case.
+        var kept = 0
+        while kept < chunks.count, chunks[kept].byteOffset + chunks[kept].byteCount <= byteCount { kept += 1 }
+        keptCount = kept
+        if byteCount < AttachmentFormat.header.count {
+            try translatingFileErrors { () throws(FileSystemError) in
+                try opened.write(AttachmentFormat.header, at: 0)
+            }
+        }
+    }
+
+    /// The chunk that is to come next; nil if all are here.
+    package var next: AttachmentChunk? { keptCount < chunks.count ? chunks[keptCount] : nil }
+
+    /// Takes the sealed bytes of the next chunk.
+    ///
+    /// - Returns: false if they do not verify; then nothing is kept, and another variant may.
+    package func take(_ sealed: [UInt8]) throws(StorageError) -> Bool {
+        guard let chunk = next else { return false }
+        guard sealed.count == chunk.byteCount else { return false }
+        var opened = Array(sealed.dropLast(AttachmentFormat.tagByteCount))
+        let tag = Array(sealed.suffix(AttachmentFormat.tagByteCount))
+        let isGood = unsafe opened.withUnsafeMutableBytes { body in
+            unsafe tag.withUnsafeBytes { tag in
+                unsafe cipher.open(body, index: chunk.index, isLast: chunk.isLast, tag: tag)
+            }
+        }
+        opened.zero()
+        guard isGood else { return false }
+        try translatingFileErrors { () throws(FileSystemError) in
+            try file.write(sealed, at: chunk.byteOffset)
+        }
+        keptCount += 1
+        return true
+    }
+
+    /// Gives the file its name, when all chunks are here and the whole verifies.
+    ///
+    /// - Throws: `.attachmentTruncated` if chunks are missing; what reading throws: then what was kept is removed.
+    package func finish() throws(StorageError) {
+        guard next == nil else { throw StorageError(.attachmentTruncated, place: partPath) }
+        let end = chunks.last.map { $0.byteOffset + $0.byteCount } ?? 0
+        try translatingFileErrors { () throws(FileSystemError) in
+            try file.truncate(to: end)
+            try file.synchronizeData()
+        }
+        try store.adopt(partPath: partPath, address: store.addresses(of: reference.fileID)[0])
+        do throws(StorageError) {
+            try store.makeReader(reference).verify()
+        } catch {
+            let path = store.path(of: store.addresses(of: reference.fileID)[0])
+            try? store.environment.fileSystem.remove(path)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// What devices tell each other through a zone about what they have. The one thing to keep true: a word of another
+// device counts only with its signature, and one that is older than a word that was seen is the server's lie.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretStorage
+
+/// Writes this device's acknowledgement and reads those of others (protocol 12).
+///
+/// Layout: epoch (4) ‖ ENV(KDF(vault key, "acknowledgement/key", vault id ‖ epoch), "acknowledgement/seal",
+/// vault id ‖ device id, length (4) ‖ message ‖ signature ‖ zeros); message = CBOR [1, commit context, head, version
+/// vector, counter, time]; signature: context "acknowledgement/signature", scope = vault id. Spec: Spec/sync.md.
+package struct SyncAcknowledger {
+    /// The message and its signature are filled with zeros to this, so that all acknowledgements are one size.
+    static let contentByteCount = 2_048
+    private static let instanceCountMax = 64
+
+    private let keys: VaultKeys
+    private let author: CommitAuthor
+    private let signers: any CommitSignerDirectory
+    private let random: any RandomSource
+    private let now: () -> Int64
+
+    package init(
+        keys: VaultKeys, author: CommitAuthor, signers: any CommitSignerDirectory, random: any RandomSource,
+        now: @escaping () -> Int64
+    ) {
+        self.keys = keys
+        self.author = author
+        self.signers = signers
+        self.random = random
+        self.now = now
+    }
+
+    /// What a device said.
+    struct Word: Equatable {
+        var deviceID: [UInt8]
+        var head: BlobName
+        var versions: VersionVector
+        var counter: UInt64
+        var time: Int64
+    }
+
+    /// This device's word about the remembered head.
+    func acknowledgement(of memory: SyncMemory, in repository: VaultRepository) throws -> [UInt8] {
+        guard let head = memory.head else { return [] }
+        var newest = try repository.versions(of: head).sequences
+        // The own entry and the greatest ones say enough where there are very many.
+        if newest.count > Self.instanceCountMax {
+            let kept = newest.sorted { $0.value > $1.value }.prefix(Self.instanceCountMax)
+            newest = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
+        }
+        let context = repository.authorContext()
+        let message = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 6)
+            encoder.encode(unsigned: 1)
+            encoder.encode(bytes: context)
+            encoder.encode(bytes: head.bytes)
+            encoder.encodeMapHeader(count: newest.count)
+            for (instance, sequence) in newest.sorted(by: { $0.key < $1.key }) {
+                encoder.encode(bytes: instance.bytes)
+                encoder.encode(unsigned: sequence)
+            }
+            encoder.encode(unsigned: memory.counter)
+            encoder.encode(signed: now())
+        }
+        let signature = author.signingKey.sign(.acknowledgement, scope: keys.vaultID.bytes, message: message)
+        var content = UInt32(message.count).bigEndianBytes + message + signature
+        guard content.count <= Self.contentByteCount else { throw SyncError(.vaultFailed, at: "acknowledgement") }
+        content += [UInt8](repeating: 0, count: Self.contentByteCount - content.count)
+        let sealed = unsafe content.withUnsafeBytes { bytes in
+            unsafe Envelope.seal(
+                bytes, key: keys.current.acknowledgementKey, context: .acknowledgementSeal,
+                associatedData: keys.vaultID.bytes + author.deviceID, fill: .none, random: random)
+        }
+        return keys.currentEpoch.bigEndianBytes + sealed
+    }
+
+    /// Reads the words of the other devices.
+    ///
+    /// - Throws: `SyncError` `.acknowledgementRolledBack` for one whose counter fell. Bytes that do not verify are as if
+    ///   they were not there: whoever has an account can put some there, and they prove nothing.
+    func inspect(
+        _ list: [DeviceAcknowledgement], _ memory: SyncMemory, in repository: VaultRepository
+    ) throws -> VaultReply {
+        var memory = memory
+        var peers: [SyncPeer] = []
+        guard let head = memory.head else { return .inspected(memory, peers) }
+        let versions = try repository.versions(of: head)
+        for entry in list where entry.device != author.deviceID {
+            guard let word = open(entry), let device = UniqueID(bytes: entry.device) else { continue }
+            if let known = memory.others[device], word.counter < known.counter {
+                throw SyncError(.acknowledgementRolledBack, at: device.hex)
+            }
+            memory.others[device] = SyncMemory.Acknowledged(counter: word.counter, head: word.head)
+            let standing: SyncPeer.Standing =
+                word.head == head
+                ? .upToDate : versions.covers(word.versions) ? .behind : .ahead
+            peers.append(SyncPeer(device: entry.device, standing: standing, time: word.time))
+        }
+        return .inspected(memory, peers)
+    }
+
+    /// A device's word, verified; nil if anything about it does not.
+    func open(_ entry: DeviceAcknowledgement) -> Word? {
+        guard let epoch = UInt32(bigEndianBytes: Array(entry.bytes.prefix(4))),
+            let epochKeys = keys.keys(ofEpoch: epoch)
+        else { return nil }
+        let content = try? unsafe Envelope.open(
+            Array(entry.bytes.dropFirst(4)), key: epochKeys.acknowledgementKey, context: .acknowledgementSeal,
+            associatedData: keys.vaultID.bytes + entry.device, fill: .none
+        ) { bytes in unsafe Array(bytes) }
+        guard let content, content.count == Self.contentByteCount,
+            let byteCount = UInt32(bigEndianBytes: Array(content.prefix(4))),
+            Int(byteCount) + 4 + signatureByteCount <= content.count
+        else { return nil }
+        let message = Array(content[4..<4 + Int(byteCount)])
+        let signature = Array(content[(4 + message.count)..<(4 + message.count + signatureByteCount)])
+        guard let parsed = try? withCBORDecoder(message, { (decoder) throws(CBORError) in try Self.read(&decoder) }),
+            let context = try? CommitContext.decode(parsed.context, place: "acknowledgement"),
+            context.deviceID == entry.device, context.vaultID == keys.vaultID.bytes,
+            signers.revocation(ofAuthorOf: context) == nil, let key = signers.verifyingKey(for: context),
+            (try? key.verify(signature, .acknowledgement, scope: keys.vaultID.bytes, message: message)) != nil
+        else { return nil }
+        return Word(
+            deviceID: entry.device, head: parsed.head, versions: parsed.versions, counter: parsed.counter,
+            time: parsed.time)
+    }
+
+    private static func read(
+        _ decoder: inout CBORDecoder
+    ) throws(CBORError) -> (context: [UInt8], head: BlobName, versions: VersionVector, counter: UInt64, time: Int64) {
+        let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
+        try decoder.readArrayHeader(count: 6)
+        guard try decoder.readUnsigned() == 1 else { throw malformed }
+        let context = try decoder.readBytes(countMax: 512)
+        guard let head = BlobName(bytes: try decoder.readBytes(count: 32)) else { throw malformed }
+        var sequences: [UniqueID: UInt64] = [:]
+        var map = try decoder.readMapHeader()
+        guard map.remaining <= instanceCountMax else { throw malformed }
+        while let key = try decoder.readKey(
+            in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: UniqueID.byteCount) })
+        {
+            guard let instance = UniqueID(bytes: key) else { throw malformed }
+            sequences[instance] = try decoder.readUnsigned()
+        }
+        let counter = try decoder.readUnsigned()
+        return (context, head, VersionVector(sequences), counter, try decoder.readSigned())
+    }
+}

@@ -1,0 +1,317 @@
+// Brings one vault and one zone together. The one thing to keep true: nothing that the server says is believed
+// before the vault has verified it, and a head that has not seen what was seen before ends the sync.
+
+internal import CoffretStorage
+internal import CoffretWire
+
+/// The sync of one zone, from asking for the head to the push that the server took.
+///
+/// Pure: events in, actions out; whoever drives it does the asking. Actions are done in order; each request gets its
+/// reply before the next event. After `finished` or `failed` the engine is spent.
+package struct SyncEngine {
+    package enum Event: Equatable, Sendable {
+        case begin
+        case server(ServerReply)
+        case vault(VaultReply)
+    }
+
+    package enum Action: Equatable, Sendable {
+        case server(ServerRequest)
+        case vault(VaultRequest)
+        case progress(SyncProgress)
+        case finished(SyncReport, SyncMemory)
+        case failed(SyncError)
+    }
+
+    package struct Options: Equatable, Sendable {
+        /// Pushes again what a server lost that was put back to an older state; only when a person said so.
+        package var acceptsRestoredServer = false
+        /// Leaves a signed word for the other devices, and looks at theirs.
+        package var acknowledges = true
+        /// One push holds about so many bytes.
+        package var partByteCountMax = 4 << 20
+        /// What came is made durable at the next mark behind so many bytes.
+        package var stagedByteCountMax = 8 << 20
+
+        package init() {}
+    }
+
+    private enum Phase: Equatable {
+        case idle, askingHead, judging, pulling, fetching, adopting, exporting, preparing, pushing, remembering
+        case acknowledging, reading, inspecting, done
+    }
+
+    /// Lost races until the sync gives up for now.
+    package static let attemptCountMax = 24
+    /// Rounds of asking for single blobs before everything is read from the beginning.
+    static let fetchRoundCountMax = 64
+
+    private let options: Options
+    private let knownEpoch: UInt32
+    private var memory: SyncMemory
+    private var phase = Phase.idle
+    private var report = SyncReport()
+    private var serverHead: BlobAddress?
+    private var export: SyncExport?
+    private var partIsLast = false
+    private var partByteCount = 0
+    private var attempts = 0
+    private var fetchRounds = 0
+    private var unstagedByteCount = 0
+    private var newBlobCount = 0
+    private var hasMark = false
+    private var hasMore = false
+    private var hasRestarted = false
+    private var missingPlace: String?
+
+    /// - Parameter knownEpoch: the newest key epoch that this device has.
+    package init(memory: SyncMemory, knownEpoch: UInt32, options: Options = Options()) {
+        self.memory = memory
+        self.knownEpoch = knownEpoch
+        self.options = options
+    }
+
+    package mutating func handle(_ event: Event) -> [Action] {
+        switch event {
+        case .begin where phase == .idle: return ask(.head, .askingHead)
+        case .server(.unreachable): return fail(SyncError(.unreachable))
+        case .server(.refused(let code)): return fail(refusal(code))
+        case .server(let reply): return server(reply)
+        case .vault(.failed(let error)): return fail(error)
+        case .vault(let reply): return vault(reply)
+        case .begin: return fail(SyncError(.answerMalformed))
+        }
+    }
+
+    private func refusal(_ code: String) -> SyncError {
+        code == "server.zone.epoch-stale" ? SyncError(.epochStale) : SyncError(.refused, at: code)
+    }
+
+    // MARK: The server's replies
+
+    private mutating func server(_ reply: ServerReply) -> [Action] {
+        switch (phase, reply) {
+        case (.askingHead, .head(let head)): return consider(head)
+        case (.pulling, .frame(let frame)), (.fetching, .frame(let frame)): return take(frame)
+        case (.pulling, .streamEnd): return endOfChanges()
+        case (.fetching, .streamEnd): return endOfFetch()
+        case (.pushing, .pushed(let receipt)): return pushed(receipt)
+        case (.pushing, .headMoved(let head)):
+            attempts += 1
+            guard attempts < Self.attemptCountMax else { return fail(SyncError(.contended)) }
+            return consider(head)
+        case (.acknowledging, .acknowledged): return ask(.acknowledgements, .reading)
+        case (.reading, .acknowledgements(let list)):
+            phase = .inspecting
+            return [.vault(.inspect(list, memory))]
+        default: return fail(SyncError(.answerMalformed))
+        }
+    }
+
+    private mutating func consider(_ head: ZoneHead) -> [Action] {
+        guard head.epoch <= knownEpoch else { return fail(SyncError(.epochStale)) }
+        memory.epoch = max(memory.epoch, head.epoch)
+        guard let bytes = head.address else {
+            serverHead = nil
+            // A server that has nothing where it had something has lost it, or lies (R7).
+            if let remembered = memory.head {
+                guard options.acceptsRestoredServer else {
+                    return fail(SyncError(.headRolledBack, at: "commit \(remembered)"))
+                }
+                memory.head = nil
+                memory.cursor = []
+            }
+            return prepare(from: nil)
+        }
+        guard let address = BlobAddress(bytes: bytes) else { return fail(SyncError(.answerMalformed)) }
+        serverHead = address
+        phase = .judging
+        return [.vault(.judge(address, remembered: memory.head))]
+    }
+
+    private mutating func take(_ frame: ChangeFrame) -> [Action] {
+        switch frame {
+        case .object(let object, _):
+            guard let address = BlobAddress(bytes: object.address) else { return fail(SyncError(.answerMalformed)) }
+            report.progress.receivedCount += 1
+            report.progress.receivedByteCount += object.ciphertext.count
+            unstagedByteCount += object.ciphertext.count
+            return [.vault(.offer(SealedBlob(address: address, bytes: object.ciphertext)))]
+        case .mark(let head, let cursor, let more):
+            if phase == .fetching { return [] }
+            memory.cursor = cursor
+            hasMark = true
+            hasMore = more
+            if !more {
+                guard let head, let address = BlobAddress(bytes: head) else {
+                    return fail(SyncError(.headRolledBack, at: memory.head.map { "commit \($0)" }))
+                }
+                serverHead = address
+            }
+            guard unstagedByteCount >= options.stagedByteCountMax else { return [.progress(report.progress)] }
+            unstagedByteCount = 0
+            return [.progress(report.progress), .vault(.stage(memory))]
+        }
+    }
+
+    private mutating func endOfChanges() -> [Action] {
+        guard hasMark else { return fail(SyncError(.unreachable)) }
+        if hasMore {
+            hasMark = false
+            return ask(.changes(since: memory.cursor), .pulling)
+        }
+        return adopt()
+    }
+
+    private mutating func endOfFetch() -> [Action] {
+        if newBlobCount > 0, fetchRounds < Self.fetchRoundCountMax { return adopt() }
+        // Perhaps the cursor came from elsewhere: once, everything from the beginning.
+        guard !hasRestarted else { return fail(SyncError(.chainBroken, at: missingPlace)) }
+        hasRestarted = true
+        fetchRounds = 0
+        memory.cursor = []
+        hasMark = false
+        return ask(.changes(since: []), .pulling)
+    }
+
+    private mutating func adopt() -> [Action] {
+        guard let serverHead else { return fail(SyncError(.answerMalformed)) }
+        phase = .adopting
+        return [.vault(.adopt(serverHead, memory))]
+    }
+
+    private mutating func pushed(_ receipt: PushReceipt) -> [Action] {
+        report.progress.sentByteCount += partByteCount
+        guard partIsLast else { return [.progress(report.progress)] + nextPart() }
+        memory.cursor = receipt.cursor
+        memory.head = export?.head
+        memory.epoch = max(memory.epoch, export?.epoch ?? 0)
+        report.sentCommitCount += export?.commitCount ?? 0
+        serverHead = export?.address
+        return [.progress(report.progress)] + remember()
+    }
+
+    // MARK: The vault's replies
+
+    private mutating func vault(_ reply: VaultReply) -> [Action] {
+        switch (phase, reply) {
+        case (.judging, .judged(let standing)): return judged(standing)
+        case (.pulling, .offered), (.pulling, .staged): return []
+        case (.fetching, .offered(let isGood)):
+            if isGood { newBlobCount += 1 }
+            return []
+        case (.adopting, .missing(let addresses, let place)):
+            missingPlace = place
+            fetchRounds += 1
+            newBlobCount = 0
+            return ask(.fetch(addresses), .fetching)
+        case (.adopting, .adopted(let adoption)): return adopted(adoption)
+        case (.exporting, .exported(let export)): return exported(export)
+        case (.preparing, .part(let objects, let isLast)): return push(objects, isLast: isLast)
+        case (.remembering, .remembered): return acknowledge()
+        case (.acknowledging, .acknowledgement(let bytes)): return [count(.acknowledge(bytes))]
+        case (.inspecting, .inspected(let memory, let peers)):
+            report.peers = peers
+            guard memory != self.memory else { return finish() }
+            self.memory = memory
+            phase = .inspecting
+            return [.vault(.remember(memory))]
+        case (.inspecting, .remembered): return finish()
+        default: return fail(SyncError(.answerMalformed))
+        }
+    }
+
+    private mutating func judged(_ standing: HeadStanding) -> [Action] {
+        switch standing {
+        case .unknown:
+            hasMark = false
+            unstagedByteCount = 0
+            return ask(.changes(since: memory.cursor), .pulling)
+        case .same: return prepare(from: memory.head)
+        case .newer(let head):
+            memory.head = head
+            return prepare(from: head)
+        case .older(let head):
+            guard options.acceptsRestoredServer else {
+                return fail(SyncError(.headRolledBack, at: "commit \(head)"))
+            }
+            memory.head = head
+            memory.cursor = []
+            return prepare(from: head)
+        case .unrelated(let head): return fail(SyncError(.headForked, at: "commit \(head)"))
+        }
+    }
+
+    private mutating func adopted(_ adoption: SyncAdoption) -> [Action] {
+        memory.head = adoption.head
+        report.receivedCommitCount += adoption.newCommitCount
+        report.mergeCount += adoption.mergeCount
+        report.quarantinedCount += adoption.quarantinedCount
+        report.head = adoption.localHead
+        if adoption.localHead == adoption.head { return acknowledge() }
+        return prepare(from: adoption.head)
+    }
+
+    private mutating func prepare(from head: BlobName?) -> [Action] {
+        phase = .exporting
+        return [.vault(.export(from: head))]
+    }
+
+    private mutating func exported(_ export: SyncExport) -> [Action] {
+        self.export = export
+        report.head = export.head
+        guard let head = export.head, head != memory.head else { return remember() }
+        report.progress.sendCount = export.blobCount
+        return nextPart()
+    }
+
+    private mutating func nextPart() -> [Action] {
+        phase = .preparing
+        return [.vault(.nextPart(byteCountMax: options.partByteCountMax))]
+    }
+
+    private mutating func push(_ objects: [ZoneObject], isLast: Bool) -> [Action] {
+        guard let export, let address = export.address else { return fail(SyncError(.answerMalformed)) }
+        partIsLast = isLast
+        partByteCount = objects.reduce(0) { $0 + $1.ciphertext.count }
+        report.progress.sentCount += objects.count
+        let push = ZonePush(
+            expectedHead: serverHead?.bytes, newHead: isLast ? address.bytes : serverHead?.bytes, epoch: export.epoch,
+            objects: objects)
+        return ask(.push(push), .pushing)
+    }
+
+    private mutating func remember() -> [Action] {
+        phase = .remembering
+        return [.vault(.remember(memory))]
+    }
+
+    private mutating func acknowledge() -> [Action] {
+        guard options.acknowledges, memory.head != nil else { return finish() }
+        phase = .acknowledging
+        memory.counter += 1
+        return [.vault(.acknowledgement(memory))]
+    }
+
+    // MARK: Ends
+
+    private mutating func finish() -> [Action] {
+        phase = .done
+        return [.finished(report, memory)]
+    }
+
+    private mutating func fail(_ error: SyncError) -> [Action] {
+        phase = .done
+        return [.failed(error)]
+    }
+
+    private mutating func ask(_ request: ServerRequest, _ phase: Phase) -> [Action] {
+        self.phase = phase
+        return [count(request)]
+    }
+
+    private mutating func count(_ request: ServerRequest) -> Action {
+        report.requestCount += 1
+        return .server(request)
+    }
+}

@@ -1,0 +1,56 @@
+// What can go wrong between a vault and a server. The one thing to keep true: an error of this file has changed
+// nothing here, and says whether the server lied or was merely not there.
+
+/// A failure of syncing; listed with causes and remedies in `Spec/errors.md`.
+package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Code: String, Sendable, CaseIterable {
+        /// The server shows an ancestor of what it showed before, or nothing (R1, R7).
+        case headRolledBack = "sync.head.rolled-back"
+        /// The server shows a head that has not seen what it showed before (R2).
+        case headForked = "sync.head.forked"
+        /// Something that the head needs is not on the server (R5).
+        case chainBroken = "sync.chain.broken"
+        /// A head that this device may not believe; the cause says why.
+        case headRefused = "sync.head.refused"
+        /// The head was written by a revoked device (R22).
+        case headRevoked = "sync.head.revoked-signer"
+        /// This copy of the store is older than it was (R1).
+        case storeRolledBack = "sync.store.rolled-back"
+        /// A device acknowledged a commit that the server does not deliver (R4).
+        case commitWithheld = "sync.commit.withheld"
+        /// An acknowledgement is older than one that was seen before (R1).
+        case acknowledgementRolledBack = "sync.acknowledgement.rolled-back"
+        /// The zone has a newer key epoch than this device knows.
+        case epochStale = "sync.epoch.stale"
+        /// The answer is none that the protocol has.
+        case answerMalformed = "sync.answer.malformed"
+        /// The server refused; the place is its code.
+        case refused = "sync.server.refused"
+        /// No connection, or it broke.
+        case unreachable = "sync.server.unreachable"
+        /// Others pushed each time before this device did.
+        case contended = "sync.server.contended"
+        /// The vault below failed; the cause says how.
+        case vaultFailed = "sync.vault.failed"
+    }
+
+    package let code: Code
+    /// A commit, or the server's own code; never content.
+    package let place: String?
+    package let cause: (any Error)?
+
+    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.place = place
+        self.cause = cause
+    }
+
+    package static func == (left: SyncError, right: SyncError) -> Bool {
+        left.code == right.code && left.place == right.place
+    }
+
+    package var description: String { place.map { "\(code.rawValue) at \($0)" } ?? code.rawValue }
+
+    /// Whether trying again later may help; what a server lied about stays an error until a person has looked.
+    package var isTransient: Bool { code == .unreachable || code == .contended }
+}

@@ -1,0 +1,180 @@
+// What the engine asks of the server and of the vault, and what they answer. The one thing to keep true: all of it
+// is values, so that a simulator, a test and the real program drive the same engine.
+
+package import CoffretStorage
+package import CoffretWire
+
+/// A request to the server about one zone; each has one reply, streams have frames before it.
+package enum ServerRequest: Equatable, Sendable {
+    case head
+    /// Everything since a cursor; empty for the beginning.
+    case changes(since: [UInt8])
+    case fetch([BlobAddress])
+    case push(ZonePush)
+    case acknowledge([UInt8])
+    case acknowledgements
+}
+
+/// What came of a request.
+package enum ServerReply: Equatable, Sendable {
+    case head(ZoneHead)
+    case frame(ChangeFrame)
+    /// The stream ended in good order.
+    case streamEnd
+    case pushed(PushReceipt)
+    /// Somebody else moved the head before (412).
+    case headMoved(ZoneHead)
+    case acknowledged
+    case acknowledgements([DeviceAcknowledgement])
+    /// An error with the server's code.
+    case refused(code: String)
+    /// No answer, or half of one.
+    case unreachable
+}
+
+/// Bytes that a device put into its place of a zone.
+package struct DeviceAcknowledgement: Equatable, Sendable {
+    package let device: [UInt8]
+    package let bytes: [UInt8]
+
+    package init(device: [UInt8], bytes: [UInt8]) {
+        self.device = device
+        self.bytes = bytes
+    }
+}
+
+/// A request to the vault; each has one reply.
+package enum VaultRequest: Equatable, Sendable {
+    /// How the head at an address stands to what is here and what was seen before.
+    case judge(BlobAddress, remembered: BlobName?)
+    /// Takes a blob that came; it counts once it was adopted or staged.
+    case offer(SealedBlob)
+    /// Makes what was offered durable, with the memory, so that it need not come again.
+    case stage(SyncMemory)
+    /// Verifies the head at an address with all that leads to it, and merges it with the own head.
+    case adopt(BlobAddress, SyncMemory)
+    /// Prepares what leads from a head that the server has to the own one.
+    case export(from: BlobName?)
+    /// The next of what was prepared, of about so many bytes.
+    case nextPart(byteCountMax: Int)
+    /// Makes the memory durable.
+    case remember(SyncMemory)
+    /// This device's acknowledgement of the remembered head, signed and sealed.
+    case acknowledgement(SyncMemory)
+    /// Looks at what other devices acknowledged.
+    case inspect([DeviceAcknowledgement], SyncMemory)
+}
+
+/// How a head that a server shows stands to the one that it showed before.
+package enum HeadStanding: Equatable, Sendable {
+    /// It is not here.
+    case unknown
+    case same
+    /// It is here, and has seen the remembered one.
+    case newer(BlobName)
+    /// The remembered one has seen it.
+    case older(BlobName)
+    case unrelated(BlobName)
+}
+
+package enum VaultReply: Equatable, Sendable {
+    case judged(HeadStanding)
+    /// Whether the blob verified.
+    case offered(Bool)
+    case staged
+    /// The head is part of the vault now.
+    case adopted(SyncAdoption)
+    /// Blobs that the head needs and that did not come, under all addresses that they may have.
+    case missing([BlobAddress], place: String)
+    case exported(SyncExport)
+    case part([ZoneObject], isLast: Bool)
+    case remembered
+    case acknowledgement([UInt8])
+    case inspected(SyncMemory, [SyncPeer])
+    case failed(SyncError)
+}
+
+/// What taking a head came to.
+package struct SyncAdoption: Equatable, Sendable {
+    /// The server's head.
+    package let head: BlobName
+    /// This device's head afterwards; another one if it has more.
+    package let localHead: BlobName
+    package let newCommitCount: Int
+    package let mergeCount: Int
+    /// Heads of the server that are kept and not merged.
+    package let quarantinedCount: Int
+
+    package init(head: BlobName, localHead: BlobName, newCommitCount: Int, mergeCount: Int, quarantinedCount: Int) {
+        self.head = head
+        self.localHead = localHead
+        self.newCommitCount = newCommitCount
+        self.mergeCount = mergeCount
+        self.quarantinedCount = quarantinedCount
+    }
+}
+
+/// What a push will hold.
+package struct SyncExport: Equatable, Sendable {
+    /// The own head; nil in a vault without commits.
+    package let head: BlobName?
+    package let address: BlobAddress?
+    package let epoch: UInt32
+    package let commitCount: Int
+    package let blobCount: Int
+
+    package init(head: BlobName?, address: BlobAddress?, epoch: UInt32, commitCount: Int, blobCount: Int) {
+        self.head = head
+        self.address = address
+        self.epoch = epoch
+        self.commitCount = commitCount
+        self.blobCount = blobCount
+    }
+}
+
+/// What is known of another device by its acknowledgement.
+package struct SyncPeer: Equatable, Sendable {
+    package enum Standing: Equatable, Sendable {
+        /// It has what this device has.
+        case upToDate
+        /// It has not seen the newest yet.
+        case behind
+        /// It has seen a commit that is not here.
+        case ahead
+    }
+
+    package let device: [UInt8]
+    package let standing: Standing
+    /// By its own clock; for show.
+    package let time: Int64
+
+    package init(device: [UInt8], standing: Standing, time: Int64) {
+        self.device = device
+        self.standing = standing
+        self.time = time
+    }
+}
+
+/// How far a sync is.
+package struct SyncProgress: Equatable, Sendable {
+    package var receivedCount = 0
+    package var receivedByteCount = 0
+    package var sentCount = 0
+    package var sentByteCount = 0
+    /// Of what is being sent; nil before that is known.
+    package var sendCount: Int?
+}
+
+/// What a sync came to.
+package struct SyncReport: Equatable, Sendable {
+    /// Both heads are this one now.
+    package var head: BlobName?
+    package var receivedCommitCount = 0
+    package var sentCommitCount = 0
+    package var mergeCount = 0
+    package var quarantinedCount = 0
+    package var peers: [SyncPeer] = []
+    package var progress = SyncProgress()
+    /// Requests that were made.
+    package var requestCount = 0
+}

@@ -1,0 +1,172 @@
+// A vault as the sync engine sees it. The one thing to keep true: a head of a server enters the vault only
+// after it was verified and has seen what the same server showed before.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+package import CoffretStorage
+internal import CoffretWire
+
+/// What the engine needs done; implemented over a vault, and in tests over what a test likes.
+package protocol SyncVault: AnyObject {
+    /// Does what is asked; failures are a reply as well.
+    func perform(_ request: VaultRequest) -> VaultReply
+}
+
+/// Does the engine's requests on one open vault.
+package final class VaultSync: SyncVault {
+    private let repository: VaultRepository
+    private let signers: any CommitSignerDirectory
+    private let rule: any ValueMergeRule
+    private let acknowledger: SyncAcknowledger?
+    private let now: () -> Int64
+    private var adoption: Adoption?
+    private var pending: ArraySlice<BlobName> = []
+    /// At most so many addresses are asked for at once.
+    private static let addressCountMax = 8_192
+
+    /// - Parameter now: milliseconds since 1970, for show in merge commits.
+    package init(
+        repository: VaultRepository, signers: any CommitSignerDirectory, rule: any ValueMergeRule = TextMergeRule(),
+        acknowledger: SyncAcknowledger? = nil, now: @escaping () -> Int64
+    ) {
+        self.repository = repository
+        self.signers = signers
+        self.rule = rule
+        self.acknowledger = acknowledger
+        self.now = now
+    }
+
+    /// The memory of the last sync; nil if there was none.
+    package static func memory(of repository: VaultRepository) throws(StorageError) -> SyncMemory? {
+        SyncMemory.decode(try repository.syncNote())
+    }
+
+    /// Forgets what was offered and not adopted.
+    package func cancel() {
+        adoption?.cancel()
+        adoption = nil
+    }
+
+    package func perform(_ request: VaultRequest) -> VaultReply {
+        do {
+            switch request {
+            case .judge(let address, let remembered): return try judge(address, remembered)
+            case .offer(let blob): return .offered(try begun().offer(blob) != nil)
+            case .stage(let memory):
+                try begun().stage(note: memory.encode())
+                adoption = nil
+                return .staged
+            case .adopt(let address, let memory): return try adopt(address, memory)
+            case .export(let known): return try export(from: known)
+            case .nextPart(let byteCountMax): return try nextPart(byteCountMax)
+            case .remember(let memory):
+                try repository.setSyncNote(memory.encode())
+                return .remembered
+            case .acknowledgement(let memory):
+                return .acknowledgement(try acknowledger?.acknowledgement(of: memory, in: repository) ?? [])
+            case .inspect(let list, let memory):
+                guard let acknowledger else { return .inspected(memory, []) }
+                return try acknowledger.inspect(list, memory, in: repository)
+            }
+        } catch let error as StorageError {
+            cancel()
+            return .failed(Self.translate(error))
+        } catch let error as SyncError {
+            cancel()
+            return .failed(error)
+        } catch {
+            cancel()
+            return .failed(SyncError(.vaultFailed, cause: error))
+        }
+    }
+
+    private func begun() throws(StorageError) -> Adoption {
+        if let adoption { return adoption }
+        let begun = try repository.beginAdoption(rule: rule)
+        adoption = begun
+        return begun
+    }
+
+    private func judge(_ address: BlobAddress, _ remembered: BlobName?) throws(StorageError) -> VaultReply {
+        // A commit that lies here unverified, such as one that was staged or is in quarantine, is not known.
+        guard let name = try repository.commitName(at: address), let head = repository.headNames.first else {
+            return .judged(.unknown)
+        }
+        let standing = try repository.relation(of: name, to: head)
+        guard standing == .same || standing == .ancestor else { return .judged(.unknown) }
+        guard let remembered else { return .judged(.newer(name)) }
+        switch try repository.relation(of: remembered, to: name) {
+        case .same: return .judged(.same)
+        case .ancestor: return .judged(.newer(name))
+        case .descendant: return .judged(.older(name))
+        case .unrelated: return .judged(.unrelated(name))
+        }
+    }
+
+    private func adopt(_ address: BlobAddress, _ memory: SyncMemory) throws -> VaultReply {
+        let adoption = try begun()
+        guard let name = try adoption.commitName(at: address) else {
+            return .missing([address], place: "the head")
+        }
+        let missing = try adoption.missing(for: [name])
+        if let first = missing.first {
+            var addresses: [BlobAddress] = []
+            for name in missing where addresses.count < Self.addressCountMax {
+                addresses += try repository.addresses(of: name)
+            }
+            return .missing(addresses, place: "\(first)")
+        }
+        var memory = memory
+        let required = memory.head.map { [$0] } ?? []
+        memory.head = name
+        self.adoption = nil
+        let report = try adoption.adopt(
+            [name], signers: signers, time: now(), required: required, note: memory.encode())
+        if report.revoked.contains(name) { throw SyncError(.headRevoked, at: "commit \(name)") }
+        return .adopted(
+            SyncAdoption(
+                head: name, localHead: report.newHead ?? name, newCommitCount: report.newCommitCount,
+                mergeCount: report.mergeCount, quarantinedCount: report.quarantined.count))
+    }
+
+    private func export(from known: BlobName?) throws(StorageError) -> VaultReply {
+        let contents = try repository.contents(from: known.map { [$0] } ?? [])
+        pending = contents.names[...]
+        let head = repository.headNames.first
+        let address = try head.map { (name) throws(StorageError) in try repository.addresses(of: name)[0] }
+        return .exported(
+            SyncExport(
+                head: head, address: address, epoch: repository.currentEpoch, commitCount: contents.commitCount,
+                blobCount: contents.names.count))
+    }
+
+    private func nextPart(_ byteCountMax: Int) throws(StorageError) -> VaultReply {
+        var objects: [ZoneObject] = []
+        var byteCount = 0
+        while let name = pending.first {
+            let blob = try repository.sealedBlob(name)
+            if !objects.isEmpty, byteCount + blob.bytes.count > byteCountMax { break }
+            pending.removeFirst()
+            byteCount += blob.bytes.count
+            objects.append(ZoneObject(address: blob.address.bytes, ciphertext: blob.bytes))
+            if objects.count == ServerLimits.pushObjectCountMax { break }
+        }
+        return .part(objects, isLast: pending.isEmpty)
+    }
+
+    /// What a failure of the vault's verification says of the server.
+    static func translate(_ error: StorageError) -> SyncError {
+        switch error.code {
+        case .historyForked, .historyUnrelated: SyncError(.headForked, at: error.place, cause: error)
+        case .historyBroken, .blobMissing: SyncError(.chainBroken, at: error.place, cause: error)
+        case .historyLocalRollback: SyncError(.storeRolledBack, at: error.place, cause: error)
+        case .commitRevokedSigner: SyncError(.headRevoked, at: error.place, cause: error)
+        case .commitMalformed, .commitAuthenticationFailed, .commitWrongVault, .commitUnknownSigner,
+            .commitUnsupportedFormat, .commitStaleEpoch, .commitChainHeadsBehind, .treeRootMismatch,
+            .treeMalformedNode, .factMalformedValue, .blobAuthenticationFailed:
+            SyncError(.headRefused, at: error.place, cause: error)
+        default: SyncError(.vaultFailed, at: error.code.rawValue, cause: error)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// A device in memory: a vault on a disk that fails and loses power. The one thing to keep true: what it
+// acknowledged to its person is on the disk, whatever happens next.
+
+import CoffretBase
+import CoffretCrypto
+import CoffretStorage
+import CoffretSync
+import CoffretTestSupport
+
+/// Keys that all devices of a simulation share.
+final class SimulatedKeys {
+    let vaultID: VaultID
+    let splitKey: SplitKey
+    private(set) var vaultKeys: [UInt32: VaultKey]
+    private let random: SeededGenerator
+
+    init(_ random: SeededGenerator) {
+        guard let id = VaultID(random.bytes(count: 32...32)) else { preconditionFailure("32 bytes are an id") }
+        self.random = random
+        vaultID = id
+        splitKey = .generate(from: random)
+        vaultKeys = [1: .generate(from: random)]
+    }
+
+    var epoch: UInt32 { vaultKeys.keys.max() ?? 1 }
+
+    func rotate() { vaultKeys[epoch + 1] = .generate(from: random) }
+
+    func keys(local: LocalKey) -> VaultKeys {
+        VaultKeys(vaultID: vaultID, vaultKeys: vaultKeys, splitKey: splitKey, localKey: local)
+    }
+}
+
+/// Trusts the devices of a simulation.
+final class SimulatedSigners: CommitSignerDirectory {
+    var authors: [CommitAuthor] = []
+
+    func verifyingKey(for context: CommitContext) -> VerifyingKey? {
+        authors.first { $0.deviceID == context.deviceID && $0.accountID == context.accountID }?.signingKey
+            .verifyingKey
+    }
+}
+
+/// Puts texts of lines together; the lines of both, in an order that does not depend on the side.
+struct SimulatedRule: ValueMergeRule {
+    func mergesValues(under key: FactKey) -> Bool { key.attribute == "text" }
+
+    func merge(base: [UInt8], _ first: [UInt8], _ second: [UInt8]) -> [UInt8]? {
+        func lines(_ bytes: [UInt8]) -> [[UInt8]] { bytes.split(separator: 10).map(Array.init) }
+        let (old, one, two) = (lines(base), lines(first), lines(second))
+        guard old.allSatisfy({ one.contains($0) && two.contains($0) }) else { return nil }
+        let added = Set((one + two).filter { !old.contains($0) }).sorted { $0.lexicographicallyPrecedes($1) }
+        return Array((old + added).joined(separator: [10]))
+    }
+}
+
+final class SimulatedDevice {
+    let author: CommitAuthor
+    let keys: SimulatedKeys
+    let signers: SimulatedSigners
+    let network: SimulatedNetwork
+    private let local: LocalKey
+    private let random: SeededGenerator
+    private(set) var disk = SimulatedFileSystem()
+    private(set) var repository: VaultRepository
+    private var tuning = StorageTuning()
+
+    init(
+        keys: SimulatedKeys, signers: SimulatedSigners, zone: SimulatedZone, random: SeededGenerator
+    ) throws {
+        self.keys = keys
+        self.signers = signers
+        self.random = random
+        network = SimulatedNetwork(zone: zone, random: random)
+        author = CommitAuthor(
+            signingKey: .generate(from: random), deviceID: random.bytes(count: 16...16),
+            instanceID: .generate(from: random), accountID: random.bytes(count: 32...32),
+            deviceChainHead: random.bytes(count: 32...32), memberChainHead: random.bytes(count: 32...32))
+        signers.authors.append(author)
+        local = .generate(from: random)
+        tuning.segmentByteCountMin = 64 << 10
+        let environment = StorageEnvironment(
+            fileSystem: disk, random: random, clock: ManualClock(), tuning: tuning)
+        repository = try VaultRepository.create(
+            directory: "vault", keys: keys.keys(local: local), author: author, environment: environment,
+            checkpointPolicy: CheckpointPolicy(factCountMax: random.element(of: [8, 40, 256])))
+    }
+
+    var head: BlobName? { repository.headNames.first }
+
+    /// Opens the vault anew on a disk.
+    func start(on newDisk: SimulatedFileSystem? = nil) throws {
+        if let newDisk { disk = newDisk } else { repository.close() }
+        repository = try VaultRepository.open(
+            directory: "vault", keys: keys.keys(local: local), author: author,
+            mode: .readWrite(lockTimeoutMilliseconds: 0),
+            environment: StorageEnvironment(fileSystem: disk, random: random, clock: ManualClock(), tuning: tuning),
+            checkpointPolicy: repository.checkpointPolicy)
+    }
+
+    /// The power goes, and comes back.
+    func crash() throws { try start(on: disk.restarted(keeping: random)) }
+
+    @discardableResult
+    func sync(_ change: (inout SyncEngine.Options) -> Void = { _ in }) throws -> SyncReport {
+        var options = SyncEngine.Options()
+        options.acknowledges = false
+        options.stagedByteCountMax = 2 << 10
+        options.partByteCountMax = 4 << 10
+        change(&options)
+        let memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: "simulated")
+        let vault = VaultSync(repository: repository, signers: signers, rule: SimulatedRule()) { 1_000 }
+        defer { vault.cancel() }
+        let engine = SyncEngine(memory: memory, knownEpoch: keys.epoch, options: options)
+        return try SyncSession(transport: network, vault: vault).run(engine).report
+    }
+
+    func texts(_ key: FactKey) throws -> [String] {
+        let present = try repository.present
+        return try present.facts(under: key).map { String(decoding: try present.value(of: $0), as: UTF8.self) }
+    }
+
+    /// Adds a line to a text; where there are several texts, the person puts them together.
+    func addLine(_ line: String, to key: FactKey) throws {
+        var lines: [Substring] = []
+        for text in try texts(key) {
+            for line in text.split(separator: "\n") where !lines.contains(line) { lines.append(line) }
+        }
+        let value = Array((lines + [Substring(line)]).joined(separator: "\n").utf8)
+        try repository.commit([FactChange(key: key, value: value)], time: 1)
+    }
+
+    static func key(_ number: Int, _ attribute: Attribute = "text") -> FactKey {
+        var uuid = [UInt8](repeating: 0, count: 16)
+        uuid[0] = UInt8(number)
+        guard let id = UniqueID(bytes: uuid) else { preconditionFailure("16 bytes are an id") }
+        return FactKey(entity: EntityID(kind: UInt8(ascii: "N"), uuid: id), attribute: attribute)
+    }
+}
