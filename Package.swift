@@ -53,6 +53,8 @@ let libraries: [Target] = [
     library("CoffretNet", ["CoffretBase", "CoffretCrypto", "CPlatform"]),
     // 3. Formats and protocols that others specified: Themis, Apple's ECIES, Noise.
     library("CoffretInterop", ["CoffretBase", "CoffretCrypto"]),
+    // 3. SSH: keys, their files, and the agent's protocol.
+    library("CoffretSSH", ["CoffretBase", "CoffretCrypto"]),
     // 3. Signed chains in, verified membership out.
     library("CoffretTrust", ["CoffretBase", "CoffretCrypto"]),
     // 3. Encrypted, content-addressed facts with history; ignorant of items.
@@ -100,8 +102,8 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys",
-            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretWire", "CoffretHTTP",
-            "CoffretPairing", "CoffretAccount", "CPlatform",
+            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH", "CoffretWire",
+            "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CPlatform",
         ]),
     // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
     library(
@@ -139,6 +141,7 @@ let testTargets: [Target] = [
     tests("CoffretCryptoTests", ["CoffretBase", "CoffretCrypto", "CoffretTestSupport"]),
     tests("CoffretSQLiteTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretTestSupport"]),
     tests("CoffretInteropTests", ["CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTestSupport"]),
+    tests("CoffretSSHTests", ["CoffretBase", "CoffretCrypto", "CoffretSSH", "CoffretTestSupport"]),
     tests("CoffretTrustTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretTestSupport"]),
     tests("CoffretStorageTests", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretTestSupport"]),
     tests(

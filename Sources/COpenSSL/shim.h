@@ -25,3 +25,13 @@ static inline OSSL_PARAM coffret_parameter_public(void *point, size_t byte_count
 static inline OSSL_PARAM coffret_parameter_private(unsigned char *native_number, size_t byte_count) {
     return OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_PRIV_KEY, native_number, byte_count);
 }
+
+/* The numbers of an RSA key, in the order of RSANumbers.Name. */
+static inline OSSL_PARAM coffret_rsa_parameter(int index, unsigned char *native_number, size_t byte_count) {
+    static const char *const names[] = {
+        OSSL_PKEY_PARAM_RSA_N, OSSL_PKEY_PARAM_RSA_E, OSSL_PKEY_PARAM_RSA_D, OSSL_PKEY_PARAM_RSA_FACTOR1,
+        OSSL_PKEY_PARAM_RSA_FACTOR2, OSSL_PKEY_PARAM_RSA_EXPONENT1, OSSL_PKEY_PARAM_RSA_EXPONENT2,
+        OSSL_PKEY_PARAM_RSA_COEFFICIENT1,
+    };
+    return OSSL_PARAM_construct_BN(names[index], native_number, byte_count);
+}

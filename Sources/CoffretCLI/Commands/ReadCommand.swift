@@ -37,7 +37,9 @@ enum ReadCommand {
                 .usage, code: UsageError.Code.conflict.rawValue, "\(names[0]) and \(names[1]) exclude each other")
         }
         let texts = arguments.values(references)
-        var values = try SecretReferences.values(of: SecretReferences.parse(texts), context)
+        let wanted = try SecretReferences.parse(texts)
+        let session = try StoreSession.open(context, with: .passphrase)
+        var values = try SecretReferences.values(of: wanted, session, context)
         defer { for index in values.indices { values[index].bytes.zero() } }
         if context.isJSON {
             for (text, value) in zip(texts, values) { try context.output.line(json(text, value).line) }

@@ -15,6 +15,8 @@ enum RootCommand {
             HistoryCommand.description, DiffCommand.description, RestoreCommand.description, LogCommand.description,
             CopyCommand.description, OneTimeCodeCommand.description, GenerateCommand.description,
             ReadCommand.description, RunCommand.description, InjectCommand.description,
+            GitCredentialCommand.description, SSHAgentCommand.description, SSHKeyCommand.description,
+            ResolveReferencesCommand.description, SSHAgentCommand.connection,
             ImportCommand.description, ExportCommand.description, ECIESCommand.description,
             ThemisCommand.description,
             InitCommand.description, UnlockCommand.description, LockCommand.description, StatusCommand.description,

@@ -39,10 +39,11 @@ enum RunCommand {
         if words.contains(where: SecretReference.isMeant(by:)) {
             context.warn("references in arguments stay as they are, because every process can read arguments")
         }
+        var values = try SecretReferences.values(of: environment.references, context)
         if let descriptor = context.arguments.number(GlobalOptions.passphraseDescriptor), descriptor > 2 {
+            // What is left on it is none of the command's business.
             _ = fcntl(Int32(descriptor), F_SETFD, FD_CLOEXEC)
         }
-        var values = try SecretReferences.values(of: environment.references, context)
         let surroundings = try environment.surroundings(with: values)
         let forms =
             context.arguments.isSet(noMasking)
@@ -61,6 +62,11 @@ enum RunCommand {
         } catch {
             throw notExecutable(words[0], error)
         }
+        try end(outcome)
+    }
+
+    /// Ends coffret as the command ended.
+    static func end(_ outcome: ChildOutcome) throws -> Never {
         switch outcome {
         case .exited(let code): throw CommandExit(code: code)
         case .signalled(let signal) where SignalWatch.ending.contains(signal): endProgram(by: signal)
@@ -69,7 +75,7 @@ enum RunCommand {
     }
 
     /// Where the program is; asked before any secret is.
-    private static func program(_ name: String, _ context: CommandContext) throws -> String {
+    static func program(_ name: String, _ context: CommandContext) throws -> String {
         if let path = ProgramFinder(environment: context.environment).find(name) { return path }
         if name.contains("/"), unsafe access(name, F_OK) == 0 { throw notExecutable(name, SystemFailure.last) }
         throw CommandFailure(
@@ -77,7 +83,7 @@ enum RunCommand {
             hint: name.contains(" ") ? "words stand apart: coffret run -- COMMAND ARGUMENT" : nil)
     }
 
-    private static func notExecutable(_ name: String, _ failure: SystemFailure) -> CommandFailure {
+    static func notExecutable(_ name: String, _ failure: SystemFailure) -> CommandFailure {
         let reason = failure.number == 0 ? "permission denied" : failure.message
         return CommandFailure(
             .notExecutable, .commandNotExecutable, "\(TextWidth.displaySafe(name)) cannot be executed: \(reason)")

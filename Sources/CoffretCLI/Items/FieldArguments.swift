@@ -4,6 +4,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretSSH
 
 /// Options of `new` and `edit` that set fields.
 enum FieldArguments {
@@ -12,7 +13,8 @@ enum FieldArguments {
     static let secret = OptionDescription.value(
         "secret", short: "s", "NAME", repeats: true, "ask for a secret field, or read it from a pipe")
     static let generate = OptionDescription.value(
-        "generate", short: "g", "NAME", repeats: true, "fill a secret field with a strong password")
+        "generate", short: "g", "NAME", repeats: true,
+        "fill a secret field with a strong password, or private-key with a new key")
 
     static let all = [set, secret, generate]
 
@@ -46,6 +48,14 @@ enum FieldArguments {
             changes.append(Change(name: name, value: try askSecret(name, context), isSecret: true))
         }
         for name in context.arguments.values(generate) {
+            if kind == .sshKey, standardField(name, kind)?.key.name == "private-key" {
+                // A password would be no key.
+                let key = SSHPrivateKey.generate(from: SystemRandomSource())
+                changes += SSHKeyCommand.fields(of: key, comment: "").map { field in
+                    Change(name: field.key.name, value: field.value, isSecret: field.kind.isSecret)
+                }
+                continue
+            }
             let password = try PasswordGenerator(random: SystemRandomSource()).password()
             changes.append(Change(name: name, value: password.text, isSecret: true))
         }

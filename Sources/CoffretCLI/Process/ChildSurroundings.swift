@@ -24,6 +24,11 @@ final class ChildSurroundings {
         }
     }
 
+    /// - Parameter entries: `NAME=VALUE` each.
+    init(entries: [[UInt8]]) {
+        self.entries = entries.map { $0 + [0] }
+    }
+
     deinit {
         for index in entries.indices { entries[index].zero() }
     }

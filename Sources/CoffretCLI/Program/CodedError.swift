@@ -12,6 +12,7 @@ internal import CoffretKeys
 internal import CoffretNet
 internal import CoffretPairing
 internal import CoffretSQLite
+internal import CoffretSSH
 internal import CoffretSearch
 internal import CoffretStorage
 internal import CoffretTrust
@@ -114,6 +115,12 @@ extension WireError: CodedError {
 }
 
 extension InteropError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { place }
+    var underlying: (any Error)? { nil }
+}
+
+extension SSHError: CodedError {
     var codeText: String { code.rawValue }
     var placeText: String? { place }
     var underlying: (any Error)? { nil }

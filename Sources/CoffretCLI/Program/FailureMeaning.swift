@@ -393,6 +393,23 @@ struct FailureMeaning: Sendable {
         "agent": FailureMeaning(.internalError, "the agent did not understand the request"),
         "cli.agent.gone": FailureMeaning(
             .unavailable, "the agent ended while the command ran; what it acknowledged is saved", hint: "do it again"),
+        "net.address.too-long": FailureMeaning(
+            .usage, "the path is too long for a socket", showsPlace: true, hint: "use a shorter one: --socket"),
+
+        // SSH keys.
+        "ssh.key.unsupported": FailureMeaning(
+            .badInput, "coffret does not know this kind of key or file", showsPlace: true,
+            hint: "Ed25519, ECDSA and RSA keys in OpenSSH's format; ssh-keygen -p -f COPY turns older files into it"),
+        "ssh.key.invalid": FailureMeaning(.badInput, "those numbers are no key", showsPlace: true),
+        "ssh.passphrase.needed": FailureMeaning(.badInput, "the key has a passphrase, which is needed to import it"),
+        "ssh.passphrase.wrong": FailureMeaning(.badInput, "the passphrase does not open the key"),
+        "ssh.passphrase.unavailable": FailureMeaning(
+            .unavailable, "keys with a passphrase need bcrypt_pbkdf, which no library here has",
+            hint: "apt install libbotan-2-19; or ssh-keygen -p -f COPY takes the passphrase from a copy in memory"),
+        "ssh.algorithm": FailureMeaning(.badInput, "the key cannot sign like that", showsPlace: true),
+        "ssh": FailureMeaning(
+            .badInput, "that is not an OpenSSH key", showsPlace: true,
+            hint: "ssh-keygen -p -f COPY turns older files into OpenSSH's format"),
 
         // Files.
         "base.file.not-found": FailureMeaning(.notFound, "there is no such file", showsPlace: true),

@@ -85,6 +85,20 @@ struct PassphraseSource {
         return secret
     }
 
+    /// The passphrase of a key file: from the descriptor that an option names, else from the person. Never from the file
+    /// that holds the store's.
+    func ofKeyFile(from option: OptionDescription, _ question: String) throws -> SecretBytes {
+        if let descriptor = context.arguments.number(option) {
+            return try Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)")
+        }
+        guard let prompt = context.prompt() else {
+            throw CommandFailure(
+                .unavailable, .passphraseUnavailable, "the key has a passphrase, and there is no terminal to ask at",
+                hint: "use --\(option.name) N")
+        }
+        return try prompt.askSecret(question)
+    }
+
     private func prompt() throws -> TerminalPrompt {
         try? context.output.flush()
         guard let prompt = context.prompt() else {

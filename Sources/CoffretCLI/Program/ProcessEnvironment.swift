@@ -23,6 +23,7 @@ struct ProcessEnvironment: Sendable {
         case display = "DISPLAY"
         case timeZone = "TZ"
         case agent = "COFFRET_AGENT"
+        case sshAskpass = "SSH_ASKPASS"
     }
 
     /// The value of a variable; an empty one counts as not set.

@@ -216,6 +216,17 @@ enum HelpTasks {
                 ),
             ]),
         HelpTask(
+            name: "ssh-and-git", title: "use SSH keys and git passwords of the vault",
+            keywords: ["ssh", "git", "key", "agent", "credential", "push", "clone", "authorized"],
+            steps: [
+                .command("coffret ssh-key new laptop", "Makes a key and prints the line for authorized_keys."),
+                .command("coffret ssh-key import ~/.ssh/id_ed25519", "Or takes one that you have."),
+                .command("coffret ssh-agent -- bash", "A shell in which ssh and git use the keys of the vault."),
+                .text(
+                    "git config --global credential.helper '!coffret git-credential' lets git find the passwords of logins by their address. If several fit, git gets none, and the candidates are listed."
+                ),
+            ]),
+        HelpTask(
             name: "check", title: "make sure that everything is whole",
             keywords: ["fsck", "damaged", "broken", "corrupt", "verify", "check", "repair", "damage"],
             steps: [
