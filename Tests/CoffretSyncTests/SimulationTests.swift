@@ -11,7 +11,7 @@ import Testing
 @Suite("Simulated devices")
 struct SimulationTests {
     /// `Scripts/simulate` asks for more.
-    static let seedCount = ProcessInfo.processInfo.environment["COFFRET_SIMULATIONS"].flatMap(Int.init) ?? 40
+    static let seedCount = ProcessInfo.processInfo.environment["COFFRET_SIMULATIONS"].flatMap(Int.init) ?? 12
 
     /// One world: its devices, and every line that a device acknowledged to its person.
     private final class World {
@@ -122,6 +122,7 @@ struct SimulationTests {
 
     @Test("whatever breaks on the way, all devices come to one state, and nothing acknowledged is lost or doubled")
     func everythingBreaks() {
+        var settledCount = 0
         forAll(count: Self.seedCount) { random in
             let world = try World(random)
             let faultRate = random.element(of: [0, 3, 6, 15])
@@ -129,6 +130,8 @@ struct SimulationTests {
             for _ in 0..<random.int(in: 10...60) { try world.step() }
             try world.settle()
             try world.check()
+            settledCount += 1
         }
+        #expect(settledCount > 0)
     }
 }
