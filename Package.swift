@@ -79,7 +79,10 @@ let libraries: [Target] = [
     // 5. What a vault means: facts read as items, their history, their attachments.
     library(
         "CoffretCore",
-        ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSearch", "CoffretKeys"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTrust", "CoffretStorage", "CoffretSearch",
+            "CoffretKeys",
+        ]),
     // 5. Key stores on real hardware and services: TPM 2.0, the desktop's keyring.
     library(
         "CoffretKeyStores",
@@ -150,7 +153,8 @@ let testTargets: [Target] = [
     tests(
         "CoffretCoreTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
+            "CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretTrust", "CoffretStorage", "CoffretSQLite",
+            "CoffretSearch",
             "CoffretKeys", "CoffretCore", "CoffretTestSupport",
         ]),
     tests(

@@ -22,6 +22,32 @@ package struct CoreError: Error, Equatable, Sendable {
         case referenceUnsupported = "core.reference.unsupported"
         /// A tag is empty, too long, or contains characters that no tag may have.
         case tagInvalid = "core.tag.invalid"
+        /// The note is sealed under a passphrase of its own, which nobody gave; `place` is the record's id.
+        case noteLocked = "core.note.locked"
+        /// The item is hidden, and nobody can be asked here whether somebody is there.
+        case noteHidden = "core.note.hidden"
+        /// The note is not sealed.
+        case noteNotLocked = "core.note.not-locked"
+        /// The note is sealed already.
+        case noteAlreadyLocked = "core.note.already-locked"
+        /// Only notes can be sealed, not items of other kinds.
+        case noteKind = "core.note.kind"
+        /// The note holds values that two devices wrote at once; they are to be settled first.
+        case noteUnsettled = "core.note.unsettled"
+        /// What was typed does not open the password record.
+        case notePassphraseWrong = "core.note.wrong-passphrase"
+        /// Empty, too long, not UTF-8, or with a zero byte.
+        case notePassphraseInvalid = "core.note.passphrase-invalid"
+        /// The passphrase is right, and a sealed part does not open: it was altered or moved.
+        case noteDamaged = "core.note.damaged"
+        /// A sealed part names a password record that is not there.
+        case recordNotFound = "core.record.not-found"
+        /// A newer version of the program sealed this; it is left untouched.
+        case recordUnsupported = "core.record.unsupported"
+        /// A password record is not the one that its id stands for: somebody changed it.
+        case recordChanged = "core.record.changed"
+        /// A password record asks for key derivation outside the bounds. Nothing was derived.
+        case recordPolicy = "core.record.policy"
         /// A stored value is not what its attribute demands.
         case valueInvalid = "core.value.invalid"
         /// The attachment does not exist in that item.

@@ -2,6 +2,7 @@
 // nothing in the vault until it is written.
 
 package import CoffretBase
+package import CoffretCrypto
 package import CoffretStorage
 
 /// A note, login, card, identity, SSH key, API token or custom item, as of one moment.
@@ -35,6 +36,10 @@ package struct Item: Equatable, Sendable {
     package var trashed: Milliseconds?
     /// Where it stood in the folder that it was imported from, with `/` between the parts.
     package var path: String?
+    /// How it is sealed under a passphrase of its own; nil if it is not.
+    package internal(set) var lock: ItemLock?
+    /// Since when its contents are shown only to somebody who proves to be there. Not sealed by this.
+    package var hidden: Milliseconds?
     /// The files that belong to it, by name.
     package internal(set) var attachments: [Attachment]
     /// Values that another device wrote at the same time. Taking one out and updating the item settles it.
@@ -58,7 +63,7 @@ package struct Item: Equatable, Sendable {
     /// The title to show: the given one, or what the text begins with.
     package var title: String {
         if let givenTitle, !givenTitle.isEmpty { return givenTitle }
-        return MarkdownScan(text).title
+        return isSealed ? Item.lockedTitle : MarkdownScan(text).title
     }
 
     /// All tags: the given ones and those in the text, sorted, each once whatever its case.
@@ -72,6 +77,7 @@ package struct Item: Equatable, Sendable {
     package var isPinned: Bool { pinned != nil }
     package var isArchived: Bool { archived != nil }
     package var isTrashed: Bool { trashed != nil }
+    package var isHidden: Bool { hidden != nil }
 
     /// The field with a key, or else the only one with a label, whatever the case of its letters.
     ///
@@ -112,6 +118,9 @@ package struct Attachment: Equatable, Sendable {
     package let created: Milliseconds
     /// Key and place of the content, as storage encoded it.
     package let encodedReference: [UInt8]
+    /// The vault that the content was sealed in, where it is not the one it lies in; for files of locked notes that
+    /// came with an import.
+    package internal(set) var home: VaultID?
 }
 
 /// What it takes to make an item.

@@ -13,6 +13,7 @@ package enum ItemAttribute {
     package static let archived: Attribute = "archived"
     package static let trashed: Attribute = "trashed"
     package static let path: Attribute = "path"
+    package static let hidden: Attribute = "hidden"
     /// What the attribute of each field begins with.
     package static let fieldPrefix = "field/"
 
@@ -25,6 +26,12 @@ package enum ItemAttribute {
     }
 }
 
+/// Attributes of password records.
+package enum RecordAttribute {
+    package static let record: Attribute = "record"
+    package static let hint: Attribute = "hint"
+}
+
 /// Attributes of attachments.
 package enum AttachmentAttribute {
     package static let item: Attribute = "item"
@@ -34,4 +41,7 @@ package enum AttachmentAttribute {
     package static let content: Attribute = "content"
     package static let created: Attribute = "created"
     package static let path: Attribute = "path"
+    /// Names the file of a locked note's attachment on the disk; the rest is sealed in `sealed`.
+    package static let fileID: Attribute = "file"
+    package static let sealed: Attribute = "locked/file"
 }

@@ -64,10 +64,25 @@ package struct ItemChange: Equatable, Sendable {
             ("pinned", old?.isPinned ?? false, new?.isPinned ?? false),
             ("archived", old?.isArchived ?? false, new?.isArchived ?? false),
             ("trashed", old?.isTrashed ?? false, new?.isTrashed ?? false),
+            ("locked", old?.isLocked ?? false, new?.isLocked ?? false),
+            ("hidden", old?.isHidden ?? false, new?.isHidden ?? false),
         ].filter { $0.1 != $0.2 }.map { Flag(name: $0.0, isSet: $0.2) }
+        isSealedChange = Self.hasSealedEdit(from: old?.lock, to: new?.lock)
         let (oldFiles, newFiles) = (old?.attachments ?? [], new?.attachments ?? [])
         addedAttachments = newFiles.filter { file in !oldFiles.contains { $0.id == file.id } }.map(\.name)
         removedAttachments = oldFiles.filter { file in !newFiles.contains { $0.id == file.id } }.map(\.name)
+    }
+
+    /// Whether a part was edited while it was sealed. Sealing the same contents anew is no change.
+    private static func hasSealedEdit(from old: ItemLock?, to new: ItemLock?) -> Bool {
+        guard let old, let new, !old.isOpen, !new.isOpen else { return false }
+        let isEdited = Set(old.parts.keys).union(new.parts.keys).contains { part in
+            guard let before = old.parts[part], let after = new.parts[part] else { return true }
+            let value = after.values[after.preferred]
+            let same = Set([value.tag] + value.ancestors.prefix(value.resealCount))
+            return !before.values.contains { same.contains($0.tag) }
+        }
+        return isEdited || old.files.map(\.id) != new.files.map(\.id)
     }
 
     private static func fields(from old: [ItemField], to new: [ItemField]) -> [Field] {
@@ -85,6 +100,9 @@ package struct ItemChange: Equatable, Sendable {
         return fields
     }
 
+    /// Whether sealed contents differ; what of them, nobody can say without the passphrase.
+    package let isSealedChange: Bool
+
     /// Whether nothing that people see changed.
     package var isEmpty: Bool { !isCreation && !isDeletion && summary.isEmpty }
 
@@ -101,6 +119,7 @@ package struct ItemChange: Equatable, Sendable {
         }
         parts += addedTags.map { "tag +\($0)" } + removedTags.map { "tag −\($0)" }
         if !isCreation { parts += fields.map { "\($0.label) \($0.verb.rawValue)" } }
+        if isSealedChange { parts.append("sealed contents") }
         parts += flags.map { $0.isSet ? $0.name : "no longer \($0.name)" }
         parts += addedAttachments.map { "file +\($0)" } + removedAttachments.map { "file −\($0)" }
         return parts.joined(separator: ", ")

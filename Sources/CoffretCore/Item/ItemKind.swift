@@ -98,6 +98,8 @@ package enum EntityKind {
     package static let tag: UInt8 = 0x47  // G
     /// Where an import found an item and what it read there.
     package static let importRecord: UInt8 = 0x4D  // M
+    /// What is kept of a note passphrase.
+    package static let passwordRecord: UInt8 = 0x50  // P
     /// Settings of the vault; reserved.
     package static let vaultSettings: UInt8 = 0x56  // V
 }

@@ -18,7 +18,9 @@ package struct ItemReader {
     /// which every item's do.
     ///
     /// - Parameter facts: all facts of the entity, in the order of the tree.
-    package func item(_ id: EntityID, facts: [Fact], attachments: [Attachment]) throws(CoreError) -> Item? {
+    package func item(
+        _ id: EntityID, facts: [Fact], attachments: [Attachment], sealedFiles: [SealedFile] = []
+    ) throws(CoreError) -> Item? {
         guard let kind = ItemKind(id), !facts.isEmpty else { return nil }
         var item = Item(id: id, kind: kind, created: 0)
         var hasCreated = false
@@ -33,13 +35,16 @@ package struct ItemReader {
             let attribute = key.attribute
             let bytes = try value(winner)
             do throws(CoreError) {
+                if attribute.name.hasPrefix(LockedPart.prefix) {
+                    try applyLocked(attribute, siblings, winner: winner, to: &item)
+                    continue
+                }
                 try apply(attribute, bytes, to: &item)
                 if attribute == ItemAttribute.created { hasCreated = true }
                 if siblings.count > 1 { try settle(attribute, siblings, winner: winner, bytes, in: &item) }
             } catch {
-                guard error.code == .valueInvalid || error.code == .fieldInvalid || error.code == .tagInvalid else {
-                    throw error
-                }
+                let isOwnFault = [.valueInvalid, .fieldInvalid, .tagInvalid, .recordUnsupported].contains(error.code)
+                guard isOwnFault else { throw error }
                 item.unreadableAttributes.append(attribute.name)
             }
         }
@@ -47,7 +52,47 @@ package struct ItemReader {
         item.fields = sorted(item.fields, of: kind)
         item.givenTags.sort()
         item.attachments = attachments.sorted { ($0.name, $0.id) < ($1.name, $1.id) }
+        if !sealedFiles.isEmpty || item.lock != nil {
+            // A sealed file alone makes a note locked: another device unlocked the note when this one sealed the file.
+            item.lock = item.lock ?? ItemLock(parts: [:])
+            item.lock?.files = sealedFiles
+            close(&item)
+        }
         return item
+    }
+
+    /// A sealed part, with all its versions: only together with the records can be said which one counts.
+    private func applyLocked(
+        _ attribute: Attribute, _ siblings: [Fact], winner: Fact, to item: inout Item
+    ) throws(CoreError) {
+        var lock = item.lock ?? ItemLock(parts: [:])
+        if let part = LockedPart(rawValue: attribute.name) {
+            do throws(CoreError) {
+                lock.parts[part] = try sealedVersions(siblings, winner: winner)
+            } catch {
+                lock.unknownParts.append(attribute.name)
+                item.lock = lock
+                throw error
+            }
+        } else {
+            lock.unknownParts.append(attribute.name)
+        }
+        item.lock = lock
+    }
+
+    private func sealedVersions(_ siblings: [Fact], winner: Fact) throws(CoreError) -> SealedVersions {
+        var values: [SealedValue] = []
+        for sibling in siblings { values.append(try SealedValue.parse(value(sibling))) }
+        return SealedVersions(
+            values: values, dots: siblings.map(\.dot),
+            preferred: siblings.firstIndex { $0.dot == winner.dot } ?? siblings.startIndex)
+    }
+
+    /// What another device wrote in clear beside a lock is not shown before the lock is opened.
+    private func close(_ item: inout Item) {
+        if !item.text.isEmpty { item.lock?.clearText = item.text }
+        item.text = ""
+        item.conflicts.removeAll { $0.attribute == ItemAttribute.text.name }
     }
 
     private func apply(_ attribute: Attribute, _ bytes: [UInt8], to item: inout Item) throws(CoreError) {
@@ -61,6 +106,7 @@ package struct ItemReader {
         case ItemAttribute.archived: item.archived = try FactValue.integer(bytes)
         case ItemAttribute.trashed: item.trashed = try FactValue.integer(bytes)
         case ItemAttribute.path: item.path = try FactValue.text(bytes)
+        case ItemAttribute.hidden: item.hidden = try FactValue.integer(bytes)
         default:
             guard let key = fieldKey(attribute) else { throw CoreError(.valueInvalid, at: attribute.name) }
             item.fields.append(try FactValue.field(bytes, key: key, of: item.kind))
@@ -83,7 +129,7 @@ package struct ItemReader {
             switch attribute {
             case ItemAttribute.modified: item.modified = max(item.modified, try FactValue.integer(bytes))
             case ItemAttribute.created: item.created = min(item.created, try FactValue.integer(bytes))
-            case ItemAttribute.pinned, ItemAttribute.archived, ItemAttribute.trashed: continue
+            case ItemAttribute.pinned, ItemAttribute.archived, ItemAttribute.trashed, ItemAttribute.hidden: continue
             default:
                 let conflict = ItemConflict(
                     attribute: attribute.name, otherText: otherText(attribute, bytes), dot: sibling.dot)
@@ -128,5 +174,26 @@ package struct ItemReader {
                 try FactValue.integer(bytes)
             } ?? 0,
             encodedReference: try FactValue.bytes(content))
+    }
+}
+
+extension ItemReader {
+    /// The file of a locked note that the facts of an attachment's entity describe; nil if they describe none.
+    func sealedFile(_ id: EntityID, facts: [Fact]) throws(CoreError) -> (file: SealedFile, item: EntityID)? {
+        let groups = Dictionary(grouping: facts, by: \.key.attribute)
+        guard let sealed = groups[AttachmentAttribute.sealed], let winner = sealed.winner,
+            let fileFact = groups[AttachmentAttribute.fileID]?.winner,
+            let itemFact = groups[AttachmentAttribute.item]?.winner,
+            let fileID = UniqueID(bytes: try FactValue.bytes(value(fileFact))),
+            let item = EntityID(bytes: try FactValue.bytes(value(itemFact)))
+        else { return nil }
+        let created = try groups[AttachmentAttribute.created]?.winner.map { (fact) throws(CoreError) in
+            try FactValue.integer(value(fact))
+        }
+        return (
+            SealedFile(
+                id: id, fileID: fileID, created: created ?? 0, versions: try sealedVersions(sealed, winner: winner)),
+            item
+        )
     }
 }

@@ -12,6 +12,10 @@ package enum ItemWriter {
     /// - Throws: `CoreError` `.fieldInvalid` if a title, text, label or value breaks a limit or a key occurs twice.
     package static func changes(from old: Item?, to new: Item) throws(CoreError) -> [FactChange] {
         try validate(new)
+        // Nothing readable gets beside what is sealed.
+        if new.isLocked, new.text != old?.text ?? "" || new.fields != old?.fields ?? [] {
+            throw CoreError(.noteLocked, at: new.id.uuid.hex)
+        }
         var writer = ChangeCollector(entity: new.id)
         let base = old ?? Item(id: new.id, kind: new.kind, created: new.created)
         let settled = Set(base.conflicts.map(\.attribute)).subtracting(new.conflicts.map(\.attribute))
@@ -23,6 +27,7 @@ package enum ItemWriter {
         writer.register(ItemAttribute.pinned, base.pinned, new.pinned, settled, FactValue.encode)
         writer.register(ItemAttribute.archived, base.archived, new.archived, settled, FactValue.encode)
         writer.register(ItemAttribute.trashed, base.trashed, new.trashed, settled, FactValue.encode)
+        writer.register(ItemAttribute.hidden, base.hidden, new.hidden, settled, FactValue.encode)
         writer.tags(from: base.givenTags, to: new.givenTags)
         writer.fields(from: base.fields, to: new.fields, settled, kind: new.kind)
         // The time alone is no reason to write.

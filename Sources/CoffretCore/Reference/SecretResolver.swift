@@ -38,7 +38,8 @@ package struct SecretResolver {
     ///
     /// - Parameter now: for one-time codes.
     /// - Throws: `CoreError` `.vaultNotFound`, `.vaultAmbiguous`, `.itemNotFound`, `.itemAmbiguous`, `.fieldNotFound`,
-    ///   `.fieldAmbiguous`, `.attachmentNotFound`, `.attachmentAmbiguous`, `.referenceUnsupported`.
+    ///   `.fieldAmbiguous`, `.attachmentNotFound`, `.attachmentAmbiguous`, `.referenceUnsupported`,
+    ///   `.noteLocked`, `.noteHidden`.
     package mutating func values(
         of references: [SecretReference], now: Milliseconds
     ) throws(CoreError) -> [ResolvedSecret] {
@@ -61,7 +62,9 @@ package struct SecretResolver {
             vault = try store.open(record, isWritable: false)
             vaults[record.vaultID.hex] = vault
         }
-        let item = try vault.item(vault.resolveForScripts(reference.item))
+        let item = try vault.opened(vault.item(vault.resolveForScripts(reference.item)))
+        // Nobody is asked here whether somebody is there.
+        guard !item.isHidden else { throw CoreError(.noteHidden, at: item.title) }
         let value = try item.value(of: reference.part, in: vault, now: now)
         return ResolvedSecret(reference: reference, bytes: value.bytes, isSecret: value.isSecret)
     }

@@ -22,6 +22,9 @@ package final class Store {
     /// Keys and slots. Who changes slots goes through `changeKeyring`, so that the vaults learn of it.
     package let keyring: UnlockedKeyring
     let environment: StoreEnvironment
+    /// The keys of note passphrases that were typed, for all vaults of the store. Whoever locks the store, or the notes
+    /// alone, calls `lock` on it.
+    package let noteKeys = UnlockedNoteKeys()
 
     init(layout: StoreLayout, keyring: UnlockedKeyring, environment: StoreEnvironment) {
         self.layout = layout
@@ -168,7 +171,7 @@ package final class Store {
             directory: layout.vaultPath(record.vaultID), keys: keys, environment: environment.storage)
         return Vault(
             name: record.name, repository: repository, clock: environment.clock, random: random,
-            attachments: attachments
+            attachments: attachments, noteKeys: noteKeys
         ) { () throws(SearchError) in
             try SearchIndex(
                 directory: directory, key: keys.searchKey, vaultID: record.vaultID, fileSystem: fileSystem,

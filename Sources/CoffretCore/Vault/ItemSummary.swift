@@ -34,13 +34,11 @@ package struct ItemSummary: Equatable, Sendable {
 
     /// The summary of an item that was read whole.
     package init(_ item: Item) {
-        let scan = MarkdownScan(item.text)
-        let given = item.givenTitle ?? ""
         self.init(
-            id: item.id, kind: item.kind, title: given.isEmpty ? scan.title : given,
-            tags: item.allTags(scan: scan).map(\.path), created: item.created, modified: item.modified,
+            id: item.id, kind: item.kind, title: item.visibleTitle, tags: item.visibleTags.map(\.path),
+            created: item.created, modified: item.modified,
             isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
-            hasAttachments: !item.attachments.isEmpty)
+            hasAttachments: item.hasAttachments)
     }
 }
 

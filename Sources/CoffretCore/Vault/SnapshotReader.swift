@@ -19,24 +19,37 @@ struct SnapshotReader {
     func item(_ id: EntityID) throws(CoreError) -> Item? {
         let facts = try facts(of: id)
         guard !facts.isEmpty else { return nil }
-        return try reader.item(id, facts: facts, attachments: attachments(of: id))
+        return try item(id, facts: facts)
+    }
+
+    private func item(_ id: EntityID, facts: [Fact]) throws(CoreError) -> Item? {
+        let files = try files(of: id)
+        return try reader.item(id, facts: facts, attachments: files.clear, sealedFiles: files.sealed)
     }
 
     /// The files of an item: entities whose ids begin with the first half of its UUID and that name it.
     func attachments(of item: EntityID) throws(CoreError) -> [Attachment] {
+        try files(of: item).clear
+    }
+
+    /// The files of an item, those of a locked note apart.
+    func files(of item: EntityID) throws(CoreError) -> (clear: [Attachment], sealed: [SealedFile]) {
         var attachments: [Attachment] = []
+        var files: [SealedFile] = []
         try forEachEntity(withPrefix: AttachmentID.prefix(for: item)) { (id, facts) throws(CoreError) in
-            if let attachment = try reader.attachment(id, facts: facts), attachment.item == item {
+            if let sealed = try reader.sealedFile(id, facts: facts) {
+                if sealed.item == item { files.append(sealed.file) }
+            } else if let attachment = try reader.attachment(id, facts: facts), attachment.item == item {
                 attachments.append(attachment)
             }
         }
-        return attachments
+        return (attachments, files)
     }
 
     /// Goes through all items of a kind in the order of their ids.
     func forEachItem(of kind: ItemKind, _ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
         try forEachEntity(withPrefix: [kind.rawValue]) { (id, facts) throws(CoreError) in
-            if let item = try reader.item(id, facts: facts, attachments: attachments(of: id)) { try body(item) }
+            if let item = try item(id, facts: facts) { try body(item) }
         }
     }
 

@@ -21,20 +21,27 @@ package final class Vault {
     let attachmentStore: AttachmentStore?
     /// What was committed here since the index was last brought up to date.
     var unindexed: UnindexedChanges?
+    /// The keys of note passphrases that were typed. Opening a vault puts none in.
+    package let noteKeys: UnlockedNoteKeys
+    /// What is thought of the schemes under which notes are sealed.
+    package var lockPolicy = LockPolicy.release
 
     /// - Parameters:
     ///   - repository: open, for reading or for writing.
     ///   - attachments: where the contents of files lie.
+    ///   - noteKeys: where the keys of locked notes are held while they may be read.
     ///   - openIndex: opens the search index; called when something is looked for, at most once.
     package init(
         name: String, repository: VaultRepository, clock: any WallClock, random: any RandomSource,
-        attachments: AttachmentStore? = nil, openIndex: (() throws(SearchError) -> SearchIndex)? = nil
+        attachments: AttachmentStore? = nil, noteKeys: UnlockedNoteKeys = UnlockedNoteKeys(),
+        openIndex: (() throws(SearchError) -> SearchIndex)? = nil
     ) {
         self.name = name
         self.repository = repository
         self.clock = clock
         self.random = random
         attachmentStore = attachments
+        self.noteKeys = noteKeys
         indexer = openIndex.map { VaultIndexer(open: $0) }
     }
 

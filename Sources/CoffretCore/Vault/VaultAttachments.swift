@@ -75,10 +75,10 @@ extension Vault {
         try inStorage { () throws(StorageError) in try reader.extract(toFile: path) }
     }
 
-    private func reader(of attachment: Attachment) throws(CoreError) -> AttachmentReader {
+    func reader(of attachment: Attachment) throws(CoreError) -> AttachmentReader {
         let store = try contents()
         return try inStorage { () throws(StorageError) in
-            try store.makeReader(AttachmentReference.parse(attachment.encodedReference))
+            try store.makeReader(AttachmentReference.parse(attachment.encodedReference), sealedIn: attachment.home)
         }
     }
 

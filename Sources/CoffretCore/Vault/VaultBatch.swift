@@ -6,8 +6,8 @@ package import CoffretStorage
 
 /// Collects changes until the vault commits them together.
 package final class VaultBatch {
-    private let vault: Vault
-    private let reader: SnapshotReader
+    let vault: Vault
+    let reader: SnapshotReader
     /// Items as they will stand; nil for those that will be gone.
     private var pending: [EntityID: Item?] = [:]
     /// As they came; the last of a key counts.
@@ -37,13 +37,19 @@ package final class VaultBatch {
         return item
     }
 
+    /// Collects changes; may touch keys that the batch changed before.
+    func add(_ list: [FactChange]) {
+        hasRepetitions = true
+        collected += list
+    }
+
     private func write(from old: Item?, to new: Item) throws(CoreError) {
         if pending[new.id] != nil { hasRepetitions = true }
         collected += try ItemWriter.changes(from: old, to: new)
         setPending(new)
     }
 
-    private func setPending(_ item: Item) {
+    func setPending(_ item: Item) {
         pending.updateValue(item, forKey: item.id)
         indexBuilder?.put(item)
     }
@@ -76,6 +82,7 @@ package final class VaultBatch {
 
     /// Changes an item: `edit` gets it as it stands and alters what it likes.
     ///
+    /// A locked note comes sealed; `edit` may put in its place what `Vault.opened` gave, changed.
     /// The time of modification becomes that of the batch if anything else changed, unless `edit` set it.
     /// - Returns: whether anything changed.
     @discardableResult
@@ -86,6 +93,7 @@ package final class VaultBatch {
         var new = old
         try edit(&new)
         guard new != old else { return false }
+        if new.lock?.isOpen == true { return try updateLocked(old, to: new) }
         if new.modified == old.modified { new.modified = max(time, old.modified) }
         try write(from: old, to: new)
         return true
@@ -106,6 +114,11 @@ package final class VaultBatch {
         try setFlag(id) { $0.pinned = isPinned ? $0.pinned ?? self.time : nil }
     }
 
+    /// Hides an item's contents behind the question whether somebody is there, or shows them again.
+    package func setHidden(_ id: EntityID, _ isHidden: Bool) throws(CoreError) {
+        try setFlag(id) { $0.hidden = isHidden ? $0.hidden ?? self.time : nil }
+    }
+
     /// Flags are no edits: the time of modification stays, so that pinning does not reorder lists.
     private func setFlag(_ id: EntityID, _ edit: (inout Item) -> Void) throws(CoreError) {
         let old = try existing(id)
@@ -119,6 +132,7 @@ package final class VaultBatch {
         let item = try existing(id)
         indexBuilder?.abandon()
         for attachment in item.attachments { try retractAll(of: attachment.id) }
+        for file in item.lock?.files ?? [] { try retractAll(of: file.id) }
         try retractAll(of: id)
         pending.updateValue(nil, forKey: id)
     }
@@ -138,10 +152,15 @@ package final class VaultBatch {
     ) throws(CoreError) -> Attachment {
         var item = try existing(id)
         try Self.checkFileName(name)
+        if item.isSealed { item = try vault.opened(item) }
         let attachment = Attachment(
             id: AttachmentID.generate(for: id, from: vault.random), item: id, name: name, mediaType: mediaType,
             byteCount: byteCount, path: path, created: created ?? time, encodedReference: reference)
-        collected += ItemWriter.changes(adding: attachment)
+        if item.isLocked {
+            try addSealed(attachment, to: item)
+        } else {
+            collected += ItemWriter.changes(adding: attachment)
+        }
         item.attachments.append(attachment)
         item.attachments.sort { ($0.name, $0.id) < ($1.name, $1.id) }
         setPending(item)
@@ -159,6 +178,7 @@ package final class VaultBatch {
     /// Takes a file away from its item; the past still has it.
     package func removeAttachment(_ attachment: Attachment) throws(CoreError) {
         var item = try existing(attachment.item)
+        if item.isSealed { item = try vault.opened(item) }
         guard item.attachments.contains(where: { $0.id == attachment.id }) else {
             throw CoreError(.attachmentNotFound, at: attachment.id.uuid.hex)
         }

@@ -33,6 +33,15 @@ extension Vault {
         try batch { (batch) throws(CoreError) in try batch.setPinned(id, isPinned) }
     }
 
+    /// Hides items behind the question whether somebody is there, or shows them as before. Encrypts nothing. Their words
+    /// leave the search index, or come back into it.
+    package func setHidden(_ ids: [EntityID], _ isHidden: Bool) throws(CoreError) {
+        try batch { (batch) throws(CoreError) in
+            for id in ids { try batch.setHidden(id, isHidden) }
+        }
+        if isHidden { try forgetWords() }
+    }
+
     /// Archives an item or brings it back.
     package func setArchived(_ id: EntityID, _ isArchived: Bool) throws(CoreError) {
         try batch { (batch) throws(CoreError) in try batch.setArchived(id, isArchived) }

@@ -126,15 +126,18 @@ extension Vault {
     package func restore(_ id: EntityID, to commit: BlobName) throws(CoreError) -> Bool {
         let past = try view(at: commit)
         guard let item = try past.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+        // A readable version would come back beside, or instead of, what a lock seals.
+        if let current = try present.item(id), current.isLocked, !item.isLocked {
+            throw CoreError(.noteLocked, at: current.visibleTitle)
+        }
         return try batch { (batch) throws(CoreError) in
             let now = try present
             var changes = try self.changes(turning: now, into: past, for: id)
-            for attachment in item.attachments {
-                changes += try self.changes(turning: now, into: past, for: attachment.id)
-            }
-            for attachment in try now.reader.attachments(of: id)
-            where !item.attachments.contains(where: { $0.id == attachment.id }) {
-                for fact in try now.reader.facts(of: attachment.id) {
+            let files = item.attachments.map(\.id) + (item.lock?.files.map(\.id) ?? [])
+            for file in files { changes += try self.changes(turning: now, into: past, for: file) }
+            let there = try now.reader.files(of: id)
+            for file in there.clear.map(\.id) + there.sealed.map(\.id) where !files.contains(file) {
+                for fact in try now.reader.facts(of: file) {
                     changes.append(FactChange(key: fact.key, value: nil))
                 }
             }

@@ -216,18 +216,22 @@ func inSearch<Result>(_ body: () throws(SearchError) -> Result) throws(CoreError
 }
 
 extension SearchDocument {
-    /// An item as it is to be found: without the values of secret fields.
+    /// An item as it is to be found: without the values of secret fields, and without all that is locked or hidden.
     init(_ item: Item) {
-        let scan = MarkdownScan(item.text)
-        let given = item.givenTitle ?? ""
-        let title = given.isEmpty ? scan.title : given
-        var fields = item.fields.filter { !$0.kind.isSecret }.map { (name: $0.label, text: $0.value) }
-        fields += item.attachments.map { (name: "file", text: $0.name) }
+        let hasContents = !item.isLocked && !item.isHidden
+        let scan = MarkdownScan(hasContents ? item.text : "")
+        var fields: [(name: String, text: String)] = []
+        if hasContents {
+            fields = item.fields.filter { !$0.kind.isSecret }.map { (name: $0.label, text: $0.value) }
+            fields += item.attachments.map { (name: "file", text: $0.name) }
+        }
+        let title = item.visibleTitle
         self.init(
-            entity: item.id.bytes, title: title, body: item.text, tags: item.allTags(scan: scan).map(\.path),
+            entity: item.id.bytes, title: title, body: hasContents ? item.text : "",
+            tags: hasContents ? item.allTags(scan: scan).map(\.path) : item.visibleTags.map(\.path),
             fields: fields, createdMilliseconds: item.created, modifiedMilliseconds: item.modified,
             isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
-            hasAttachments: !item.attachments.isEmpty,
+            hasAttachments: item.hasAttachments,
             links: scan.links.flatMap { NoteLink.keys(in: $0, from: item.path) },
             keys: NoteLink.keys(of: item.id, title: title, path: item.path))
     }

@@ -28,21 +28,32 @@ extension Vault {
     /// Rewrites what is live, forgets history from before a time if asked for, and removes files that nothing names.
     ///
     /// - Parameter time: commits older than this go; the present never does. Nil keeps all history.
-    package func compact(dropHistoryOlderThan time: Milliseconds? = nil) throws(CoreError) -> VaultCompaction {
+    /// - Parameter commit: all commits that this one was made from go too.
+    package func compact(
+        dropHistoryOlderThan time: Milliseconds? = nil, droppingParentsOf commit: BlobName? = nil
+    ) throws(CoreError) -> VaultCompaction {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let store = try contents()
         var files: Set<UniqueID> = []
         let report = try inStorage { () throws(StorageError) in
-            try repository.compact(dropHistoryOlderThan: time, timeMilliseconds: clock.now) {
+            try repository.compact(
+                dropHistoryOlderThan: time, droppingParentsOf: commit, timeMilliseconds: clock.now
+            ) {
                 (fact) throws(StorageError) in
-                guard fact.key.entity.kind == EntityKind.attachment,
-                    fact.key.attribute == AttachmentAttribute.content, !fact.isRetraction
+                guard fact.key.entity.kind == EntityKind.attachment, !fact.isRetraction,
+                    [AttachmentAttribute.content, AttachmentAttribute.fileID].contains(fact.key.attribute)
                 else { return }
                 // A reference that cannot be read might name any file: nothing is removed then.
                 guard let value = fact.inlineValue, let bytes = try? FactValue.bytes(value) else {
                     throw StorageError(.factMalformedValue, place: fact.key.entity.description)
                 }
-                files.insert(try AttachmentReference.parse(bytes).fileID)
+                if fact.key.attribute == AttachmentAttribute.content {
+                    files.insert(try AttachmentReference.parse(bytes).fileID)
+                } else if let file = UniqueID(bytes: bytes) {
+                    files.insert(file)
+                } else {
+                    throw StorageError(.factMalformedValue, place: fact.key.entity.description)
+                }
             }
         }
         let removed = try inStorage { () throws(StorageError) in try store.removeAll(except: files) }
@@ -63,8 +74,16 @@ extension Vault {
         let report = repository.fsck(signers: signers, progress: progress)
         var count = 0
         var problems: [CoreError] = []
-        if attachmentStore != nil, report.isClean {
+        if let attachmentStore, report.isClean {
             try present.forEachItem { (item) throws(CoreError) in
+                // Without a passphrase all that can be said of a locked note's file is that it is there.
+                for file in item.lock?.files ?? [] {
+                    count += 1
+                    let isThere = try inStorage { () throws(StorageError) in
+                        try attachmentStore.containsFile(file.fileID)
+                    }
+                    if !isThere { problems.append(CoreError(.storage, at: "\(item.id.uuid.hex) (locked)")) }
+                }
                 for attachment in item.attachments {
                     count += 1
                     do throws(CoreError) {

@@ -75,6 +75,12 @@ package enum KeyPurposes {
     package enum Agreement: KeyPurpose { package static var name: String { "agreed key" } }
     /// Seals the private part of trust-chain links.
     package enum LinkDetails: KeyPurpose { package static var name: String { "link details key" } }
+    /// What the passphrase of locked notes leads to; the keys of notes come from it.
+    package enum NoteApplication: KeyPurpose { package static var name: String { "key of a note passphrase" } }
+    /// Seals one locked note.
+    package enum Note: KeyPurpose { package static var name: String { "note key" } }
+    /// Seals the hints of note passphrases.
+    package enum Hint: KeyPurpose { package static var name: String { "hint key" } }
     /// Held by this machine, outside the store.
     package enum Machine: KeyPurpose { package static var name: String { "machine secret" } }
 }
@@ -92,4 +98,7 @@ package typealias FileKey = SymmetricKey<KeyPurposes.File>
 package typealias SlotSecretKey = SymmetricKey<KeyPurposes.SlotSecret>
 package typealias AuthenticationKey = SymmetricKey<KeyPurposes.Authentication>
 package typealias LinkDetailsKey = SymmetricKey<KeyPurposes.LinkDetails>
+package typealias NoteApplicationKey = SymmetricKey<KeyPurposes.NoteApplication>
+package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
+package typealias HintKey = SymmetricKey<KeyPurposes.Hint>
 package typealias MachineSecret = SymmetricKey<KeyPurposes.Machine>

@@ -28,6 +28,8 @@ package final class EpochKeys: Sendable {
     package let blobAddressKey: AddressKey
     package let chunkAddressKey: AddressKey
     package let acknowledgementKey: AuthenticationKey
+    /// Seals the hints of note passphrases: who can open the vault can read them.
+    package let hintKey: HintKey
 
     /// Derives KDF(vault key, label, vault id ‖ epoch) for each use.
     package init(epoch: UInt32, vaultKey: VaultKey, vaultID: VaultID) {
@@ -38,6 +40,7 @@ package final class EpochKeys: Sendable {
         blobAddressKey = KDF.derive(from: vaultKey, .blobAddress, context)
         chunkAddressKey = KDF.derive(from: vaultKey, .chunkAddress, context)
         acknowledgementKey = KDF.derive(from: vaultKey, .acknowledgementKey, context)
+        hintKey = KDF.derive(from: vaultKey, .noteHint, context)
     }
 
     /// KDF(vault key, "vault-key/commit", scope ‖ epoch), 32 bytes: shows which vault key is meant, and

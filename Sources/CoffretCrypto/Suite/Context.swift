@@ -14,6 +14,8 @@ package enum Context: String, CaseIterable, Sendable {
     case vaultKeyCommitment = "vault-key/commit"
     case acknowledgementKey = "acknowledgement/key"
 
+    case noteHint = "note-hint"
+
     // Derivations from a vault's split key; context: vault id ‖ tree generation.
     case nodeBoundary = "tree/boundary"
     case valuePiece = "value/piece"
@@ -29,6 +31,10 @@ package enum Context: String, CaseIterable, Sendable {
 
     // Derivation from the key of an attachment; no context.
     case chunkKeyCommitment = "chunk-key/commit"
+
+    // Derivations from the key that a note's passphrase leads to.
+    case lockedNote = "locked/note"
+    case lockedTag = "locked/tag"
 
     // Derivations around slots.
     case slotsMAC = "slots/mac"
@@ -54,6 +60,10 @@ package enum Context: String, CaseIterable, Sendable {
     case linkDetails = "link-details"
     case deviceBox = "device-box/content"
     case linkDetailsKey = "link-metadata-key"
+    case lockedBody = "locked/body"
+    case lockedCheck = "locked/check"
+    case lockedPrevious = "locked/previous"
+    case lockedHint = "locked/hint"
 
     case acknowledgementSeal = "acknowledgement/seal"
 

@@ -1,7 +1,7 @@
 // The key chain of Bear's locked notes, which Coffret calls scheme 1. It stretches nothing: a passphrase
 // is guessed at the speed of a few HMACs. It is here to read what exists, not to protect what is new.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretCrypto
 
 /// The key chain of the article "Implementing End-to-End encryption in Bear App": passphrase → application
@@ -66,6 +66,14 @@ public struct BearKeyChain: Sendable, Equatable {
             try noteCell(noteID).open(cell, context: noteID)
         }
 
+        /// Lends the application key, for sealing it under another key. Each use stands under `// EXPOSE:`.
+        package func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
+            _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+        ) throws(Failure) -> Result {
+            // EXPOSE: for the caller, who says why.
+            try unsafe bytes.withUnsafeBytes(body)
+        }
+
         /// The cell of one note. Its key is derived anew each time and kept no longer than the cell.
         func noteCell(_ noteID: [UInt8]) throws(InteropError) -> SecureCell {
             var key = try noteKey(noteID)
@@ -90,6 +98,11 @@ public struct BearKeyChain: Sendable, Equatable {
         guard !passphrase.isEmpty else { throw InteropError(.invalidArgument, at: "empty passphrase") }
         var key = try unsafe imprint(key: passphrase.span.bytes, context: applicationContext)
         return ApplicationKey(SecretBytes(consuming: &key), self)
+    }
+
+    /// The application key that `ApplicationKey.withUnsafeBytes` lent, brought back.
+    package func restoreApplicationKey(_ bytes: consuming SecretBytes) -> ApplicationKey {
+        ApplicationKey(bytes, self)
     }
 
     /// One step of the chain: the key and the two constants, imprinted under the key.

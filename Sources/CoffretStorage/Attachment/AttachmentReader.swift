@@ -9,12 +9,14 @@ internal import CoffretCrypto
 package final class AttachmentReader {
     private let reference: AttachmentReference
     private let store: AttachmentStore
+    private let vaultID: VaultID
     private let file: any OpenFile
     private let place: String
 
-    init(_ reference: AttachmentReference, store: AttachmentStore) throws(StorageError) {
+    init(_ reference: AttachmentReference, store: AttachmentStore, sealedIn vaultID: VaultID) throws(StorageError) {
         self.reference = reference
         self.store = store
+        self.vaultID = vaultID
         let (file, address) = try Self.find(reference.fileID, in: store)
         self.file = file
         let place = "file \(address)"
@@ -66,7 +68,7 @@ package final class AttachmentReader {
         through ring: ChunkRing, _ take: (ChunkBuffer) throws(StorageError) -> Void
     ) throws(StorageError) {
         let opener = ChunkOpener(
-            cipher: ChunkCipher(key: reference.fileKey, fileID: reference.fileID, vaultID: store.keys.vaultID),
+            cipher: ChunkCipher(key: reference.fileKey, fileID: reference.fileID, vaultID: vaultID),
             file: file, chunkCount: reference.chunkCount,
             lastChunkByteCount: AttachmentFormat.lastChunkByteCount(byteCount: reference.byteCount), place: place)
         let worker = WorkerThread { opener.openAll(ring) }

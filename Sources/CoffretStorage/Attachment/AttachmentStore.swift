@@ -33,10 +33,13 @@ package final class AttachmentStore {
 
     /// A reader of one attachment.
     ///
+    /// - Parameter vaultID: the vault that its chunks are bound to; nil for this one.
     /// - Throws: `.attachmentMissing`, `.attachmentTruncated` if the file's size is not what the
     ///   reference says, `.attachmentAuthenticationFailed` if its header is not ours.
-    package func makeReader(_ reference: AttachmentReference) throws(StorageError) -> AttachmentReader {
-        try AttachmentReader(reference, store: self)
+    package func makeReader(
+        _ reference: AttachmentReference, sealedIn vaultID: VaultID? = nil
+    ) throws(StorageError) -> AttachmentReader {
+        try AttachmentReader(reference, store: self, sealedIn: vaultID ?? keys.vaultID)
     }
 
     /// The addresses that a file id has, newest epoch first.
@@ -46,6 +49,17 @@ package final class AttachmentStore {
             guard let value = Bytes32(cipher.address(ofName: name)) else { preconditionFailure("32 bytes") }
             return BlobAddress(value)
         }
+    }
+
+    /// Whether a complete file with this id lies here.
+    package func containsFile(_ fileID: UniqueID) throws(StorageError) -> Bool {
+        for address in addresses(of: fileID) {
+            let path = path(of: address)
+            if try translatingFileErrors({ () throws(FileSystemError) in try environment.fileSystem.exists(path) }) {
+                return true
+            }
+        }
+        return false
     }
 
     func path(of address: BlobAddress) -> String {

@@ -22,21 +22,25 @@ extension VaultRepository {
     ///
     /// - Parameter time: commits older than this go, by their authors' clocks; a commit goes with all
     ///   its ancestors, the head never. Nil keeps all history.
+    /// - Parameter commit: all commits that this one was made from go too; the record then states its time.
     /// - Parameter timeMilliseconds: of the commit that records the removal.
     /// - Parameter visitFact: called with every fact that is kept, so that the caller can tell which
     ///   attachments live.
     /// - Throws: `.readOnly`; `.unusable` if the backend cannot be compacted; what reading and writing
     ///   throw. Then everything is as before, but for the commit that may have been written.
     package func compact(
-        dropHistoryOlderThan time: Milliseconds?, timeMilliseconds: Milliseconds,
+        dropHistoryOlderThan time: Milliseconds?, droppingParentsOf commit: BlobName? = nil,
+        timeMilliseconds: Milliseconds,
         visitFact: (Fact) throws(StorageError) -> Void = { (_) throws(StorageError) in }
     ) throws(StorageError) -> CompactionReport {
         guard isWritable else { throw StorageError(.readOnly) }
         guard let backend = backend as? any BlobMaintenance else { throw StorageError(.unusable) }
-        var plan = try compactionPlan(olderThan: time)
+        var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit)
         var compactionCommit: CommitSummary?
-        if plan.removedCount > 0, let time {
-            compactionCommit = try recordRemoval(plan, olderThan: time, time: timeMilliseconds)
+        if plan.removedCount > 0 {
+            let cut = try commit.map { (name) throws(StorageError) in try self.commit(named: name).timeMilliseconds }
+            compactionCommit = try recordRemoval(
+                plan, olderThan: max(time ?? .min, cut ?? .min), time: timeMilliseconds)
         } else {
             try checkpoint()
         }
@@ -69,7 +73,9 @@ extension VaultRepository {
         var removedVersions = VersionVector()
     }
 
-    private func compactionPlan(olderThan time: Milliseconds?) throws(StorageError) -> CompactionPlan {
+    private func compactionPlan(
+        olderThan time: Milliseconds?, droppingParentsOf cut: BlobName?
+    ) throws(StorageError) -> CompactionPlan {
         var plan = CompactionPlan()
         let heads = Set(headNames)
         // A parent comes after all its children, so that it is known by then whether one of them goes.
@@ -84,6 +90,7 @@ extension VaultRepository {
                 plan.removedVersions.advance(commit.dot)
             } else {
                 plan.kept.append(commit)
+                if commit.name == cut { removed.formUnion(commit.parents) }
             }
         }
         for commit in plan.kept {

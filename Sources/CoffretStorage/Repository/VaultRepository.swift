@@ -10,7 +10,8 @@ package import CoffretCrypto
 /// processes see complete commits, and newer ones after `refresh()`.
 package final class VaultRepository {
     let backend: any BlobRepositoryBackend
-    let keys: VaultKeys
+    /// The vault whose facts these are, and its keys.
+    package let keys: VaultKeys
     let author: CommitAuthor?
     let random: any RandomSource
     let history: HistoryReader

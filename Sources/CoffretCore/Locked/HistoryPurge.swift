@@ -1,0 +1,96 @@
+// Earlier versions that can still be read. The one thing to keep true: what goes is told in numbers before, in a
+// signed commit afterwards, and what nobody can reach from here is told too.
+
+internal import CoffretBase
+package import CoffretStorage
+
+/// What removing the readable past of locked notes takes away.
+package struct HistoryPurgePlan: Equatable, Sendable {
+    /// The oldest commit that stays: all before it goes, since each commit says what changed against the one before.
+    package let firstKeptCommit: BlobName
+    /// Commits that go, also those that only touched other items.
+    package let removedCommitCount: Int
+    /// Commits among them that touched the notes themselves.
+    package let readableVersionCount: Int
+    package let keptCommitCount: Int
+    /// Lines of history that are not merged yet and that this cannot shorten.
+    package let unmergedHeadCount: Int
+}
+
+extension Vault {
+    /// What would have to go for no readable version of these notes to be left in the history of this store; nil if
+    /// none is there.
+    ///
+    /// - Throws: `CoreError.noteNotLocked` for a note that is readable now.
+    /// - Complexity: reads all commits.
+    package func historyPurgePlan(for ids: [EntityID]) throws(CoreError) -> HistoryPurgePlan? {
+        for id in ids {
+            let item = try item(id)
+            guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.visibleTitle) }
+        }
+        let prefixes = ids.flatMap { [$0.bytes, AttachmentID.prefix(for: $0)] }
+        var commits: [CommitSummary] = []
+        var touching: [Int] = []
+        var cursor = try inStorage { () throws(StorageError) in try repository.log() }
+        while let commit = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+            var isTouched = false
+            for prefix in prefixes where !isTouched {
+                isTouched = try inStorage { () throws(StorageError) in
+                    !(try repository.changes(of: commit, withPrefix: prefix).facts.isEmpty)
+                }
+            }
+            if isTouched { touching.append(commits.count) }
+            commits.append(commit)
+        }
+        // From the newest commit back: the first state in which one of the notes could be read.
+        var newestReadable: Int?
+        for index in touching where newestReadable == nil {
+            for parent in commits[index].parents where newestReadable == nil {
+                guard let position = commits.firstIndex(where: { $0.name == parent }) else { continue }
+                if try isReadable(ids, at: parent) { newestReadable = position }
+            }
+        }
+        guard let newestReadable else { return nil }
+        // The oldest commit that stays is the newest one whose parents include what is readable, or a later merge,
+        // which may bring in another line that holds it.
+        let readable = commits[newestReadable].name
+        let kept = commits.indices.first { index in
+            index < newestReadable && (commits[index].parents.count > 1 || commits[index].parents.contains(readable))
+        }
+        guard let kept else { return nil }
+        let removed = ancestors(of: kept, in: commits)
+        return HistoryPurgePlan(
+            firstKeptCommit: commits[kept].name, removedCommitCount: removed.count,
+            readableVersionCount: touching.count { removed.contains($0) },
+            keptCommitCount: commits.count - removed.count, unmergedHeadCount: repository.headNames.count - 1)
+    }
+
+    private func ancestors(of index: Int, in commits: [CommitSummary]) -> Set<Int> {
+        var names = Set(commits[index].parents)
+        var found: Set<Int> = []
+        // A parent stands behind all its children.
+        for position in commits.indices where names.contains(commits[position].name) {
+            found.insert(position)
+            names.formUnion(commits[position].parents)
+        }
+        return found
+    }
+
+    private func isReadable(_ ids: [EntityID], at commit: BlobName) throws(CoreError) -> Bool {
+        let view = try view(at: commit)
+        for id in ids {
+            guard let item = try view.item(id) else { continue }
+            let isSealed = item.lock.map { $0.clearText == nil } ?? false
+            if !isSealed || !item.attachments.isEmpty || !item.fields.isEmpty { return true }
+            // A title that is sealed now and could be read then.
+            if try self.item(id).lock?.sealsTitle == true, item.lock?.sealsTitle == false { return true }
+        }
+        return false
+    }
+
+    /// Removes what a plan names, from the history, the index and the files of attachments, and leaves a signed
+    /// record that something was cut.
+    package func purgeHistory(_ plan: HistoryPurgePlan) throws(CoreError) -> VaultCompaction {
+        try compact(dropHistoryOlderThan: nil, droppingParentsOf: plan.firstKeptCommit)
+    }
+}

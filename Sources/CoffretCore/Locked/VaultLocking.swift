@@ -1,0 +1,187 @@
+// Locking notes, reading them, and changing what they are locked with. The one thing to keep true: from the commit
+// that locks a note on, nothing readable of it is written anywhere.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretSearch
+package import CoffretStorage
+
+/// A record with its key, ready to seal under.
+package struct RecordInUse: Sendable {
+    package let record: PasswordRecord
+    package let key: RecordKey
+}
+
+/// What makes a new password record.
+package struct NewRecord {
+    package var passphrase: NotePassphrase
+    package var scheme: LockScheme = .newest
+    package var effort: LockEffort = PasswordRecord.normalEffort
+    /// Read by whoever can open the vault.
+    package var hint: String?
+
+    package init(_ passphrase: NotePassphrase) { self.passphrase = passphrase }
+}
+
+extension Vault {
+    func opener() throws(CoreError) -> NoteOpener { NoteOpener(records: try recordTable(), keys: noteKeys) }
+
+    // MARK: Reading
+
+    /// A locked item with its contents, out of the keys that are held; any other item as it is.
+    ///
+    /// - Throws: `CoreError` `.noteLocked` with the id of the record whose passphrase is missing,
+    ///   `.recordUnsupported`, `.recordNotFound`, `.recordChanged`, `.noteDamaged`.
+    package func opened(_ item: Item) throws(CoreError) -> Item {
+        guard item.isSealed else { return item }
+        return try opener().open(item).item
+    }
+
+    /// The record whose passphrase opens a sealed item, as things stand now: the newest one of those that replaced
+    /// the ones it names.
+    ///
+    /// - Throws: `CoreError` `.noteNotLocked`; `.recordNotFound`, `.recordUnsupported`, `.recordChanged`.
+    package func record(for item: Item) throws(CoreError) -> PasswordRecord {
+        guard let lock = item.lock else { throw CoreError(.noteNotLocked, at: item.id.uuid.hex) }
+        let table = try recordTable()
+        let opener = NoteOpener(records: table, keys: noteKeys)
+        guard let id = opener.target(of: lock) else { throw CoreError(.recordUnsupported, at: item.id.uuid.hex) }
+        guard let record = table[id] else { throw table.unusable[id] ?? CoreError(.recordNotFound, at: id.hex) }
+        return record
+    }
+
+    /// Takes a passphrase for a record, and holds its key from now on.
+    ///
+    /// - Throws: `CoreError` `.notePassphraseWrong`, `.recordPolicy`.
+    @discardableResult
+    package func unlockRecord(_ record: PasswordRecord, _ passphrase: NotePassphrase) throws(CoreError) -> RecordInUse {
+        let key = try record.open(passphrase)
+        noteKeys.add(key)
+        return RecordInUse(record: record, key: key)
+    }
+
+    // MARK: Locking
+
+    /// Makes a password record; it is written with the first note that is sealed under it.
+    ///
+    /// - Parameter replaced: keys of records that it replaces; nil after a compromise, when no ladder is written.
+    func makeRecord(
+        _ new: NewRecord, replacing replaced: [(id: UniqueID, key: RecordKey?)] = []
+    ) throws(CoreError) -> RecordInUse {
+        let made = try PasswordRecord.make(
+            scheme: new.scheme, passphrase: new.passphrase, effort: new.effort, home: repository.keys.vaultID,
+            time: clock.now, previous: replaced, random: random)
+        noteKeys.add(made.key)
+        return RecordInUse(record: made.record, key: made.key)
+    }
+
+    /// Seals notes under a passphrase of their own, files included, in one commit. Their words leave the search index.
+    ///
+    /// - Parameters:
+    ///   - hidesTitle: seals title, tags and path too.
+    /// - Throws: `CoreError` `.noteKind`, `.noteAlreadyLocked`, `.noteUnsettled`, `.itemUnsupported`,
+    ///   `.fieldInvalid` if a text is too long; then nothing has changed.
+    /// - Returns: the record that the notes are sealed under.
+    @discardableResult
+    package func lockNotes(
+        _ ids: [EntityID], with new: NewRecord, hidesTitle: Bool = false
+    ) throws(CoreError) -> RecordInUse {
+        try checkCanLock(ids)
+        let made = try makeRecord(new)
+        try lockNotes(ids, under: made, adding: changes(adding: made.record, hint: new.hint), hidesTitle: hidesTitle)
+        return made
+    }
+
+    /// As above, under a record that is there.
+    package func lockNotes(
+        _ ids: [EntityID], under record: RecordInUse, hidesTitle: Bool = false
+    ) throws(CoreError) {
+        try checkCanLock(ids)
+        try lockNotes(ids, under: record, adding: [], hidesTitle: hidesTitle)
+    }
+
+    private func checkCanLock(_ ids: [EntityID]) throws(CoreError) {
+        guard isWritable else { throw CoreError(.vaultReadOnly) }
+        for id in ids {
+            let item = try item(id)
+            guard item.kind == .note else { throw CoreError(.noteKind, at: item.title) }
+            guard !item.isLocked else { throw CoreError(.noteAlreadyLocked, at: item.title) }
+            guard item.conflicts.isEmpty else { throw CoreError(.noteUnsettled, at: item.title) }
+            guard item.unreadableAttributes.isEmpty else { throw CoreError(.itemUnsupported, at: item.title) }
+        }
+    }
+
+    private func lockNotes(
+        _ ids: [EntityID], under record: RecordInUse, adding changes: [FactChange], hidesTitle: Bool
+    ) throws(CoreError) {
+        var items: [Item] = []
+        for id in ids {
+            var item = try item(id)
+            var lock = ItemLock(parts: [:])
+            lock.isOpen = true
+            lock.sealsTitle = hidesTitle
+            item.lock = lock
+            if !hidesTitle {
+                if (item.givenTitle ?? "").isEmpty, !item.title.isEmpty { item.givenTitle = item.title }
+                item.givenTags = item.tags
+            }
+            items.append(try moveFilesUnderNewKeys(item))
+        }
+        try batch { (batch) throws(CoreError) in
+            batch.write(changes)
+            for item in items { try batch.seal(item, under: record, isReseal: false) }
+        }
+        try forgetWords()
+    }
+
+    /// Stores the files of an item that are not sealed anew, under keys that no history knows.
+    func moveFilesUnderNewKeys(_ item: Item) throws(CoreError) -> Item {
+        let sealed = Set(item.lock?.files.map(\.id) ?? [])
+        var item = item
+        for index in item.attachments.indices where !sealed.contains(item.attachments[index].id) {
+            item.attachments[index] = try copyContent(of: item.attachments[index])
+        }
+        return item
+    }
+
+    /// The same file once more, sealed for this vault under a key of its own.
+    func copyContent(of attachment: Attachment) throws(CoreError) -> Attachment {
+        let store = try contents()
+        let reader = try reader(of: attachment)
+        let reference = try inStorage { () throws(StorageError) in
+            let writer = try store.makeWriter()
+            try unsafe reader.read { (piece) throws(StorageError) in try unsafe writer.write(piece) }
+            return try writer.finish()
+        }
+        return Attachment(
+            id: attachment.id, item: attachment.item, name: attachment.name, mediaType: attachment.mediaType,
+            byteCount: attachment.byteCount, path: attachment.path, created: attachment.created,
+            encodedReference: reference.encode())
+    }
+
+    /// Brings the index up to date and rewrites it, so that no words of what was just locked are left in it.
+    func forgetWords() throws(CoreError) {
+        guard let index = try usableIndex() else { return }
+        try inSearch { () throws(SearchError) in try index.purge() }
+    }
+
+    // MARK: Taking locks off
+
+    /// Takes the locks off notes: they are stored like all others from then on.
+    ///
+    /// - Throws: `CoreError` `.noteNotLocked`, `.noteLocked` if the key of one is not held, `.noteUnsettled`.
+    package func unlockNotes(_ ids: [EntityID]) throws(CoreError) {
+        guard isWritable else { throw CoreError(.vaultReadOnly) }
+        let opener = try opener()
+        var items: [Item] = []
+        for id in ids {
+            let item = try item(id)
+            let opened = try opener.open(item).item
+            guard opened.conflicts.isEmpty else { throw CoreError(.noteUnsettled, at: item.title) }
+            items.append(opened)
+        }
+        try batch { (batch) throws(CoreError) in
+            for item in items { try batch.unseal(item, home: repository.keys.vaultID) }
+        }
+    }
+}
