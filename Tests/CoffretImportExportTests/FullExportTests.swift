@@ -64,6 +64,46 @@ struct FullExportTests {
         }
     }
 
+    @Test("locked notes leave sealed and open under their passphrase in another vault, files and hint included")
+    func lockedNotes() throws {
+        let vault = fixture.vault
+        try folder.write(Data(fixture.random.bytes(count: 1_300_000)), to: "in/map.bin")
+        try folder.write("# Diary\n\nxylophone ![](map.bin)\n", to: "in/diary.md")
+        try fixture.importPath(folder.path + "/in")
+        let id = try #require(try fixture.items()["in/diary.md"]).id
+        var typed = Array("note passphrase".utf8)
+        let passphrase = try NotePassphrase(SecretBytes(consuming: &typed))
+        var record = NewRecord(passphrase)
+        record.effort = LockEffort(memoryKibibytes: 65_536, passCount: 3)
+        record.hint = "what the bear said"
+        try vault.lockNotes([id], with: record)
+        let plan = try #require(try vault.historyPurgePlan(for: [id]))
+        _ = try vault.purgeHistory(plan)
+        let before = try vault.opened(vault.item(id))
+        let report = try export()
+        #expect(report.missingAttachments == 0)
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(!text.contains("xylophone") && text.contains("\"hint\":\"what the bear said\""))
+
+        let other = try ImportFixture()
+        _ = try importBack(other)
+        let sealed = try other.vault.item(id)
+        #expect(sealed.isSealed)
+        let known = try other.vault.record(for: sealed)
+        #expect(try other.vault.hint(of: known.id) == "what the bear said")
+        try other.vault.unlockRecord(known, passphrase)
+        let open = try other.vault.opened(sealed)
+        #expect(open.text == before.text && open.attachments.map(\.name) == ["map.bin"])
+        func content(_ item: Item, _ vault: Vault) throws -> [UInt8] {
+            var bytes: [UInt8] = []
+            try unsafe vault.read(item.attachments[0]) { unsafe bytes.append(contentsOf: $0) }
+            return bytes
+        }
+        #expect(try content(open, other.vault) == content(before, vault))
+        try other.vault.unlockNotes([id])
+        #expect(try content(other.vault.item(id), other.vault) == content(before, vault))
+    }
+
     @Test("export and import give the same state, the same sequence of states and the same times (U19)")
     func roundTrip() throws {
         try makeHistory()

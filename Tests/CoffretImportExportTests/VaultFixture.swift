@@ -32,7 +32,8 @@ final class ImportFixture {
         attachments = blobs.attachments
         files = SealedFileContentStore(attachments)
         let repository = VaultRepository(backend: blobs, keys: keys, author: author, random: random)
-        vault = Vault(name: "Personal", repository: repository, clock: clock, random: random)
+        vault = Vault(
+            name: "Personal", repository: repository, clock: clock, random: random, attachments: attachments)
     }
 
     /// Imports what lies at a path.

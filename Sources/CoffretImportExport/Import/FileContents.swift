@@ -1,6 +1,8 @@
 // How imports and exports reach the contents of attachments: whole files go in and come out in pieces, so
 // that memory stays constant. The one thing to keep true: what is handed out was verified.
 
+package import CoffretBase
+
 /// A file whose content lies in the store, sealed, but which no fact names yet.
 package struct StoredFile: Equatable, Sendable {
     /// Bytes of the content.
@@ -34,4 +36,35 @@ package protocol FileContentStore: AnyObject {
 
     /// Size and hash of a content, from its reference alone; nil if the reference cannot be read.
     func description(of encodedReference: [UInt8]) -> (byteCount: Int, contentHash: [UInt8])?
+
+    /// Whether the file of a locked note is there.
+    func containsSealed(_ file: UniqueID) -> Bool
+
+    /// Hands out the file of a locked note as it lies on the disk. Nobody can verify it without the passphrase.
+    func loadSealed(
+        _ file: UniqueID, _ body: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
+    ) throws(ImportExportError)
+
+    /// Puts the file of a locked note where it is looked for.
+    func storeSealed(
+        _ file: UniqueID,
+        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError)
+}
+
+extension FileContentStore {
+    package func containsSealed(_ file: UniqueID) -> Bool { false }
+
+    package func loadSealed(
+        _ file: UniqueID, _ body: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        throw ImportExportError(.vaultFailed, at: "sealed files")
+    }
+
+    package func storeSealed(
+        _ file: UniqueID,
+        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        throw ImportExportError(.vaultFailed, at: "sealed files")
+    }
 }

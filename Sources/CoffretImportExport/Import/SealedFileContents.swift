@@ -1,7 +1,7 @@
 // The contents of attachments in the store itself. The one thing to keep true: what leaves was verified
 // chunk by chunk, and a file that did not come in whole leaves nothing behind.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretCore
 package import CoffretStorage
 
@@ -56,6 +56,44 @@ package final class SealedFileContentStore: FileContentStore {
             }
         } catch {
             throw failure ?? ImportExportError(.vaultFailed, cause: error)
+        }
+    }
+
+    package func containsSealed(_ file: UniqueID) -> Bool {
+        (try? attachments.containsFile(file)) ?? false
+    }
+
+    package func loadSealed(
+        _ file: UniqueID, _ body: (ArraySlice<UInt8>) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        var failure: ImportExportError?
+        do throws(StorageError) {
+            try attachments.readSealed(file) { (piece) throws(StorageError) in
+                do throws(ImportExportError) {
+                    try body(piece[...])
+                } catch {
+                    failure = error
+                    throw StorageError(.fileFailed)
+                }
+            }
+        } catch {
+            throw failure ?? ImportExportError(.vaultFailed, cause: error)
+        }
+    }
+
+    package func storeSealed(
+        _ file: UniqueID,
+        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        let writer = try wrappingVaultErrors { try attachments.makeSealedWriter(file) }
+        do throws(ImportExportError) {
+            try produce { (piece) throws(ImportExportError) in
+                try wrappingVaultErrors { try writer.write(Array(piece)) }
+            }
+            try wrappingVaultErrors { try writer.finish() }
+        } catch {
+            writer.cancel()
+            throw error
         }
     }
 

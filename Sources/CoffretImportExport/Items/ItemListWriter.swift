@@ -36,6 +36,8 @@ enum ItemListWriter {
         add("pinned", .bool(true), if: item.isPinned)
         add("archived", .bool(true), if: item.isArchived)
         add("trashed", .bool(true), if: item.isTrashed)
+        // Sealed contents are in the history, as they are.
+        add("locked", .bool(true), if: item.isSealed)
         add("notes", .string(item.text), if: !item.text.isEmpty)
         add("fields", .array(item.fields.map { field(of: $0, in: item.kind) }), if: !item.fields.isEmpty)
         add("attachments", .array(attachments.map { .string($0) }), if: !attachments.isEmpty)

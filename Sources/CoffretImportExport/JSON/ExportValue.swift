@@ -15,6 +15,8 @@ enum ExportValue: Equatable {
     case encoded([UInt8])
     /// The content of an attachment, by its position in the export.
     case attachment(Int)
+    /// The hint of a note passphrase, opened: it is sealed under the key of its vault.
+    case hint(String)
     /// Nothing: the fact is retracted.
     case retraction
 
@@ -33,13 +35,14 @@ enum ExportValue: Equatable {
         }
     }
 
-    /// The bytes of the value; nil for a retraction and for an attachment, whose content gets a new place.
+    /// The bytes of the value; nil for a retraction, for an attachment, whose content gets a new place, and for
+    /// a hint, which is sealed anew.
     var bytes: [UInt8]? {
         switch self {
         case .text(let text): CBOREncoder.encode { $0.encode(text: text) }
         case .integer(let number): CBOREncoder.encode { $0.encode(signed: number) }
         case .encoded(let bytes): bytes
-        case .attachment, .retraction: nil
+        case .attachment, .hint, .retraction: nil
         }
     }
 
@@ -52,6 +55,11 @@ enum ExportValue: Equatable {
             try writer.beginObject()
             try writer.name("cbor")
             try writer.string(Base64.standard.encode(bytes))
+            try writer.endObject()
+        case .hint(let text):
+            try writer.beginObject()
+            try writer.name("hint")
+            try writer.string(text)
             try writer.endObject()
         case .attachment(let index):
             try writer.beginObject()
@@ -74,6 +82,7 @@ enum ExportValue: Equatable {
             case (.name("cbor"), .string(let text)):
                 guard let bytes = try? Base64.standard.decode(text) else { throw reader.error(.unexpectedValue) }
                 self = .encoded(bytes)
+            case (.name("hint"), .string(let text)): self = .hint(text)
             case (.name("attachment"), .number(let digits)):
                 guard let index = Int(digits), index >= 0 else { throw reader.error(.unexpectedValue) }
                 self = .attachment(index)
@@ -104,6 +113,19 @@ func isAttachmentContent(_ key: FactKey) -> Bool {
     key.entity.kind == EntityKind.attachment && key.attribute == AttachmentAttribute.content && key.element.isEmpty
 }
 
+/// The key of the facts that keep hints of note passphrases.
+func isNoteHint(_ key: FactKey) -> Bool {
+    key.entity.kind == EntityKind.passwordRecord && key.attribute == RecordAttribute.hint && key.element.isEmpty
+}
+
+/// The file that a fact about a locked note's attachment names; nil for any other fact.
+func sealedFileID(_ key: FactKey, _ value: [UInt8]) -> UniqueID? {
+    guard key.entity.kind == EntityKind.attachment, key.attribute == AttachmentAttribute.fileID,
+        key.element.isEmpty, let bytes = attachmentReference(in: value)
+    else { return nil }
+    return UniqueID(bytes: bytes)
+}
+
 /// The reference inside the value of such a fact; nil if it is no byte string.
 func attachmentReference(in value: [UInt8]) -> [UInt8]? {
     try? withCBORDecoder(value) { (decoder) throws(CBORError) in try decoder.readBytes() }
@@ -119,10 +141,12 @@ extension Snapshot {
     /// replaced by its size and hash, since those are different in every store.
     ///
     /// The value of a content fact is taken as "coffret/attachment/1" ‖ size (8) ‖ BLAKE2b-256 of the content.
-    /// Spec: Spec/export.md section 4.
+    /// That of a hint is taken as "coffret/hint/1", since it is sealed under the key of its vault.
+    /// Spec: Spec/export.md section 5.
     package func portableStateHash(files: any FileContentStore) throws(ImportExportError) -> [UInt8] {
         try wrappingVaultErrors {
             try stateHash { key, value in
+                if isNoteHint(key) { return Array("coffret/hint/1".utf8) }
                 guard isAttachmentContent(key), let reference = attachmentReference(in: value),
                     let content = files.description(of: reference)
                 else { return value }

@@ -127,6 +127,8 @@ private struct FullExportRun {
     /// Positions of the contents of attachments, by their references.
     private var indexOfReference: [[UInt8]: Int] = [:]
     private var references: [[UInt8]] = []
+    /// Files of locked notes, which leave as they are, sealed.
+    private var sealedFiles: [UniqueID] = []
     private var report = FullExportReport()
 
     init(
@@ -200,6 +202,11 @@ private struct FullExportRun {
         for index in commits.indices {
             try forEachChange(ofCommit: index, withPrefix: [EntityKind.attachment]) {
                 (key, value) throws(ImportExportError) in
+                if let value, let file = sealedFileID(key, value) {
+                    guard !sealedFiles.contains(file) else { return }
+                    if files.containsSealed(file) { sealedFiles.append(file) } else { report.missingAttachments += 1 }
+                    return
+                }
                 guard isAttachmentContent(key), let value, let reference = attachmentReference(in: value),
                     indexOfReference[reference] == nil, files.description(of: reference) != nil
                 else { return }
@@ -243,7 +250,40 @@ private struct FullExportRun {
                 WorkProgress(
                     stage: .attaching, doneCount: index + 1, totalCount: references.count, byteCount: report.byteCount))
         }
+        for file in sealedFiles { try writeSealed(file, to: &writer) }
         try writer.endArray()
+    }
+
+    private mutating func writeSealed(_ file: UniqueID, to writer: inout Writer) throws(ImportExportError) {
+        // Size and hash stand before the content: the ciphertext is read twice.
+        let hasher = CheckHasher()
+        var byteCount = 0
+        try files.loadSealed(file) { piece in
+            hasher.update(Array(piece))
+            byteCount += piece.count
+        }
+        try writer.beginObject()
+        try writer.name("byteCount")
+        try writer.integer(byteCount)
+        try writer.name("hash")
+        try writer.string(Hex.encode(hasher.value()))
+        try writer.name("sealed")
+        try writer.string(file.hex)
+        try writer.name("chunks")
+        try writer.beginArray()
+        var pending: [UInt8] = []
+        try files.loadSealed(file) { (piece) throws(ImportExportError) in
+            pending += piece
+            while pending.count >= FullExport.chunkByteCount {
+                try writer.string(Base64.standard.encode(Array(pending.prefix(FullExport.chunkByteCount))))
+                pending.removeFirst(FullExport.chunkByteCount)
+            }
+        }
+        if !pending.isEmpty { try writer.string(Base64.standard.encode(pending)) }
+        try writer.endArray()
+        try writer.endObject()
+        report.attachments += 1
+        report.byteCount += UInt64(byteCount)
     }
 
     // MARK: History
@@ -290,6 +330,8 @@ private struct FullExportRun {
             let index = indexOfReference[reference]
         {
             form = .attachment(index)
+        } else if isNoteHint(key), let value, let hint = try? vault.openHint(value, of: key.entity.uuid) {
+            form = .hint(hint)
         }
         try writer.beginArray()
         try writer.string(ExportEntity.text(key.entity))

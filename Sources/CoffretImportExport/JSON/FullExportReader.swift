@@ -10,8 +10,10 @@ internal import Glibc
 /// Takes what the reader finds, in the order of the file.
 protocol FullExportHandler {
     /// A file; `content` must be called once and hands over its pieces.
+    ///
+    /// - Parameter sealedFile: the id of a locked note's file, whose content is what lies on the disk; nil for any other.
     mutating func attachment(
-        byteCount: Int, hash: [UInt8],
+        byteCount: Int, hash: [UInt8], sealedFile: UniqueID?,
         content: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
     ) throws(ImportExportError)
     mutating func beginCommit(time: Milliseconds) throws(ImportExportError)
@@ -179,9 +181,17 @@ struct FullExportParser {
         guard stated >= 0, UInt64(stated) <= limits.fileByteCountMax else { throw ImportExportError(.fileTooLarge) }
         try expect(.name("hash"))
         let hash = try hex(32)
-        try expect(.name("chunks"))
+        var sealedFile: UniqueID?
+        switch try reader.next() {
+        case .name("sealed"):
+            sealedFile = UniqueID(bytes: try hex(UniqueID.byteCount))
+            try expect(.name("chunks"))
+        case .name("chunks"): break
+        default: throw reader.error(.unexpectedValue)
+        }
         try expect(.beginArray)
-        try handler.attachment(byteCount: Int(stated), hash: hash) { (write) throws(ImportExportError) in
+        try handler.attachment(byteCount: Int(stated), hash: hash, sealedFile: sealedFile) {
+            (write) throws(ImportExportError) in
             let hasher = CheckHasher()
             var byteCount: Int64 = 0
             try chunks { (piece) throws(ImportExportError) in

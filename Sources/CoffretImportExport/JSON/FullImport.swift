@@ -70,7 +70,7 @@ struct FullImportTrial: FullExportHandler {
     private(set) var changeCount = 0
 
     mutating func attachment(
-        byteCount: Int, hash: [UInt8],
+        byteCount: Int, hash: [UInt8], sealedFile: UniqueID?,
         content: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
     ) throws(ImportExportError) {
         try content { _ in }
@@ -102,10 +102,15 @@ private struct FullImportRun: FullExportHandler {
     }
 
     mutating func attachment(
-        byteCount: Int, hash: [UInt8],
+        byteCount: Int, hash: [UInt8], sealedFile: UniqueID?,
         content: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
     ) throws(ImportExportError) {
-        references.append(try files.store(content).encodedReference)
+        if let sealedFile {
+            try files.storeSealed(sealedFile, content)
+            references.append([])
+        } else {
+            references.append(try files.store(content).encodedReference)
+        }
         report.attachments += 1
     }
 
@@ -116,7 +121,13 @@ private struct FullImportRun: FullExportHandler {
 
     mutating func change(_ key: FactKey, _ value: ExportValue) throws(ImportExportError) {
         var bytes = value.bytes
-        if case .attachment(let index) = value { bytes = attachmentContentValue(references[index]) }
+        if case .attachment(let index) = value {
+            guard !references[index].isEmpty else { throw ImportExportError(.formatInvalid, at: "sealed attachment") }
+            bytes = attachmentContentValue(references[index])
+        }
+        if case .hint(let text) = value {
+            bytes = try wrappingVaultErrors { try vault.hintChange(text, of: key.entity.uuid).value }
+        }
         do {
             try bulk?.add(FactChange(key: key, value: bytes))
         } catch {

@@ -17,6 +17,8 @@ package struct ExportReport: Equatable, Sendable {
     package var otherItems = 0
     /// Items left out because they are in the trash.
     package var trashed = 0
+    /// Notes left out because they are locked.
+    package var locked = 0
     /// Bytes written.
     package var byteCount: UInt64 = 0
     /// What a person should know.
@@ -115,6 +117,10 @@ private struct MarkdownExportRun {
     mutating func write(_ item: Item) throws(ImportExportError) {
         if item.isTrashed, !options.includesTrash {
             report.trashed += 1
+            return
+        }
+        guard !item.isSealed else {
+            report.locked += 1
             return
         }
         guard item.kind == .note else { return try writeOther(item) }
