@@ -7,6 +7,9 @@ enum GlobalOptions {
         "vault", "NAME", "the vault to use, if the store holds several (or COFFRET_VAULT)")
     static let passphraseDescriptor = OptionDescription.value(
         "passphrase-fd", "N", .number(0...1_048_575), "read the passphrase from an open file descriptor")
+    static let notePassphraseDescriptor = OptionDescription.value(
+        "note-passphrase-fd", "N", .number(0...1_048_575),
+        "read the passphrases of locked notes from an open file descriptor, a line each")
     static let json = OptionDescription.flag("json", "answer with JSON, one value per line")
     static let quiet = OptionDescription.flag("quiet", short: "q", "say nothing but results and errors")
     static let verbose = OptionDescription.flag("verbose", short: "v", "say the technical cause of an error")
@@ -17,6 +20,7 @@ enum GlobalOptions {
     static let version = OptionDescription.flag("version", "print the version")
 
     static let all = [
-        store, vault, passphraseDescriptor, json, quiet, verbose, color, timings, help, version,
+        store, vault, passphraseDescriptor, notePassphraseDescriptor, json, quiet, verbose, color, timings, help,
+        version,
     ]
 }

@@ -82,7 +82,8 @@ enum AttachCommand {
 
     private static func list(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
-        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let item = try session.readable(
+            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
         try context.print(.array(item.attachments.map { .attachment($0) })) {
             guard !item.attachments.isEmpty else {
                 return context.terminal.outputIsTerminal ? "Nothing is attached." : ""
@@ -106,7 +107,8 @@ enum AttachCommand {
 
     private static func extract(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
-        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let item = try session.readable(
+            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
         let wanted = context.arguments.values(names)
         let files = wanted.isEmpty ? item.attachments : try wanted.map(item.attachment(named:))
         guard !files.isEmpty else {
@@ -172,7 +174,8 @@ enum AttachCommand {
 
     private static func remove(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
-        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let item = try session.readable(
+            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
         let file = try item.attachment(named: context.arguments.required(name))
         try session.writing { vault in try vault.removeAttachment(file) }
         try context.confirmDone(.fields(["removed": .attachment(file)])) {

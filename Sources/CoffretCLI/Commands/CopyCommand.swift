@@ -23,7 +23,8 @@ enum CopyCommand {
 
     static func run(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
-        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let item = try session.readable(
+            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
         if let name = context.arguments.value(field) {
             let field = try item.field(named: name)
             try copy(Array(field.value.utf8), what: field.label, context)

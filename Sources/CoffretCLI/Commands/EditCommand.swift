@@ -26,7 +26,7 @@ enum EditCommand {
     static func run(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        let item = try session.vault.item(id)
+        let item = try session.readable(session.vault.item(id))
         let options = [title, file, remove] + FieldArguments.all
         if options.contains(where: context.arguments.isSet) {
             try applyOptions(item, session, context)
@@ -98,7 +98,7 @@ enum EditCommand {
     ) throws -> Bool {
         var isChanged = false
         try session.writing { vault in
-            var item = try vault.item(id)
+            var item = try vault.opened(vault.item(id))
             try edit(&item)
             isChanged = try vault.update(id) { $0 = item }
         }

@@ -62,6 +62,11 @@ enum ExportCommand {
         if report.trashed > 0 {
             lines.append("\(NumberText.counted(report.trashed, "item")) in the trash stayed behind.")
         }
+        if report.locked > 0 {
+            lines.append(
+                "\(NumberText.counted(report.locked, "locked note")) stayed behind; coffret note unlock takes a lock off."
+            )
+        }
         return (lines + report.warnings.map { TextWidth.displaySafe($0) }).joined(separator: "\n")
     }
 
@@ -69,7 +74,8 @@ enum ExportCommand {
         .fields([
             "event": .string("done"), "path": .string(path), "notes": .integer(report.notes),
             "identical": .integer(report.identical), "otherItems": .integer(report.otherItems),
-            "attachments": .integer(report.attachments), "trashed": .integer(report.trashed),
+            "attachments": .integer(report.attachments), "locked": .integer(report.locked),
+            "trashed": .integer(report.trashed),
             "byteCount": .integer(report.byteCount), "warnings": .strings(report.warnings),
         ])
     }

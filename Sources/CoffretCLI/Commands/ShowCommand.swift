@@ -21,7 +21,7 @@ enum ShowCommand {
     static func run(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
         let reference = context.arguments.required(CommonArguments.item)
-        let item = try find(reference, session, at: context.pointInTime())
+        let item = try session.readable(find(reference, session, at: context.pointInTime()))
         if let name = context.arguments.value(field) {
             let field = try item.field(named: name)
             try context.print(

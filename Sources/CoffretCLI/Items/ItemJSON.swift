@@ -15,6 +15,8 @@ extension JSONValue {
             "attachments": .array(item.attachments.map(attachment)), "created": .moment(item.created),
             "modified": .moment(item.modified), "isPinned": .bool(item.isPinned),
             "isArchived": .bool(item.isArchived), "isTrashed": .bool(item.isTrashed),
+            "isLocked": .bool(item.isLocked), "isSealed": item.isSealed ? .bool(true) : nil,
+            "isHidden": .bool(item.isHidden),
             "path": item.path.map { .string($0) },
             "conflicts": item.conflicts.isEmpty ? nil : .strings(item.conflicts.map(\.attribute)),
         ])

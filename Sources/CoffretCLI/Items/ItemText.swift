@@ -50,6 +50,8 @@ struct ItemText {
         facts.append(style.apply(.faint, "changed \(relativeTime.moment(item.modified))"))
         if item.isPinned { facts.append("pinned") }
         if item.isArchived { facts.append("archived") }
+        if item.isLocked { facts.append(item.isSealed ? "locked" : "locked, open now") }
+        if item.isHidden { facts.append("hidden") }
         if item.isTrashed { facts.append("in the trash") }
         return facts.joined(separator: "  ")
     }

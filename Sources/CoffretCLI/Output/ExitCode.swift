@@ -53,6 +53,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case keyringLocked = 87
     /// The doctor found something to put right.
     case needsAttention = 88
+    /// A note is locked with a passphrase of its own, which was not given.
+    case noteLocked = 89
     /// The command of `run` is there, but cannot be executed.
     case notExecutable = 126
     /// The command of `run` was not found.
@@ -69,7 +71,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .usage: "the command line is wrong"
         case .ambiguous: "a name fits several things; the candidates are listed"
         case .notFound: "what was named is not there"
-        case .wrongPassphrase: "the passphrase or recovery key does not open this store"
+        case .wrongPassphrase: "the passphrase or recovery key does not open this store, or this note"
         case .noStore: "there is no store at this place"
         case .unavailable: "something outside coffret is missing: a clipboard, an editor, a library"
         case .internalError: "a bug in coffret"
@@ -93,6 +95,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .needsAttention: "the doctor found something to put right"
         case .notExecutable: "the command of run cannot be executed"
         case .commandNotFound: "the command of run was not found"
+        case .noteLocked: "a note is locked, and its passphrase was not given"
         case .cancelled: "interrupted"
         case .brokenPipe: "the reader of the output went away"
         }

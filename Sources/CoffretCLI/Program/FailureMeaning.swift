@@ -53,6 +53,31 @@ struct FailureMeaning: Sendable {
             .ambiguous, "the name fits several items", showsPlace: true, hint: "use the id, or a longer name"),
         "core.item.unsupported": FailureMeaning(
             .unsupportedFormat, "a newer coffret wrote this item; it can be shown, but not changed"),
+        "core.note.locked": FailureMeaning(
+            .noteLocked, "this note is locked", hint: "coffret show asks for its passphrase"),
+        "core.note.hidden": FailureMeaning(
+            .permission, "this item is hidden: it is shown only to somebody who is there", showsPlace: true,
+            hint: "coffret show ITEM"),
+        "core.note.not-locked": FailureMeaning(.badInput, "this note is not locked", showsPlace: true),
+        "core.note.already-locked": FailureMeaning(
+            .alreadyExists, "this note is locked already", showsPlace: true,
+            hint: "coffret note relock gives it another passphrase"),
+        "core.note.kind": FailureMeaning(.badInput, "only notes can be locked", showsPlace: true),
+        "core.note.unsettled": FailureMeaning(
+            .badInput, "two devices changed this note at once", showsPlace: true, hint: "coffret edit settles it"),
+        "core.note.wrong-passphrase": FailureMeaning(
+            .wrongPassphrase, "the passphrase does not open this note", hint: "coffret note hint shows its hint"),
+        "core.note.passphrase-invalid": FailureMeaning(.badInput, "that cannot be a passphrase"),
+        "core.note.damaged": FailureMeaning(
+            .damaged, "the passphrase is right, but the note was altered or moved", hint: damageHint),
+        "core.record.not-found": FailureMeaning(
+            .notFound, "there is no such note passphrase", hint: "coffret note passphrases lists them"),
+        "core.record.unsupported": FailureMeaning(
+            .unsupportedFormat, "a newer coffret locked this; it stays as it is", hint: "install a newer coffret"),
+        "core.record.changed": FailureMeaning(
+            .damaged, "what the vault says about a note passphrase was changed by somebody", hint: damageHint),
+        "core.record.policy": FailureMeaning(
+            .keyPolicy, "a note passphrase asks for work outside the safe bounds; nothing was computed"),
         "core.field.not-found": FailureMeaning(
             .notFound, "the item has no such field", showsPlace: true, hint: "coffret show ITEM lists its fields"),
         "core.field.ambiguous": FailureMeaning(

@@ -3,6 +3,7 @@
 // read is refused.
 
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretCrypto
 internal import Glibc
 
@@ -35,6 +36,12 @@ struct PassphraseSource {
         context.arguments.isSet(GlobalOptions.passphraseDescriptor) || context.environment.value(.passphraseFile) != nil
     }
 
+    /// Whether the passphrase is given for this command alone: typed, or on a descriptor, but not out of a file that
+    /// serves every command.
+    var isGivenNow: Bool {
+        context.arguments.isSet(GlobalOptions.passphraseDescriptor) || context.environment.value(.passphraseFile) == nil
+    }
+
     /// A new passphrase from a descriptor that an option names, for scripts; otherwise the person chooses one.
     func fresh(from option: OptionDescription, orChoosing question: String) throws -> Passphrase {
         guard let descriptor = context.arguments.number(option) else { return try chooseNew(question) }
@@ -55,6 +62,41 @@ struct PassphraseSource {
             PassphraseAdvice.say(first, prompt)
             let second = try prompt.askSecret("Repeat: ")
             if first.isEqual(to: second) { return try Self.passphrase(first) }
+            prompt.show("The two differ. Once more, please.\n")
+        }
+    }
+
+    // MARK: Locked notes
+
+    /// A passphrase of locked notes: the next line of the descriptor, or what the person types.
+    func note(_ question: String) throws -> NotePassphrase {
+        if let descriptor = context.arguments.number(GlobalOptions.notePassphraseDescriptor) {
+            return try NotePassphrase(Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)"))
+        }
+        try? context.output.flush()
+        guard let prompt = context.prompt() else {
+            throw CommandFailure(
+                .noteLocked, .notePassphraseUnavailable,
+                "the note is locked, and there is no terminal to ask for its passphrase",
+                hint: "use --note-passphrase-fd N")
+        }
+        return try NotePassphrase(prompt.askSecret(question))
+    }
+
+    /// A new passphrase for locked notes: the next line of the descriptor that an option names, or chosen.
+    func newNote(from option: OptionDescription, orChoosing question: String) throws -> NotePassphrase {
+        if let descriptor = context.arguments.number(option) {
+            return try NotePassphrase(Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)"))
+        }
+        let prompt = try prompt()
+        while true {
+            let first = try prompt.askSecret(question)
+            if first.byteCount == 0 {
+                prompt.show("An empty passphrase protects nothing.\n")
+                continue
+            }
+            PassphraseAdvice.say(first, prompt)
+            if try prompt.askSecret("Repeat: ").isEqual(to: first) { return try NotePassphrase(first) }
             prompt.show("The two differ. Once more, please.\n")
         }
     }
@@ -124,7 +166,7 @@ struct PassphraseSource {
         return text
     }
 
-    private static func passphrase(_ secret: borrowing SecretBytes) throws -> Passphrase {
+    static func passphrase(_ secret: borrowing SecretBytes) throws -> Passphrase {
         guard secret.byteCount > 0 else {
             throw CommandFailure(.badInput, .passphraseEmpty, "the passphrase is empty")
         }

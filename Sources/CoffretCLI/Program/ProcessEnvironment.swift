@@ -9,6 +9,8 @@ struct ProcessEnvironment: Sendable {
         case store = "COFFRET_STORE"
         case vault = "COFFRET_VAULT"
         case passphraseFile = "COFFRET_PASSPHRASE_FILE"
+        /// Numbers of schemes that locked notes must not rely on any more, as a release could declare.
+        case brokenSchemes = "COFFRET_BROKEN_SCHEMES"
         case dataHome = "XDG_DATA_HOME"
         case stateHome = "XDG_STATE_HOME"
         case runtimeDirectory = "XDG_RUNTIME_DIR"

@@ -9,11 +9,14 @@ internal import CoffretTrust
 /// A store that was opened with the person's secret.
 final class StoreSession {
     let store: Store
-    private let context: CommandContext
+    /// Whether somebody gave the secret for this very command, as opposed to a file or an agent that held it.
+    let isPersonPresent: Bool
+    let context: CommandContext
 
-    init(store: Store, context: CommandContext) {
+    init(store: Store, context: CommandContext, isPersonPresent: Bool = false) {
         self.store = store
         self.context = context
+        self.isPersonPresent = isPersonPresent
     }
 
     /// Opens the store that the command line means. Asks for the secret only if there is a store.
@@ -38,7 +41,8 @@ final class StoreSession {
         let store = try context.timings.measure("key-derivation") {
             try Store.open(at: path, with: secret, environment: environment)
         }
-        return StoreSession(store: store, context: context)
+        return StoreSession(
+            store: store, context: context, isPersonPresent: PassphraseSource(context: context).isGivenNow)
     }
 
     var storeIDText: String { store.keyring.storeID.hex }
@@ -52,7 +56,11 @@ final class StoreSession {
 
     func openVault(isWritable: Bool) throws -> Vault {
         do {
-            return try context.timings.measure("open") { try store.openVault(wantedVault, isWritable: isWritable) }
+            return try context.timings.measure("open") {
+                let vault = try store.openVault(wantedVault, isWritable: isWritable)
+                vault.lockPolicy = try BrokenSchemes.policy(context)
+                return vault
+            }
         } catch let error as CoreError where error.code == .vaultAmbiguous && wantedVault == nil {
             var failure = CommandFailure(
                 .ambiguous, code: error.code.rawValue, "the store holds several vaults, and none was named",

@@ -11,7 +11,9 @@ final class VaultSession {
     let store: StoreSession
     /// Open for reading until the first `writing`.
     private(set) var vault: Vault
-    private let context: CommandContext
+    let context: CommandContext
+    /// Whether somebody was there a moment ago, for another hidden note of the same command.
+    var hasShownPresence = false
 
     private init(store: StoreSession, vault: Vault, context: CommandContext) {
         self.store = store
@@ -21,7 +23,9 @@ final class VaultSession {
 
     static func open(_ context: CommandContext) throws -> VaultSession {
         let store = try StoreSession.open(context, with: .passphrase)
-        return VaultSession(store: store, vault: try store.openVault(isWritable: false), context: context)
+        let session = VaultSession(store: store, vault: try store.openVault(isWritable: false), context: context)
+        try BrokenSchemes.replace(session, context)
+        return session
     }
 
     /// Runs `body` with the vault open for writing; it sees the present as it is then. The lock is given

@@ -200,6 +200,28 @@ enum HelpTasks {
                 ),
             ]),
         HelpTask(
+            name: "lock-notes", title: "lock a note with a passphrase of its own",
+            keywords: ["lock", "locked", "unlock", "hide", "hidden", "diary", "bear", "private", "note"],
+            steps: [
+                .text(
+                    "A locked note is encrypted once more: opening the vault does not open it. Title and tags stay visible unless you say --hide-title; the text is in no search."
+                ),
+                .command("coffret note lock diary", "Asks for the passphrase, and encrypts text and attachments."),
+                .command("coffret show diary", "Asks for it again, each time. So does coffret edit."),
+                .command(
+                    "coffret note lock diary --purge-history",
+                    "Also removes the earlier versions, which the history still shows; says first what else goes with them."
+                ),
+                .command("coffret note relock --all", "Changes the passphrase of all locked notes."),
+                .command("coffret note unlock diary", "Takes the lock off: the note is like any other again."),
+                .text(
+                    "There is no way back without the passphrase: the recovery key opens the vault, not its locked notes. coffret note lock --new --hint TEXT keeps a hint."
+                ),
+                .command(
+                    "coffret note hide diary",
+                    "Merely asks whether you are there before showing it. That is no encryption."),
+            ]),
+        HelpTask(
             name: "references", title: "name a secret in a script",
             keywords: ["reference", "uri", "url", "environment", "template", "variable", "inject", "env"],
             steps: [

@@ -1,0 +1,94 @@
+// `coffret note passphrases|hint|sealed|hide|unhide`. The one thing to keep true: it is always said whether a note is
+// encrypted or merely hidden.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretStorage
+
+enum NoteInspection {
+    static func passphrases(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let records = try session.vault.passwordRecords()
+        let value = JSONValue.array(
+            records.map { summary in
+                .fields([
+                    "id": .string(summary.record.id.hex), "scheme": .integer(Int(summary.record.scheme.rawValue)),
+                    "created": .moment(summary.record.created), "noteCount": .integer(summary.noteCount),
+                    "hasHint": .bool(summary.hasHint), "replacedBy": summary.replacedBy.map { .string($0.hex) },
+                ])
+            })
+        try context.print(value) {
+            guard !records.isEmpty else { return context.terminal.outputIsTerminal ? "No note is locked." : "" }
+            var table = TextTable([
+                .init(role: .identifier), .init(role: .faint), .init(alignsRight: true), .init(), .init(role: .faint),
+            ])
+            for summary in records {
+                let notes = [
+                    "scheme \(summary.record.scheme.rawValue)", summary.hasHint ? "hint" : "",
+                    summary.replacedBy.map { "replaced by \($0.hex.prefix(8))" } ?? "",
+                ]
+                table.add([
+                    String(summary.record.id.hex.prefix(8)), context.relativeTime.day(summary.record.created),
+                    NumberText.grouped(summary.noteCount), summary.noteCount == 1 ? "note" : "notes",
+                    notes.filter { !$0.isEmpty }.joined(separator: ", "),
+                ])
+            }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    static func hint(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(NoteCommand.aNote)))
+        let record = try session.vault.record(for: item)
+        guard let hint = try session.vault.hint(of: record.id) else {
+            throw CommandFailure(.notFound, .noteHintMissing, "the passphrase of this note has no hint")
+        }
+        try context.print(.fields(["record": .string(record.id.hex), "hint": .string(hint)])) {
+            TextWidth.displaySafe(hint)
+        }
+    }
+
+    /// The sealed text as it is stored, for programs that know the scheme.
+    static func sealed(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(NoteCommand.aNote)))
+        let record = try session.vault.record(for: item)
+        guard let text = item.lock?.parts[.text] else { throw CoreError(.noteNotLocked, at: item.title) }
+        let value = text.values[text.preferred]
+        let body = Base64.standard.encode(value.body)
+        let effort = record.identity.effort
+        try context.print(
+            .fields([
+                "id": .string(item.id.uuid.hex), "scheme": .integer(Int(record.scheme.rawValue)),
+                "record": .string(value.record.hex), "home": .string(record.identity.home.hex),
+                "salt": .string(Hex.encode(record.identity.salt)),
+                "memoryKibibytes": effort.map { .integer(Int($0.memoryKibibytes)) },
+                "passCount": effort.map { .integer(Int($0.passCount)) },
+                "encryptionID": .string(value.encryptionID.description.uppercased()), "sealed": .string(body),
+            ])
+        ) { body }
+    }
+
+    static func setHidden(_ context: CommandContext, _ isHidden: Bool) throws {
+        let session = try VaultSession.open(context)
+        let ids = try NoteLocking.notes(context, session)
+        if !isHidden {
+            for id in ids {
+                let item = try session.vault.item(id)
+                if item.isHidden { try session.requirePresence(for: item) }
+            }
+        }
+        try session.writing { vault in try vault.setHidden(ids, isHidden) }
+        try context.confirmDone(.fields([isHidden ? "hidden" : "unhidden": .strings(ids.map(\.uuid.hex))])) {
+            let lines = try ids.map { id in
+                "\(isHidden ? "Hid" : "Shows again:") \(context.label(try session.vault.item(id), try session.shortID(id)))"
+            }
+            let note =
+                "Hidden is not encrypted: whoever opens the vault with another program reads it. coffret note lock encrypts."
+            return (isHidden ? lines + [note] : lines).joined(separator: "\n")
+        }
+    }
+}

@@ -1,0 +1,199 @@
+// `coffret note lock|unlock|relock`. The one thing to keep true: what is asked is asked before anything is written,
+// and what the history still shows is said every time.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretStorage
+
+enum NoteLocking {
+    // MARK: Lock
+
+    static func lock(_ context: CommandContext) throws {
+        let arguments = context.arguments
+        let session = try VaultSession.open(context)
+        let ids = try notes(context, session)
+        let items = try ids.map { try session.vault.item($0) }
+        let isPurging = arguments.isSet(NoteCommand.purge)
+        if isPurging, items.allSatisfy(\.isLocked) { return try purge(ids, session, context) }
+        for item in items where item.isLocked { throw CoreError(.noteAlreadyLocked, at: item.title) }
+        if let other = items.first(where: { $0.kind != .note }) { throw CoreError(.noteKind, at: other.title) }
+        if isPurging { try confirmPurge(context) }
+        let hidesTitle = arguments.isSet(NoteCommand.hideTitle)
+        if let known = try knownRecord(session, context) {
+            try session.writing { vault in try vault.lockNotes(ids, under: known, hidesTitle: hidesTitle) }
+        } else {
+            let new = try newRecord(context, "Passphrase for locked notes: ")
+            if new.scheme == .bear {
+                context.warn(
+                    "scheme 1 does not stretch the passphrase: it can be guessed at the speed of a few hashes, and opening the note with coffret locks it anew with scheme 2"
+                )
+            }
+            _ = try context.timings.measure("key-derivation") {
+                try session.writing { vault in try vault.lockNotes(ids, with: new, hidesTitle: hidesTitle) }
+            }
+        }
+        let plan = try session.vault.historyPurgePlan(for: ids)
+        try report(ids, plan, isPurging: isPurging, session, context)
+        if isPurging { try purge(ids, session, context, isConfirmed: true) }
+    }
+
+    /// The record whose passphrase the person typed, among those in use; nil if a new one is to be made.
+    private static func knownRecord(_ session: VaultSession, _ context: CommandContext) throws -> RecordInUse? {
+        let isNew = [NoteCommand.fresh, NoteCommand.hint, NoteCommand.scheme, NoteCommand.newDescriptor]
+            .contains(where: context.arguments.isSet)
+        guard !isNew else { return nil }
+        let inUse = try session.vault.passwordRecords().filter {
+            $0.noteCount > 0 && $0.replacedBy == nil && !session.vault.lockPolicy.isOutdated($0.record.scheme)
+        }
+        guard !inUse.isEmpty else { return nil }
+        let passphrase = try PassphraseSource(context: context).note("Passphrase of your locked notes: ")
+        for summary in inUse {
+            do {
+                return try context.timings.measure("key-derivation") {
+                    try session.vault.unlockRecord(summary.record, passphrase)
+                }
+            } catch let error as CoreError where error.code == .notePassphraseWrong {}
+        }
+        throw CommandFailure(
+            .wrongPassphrase, code: CoreError.Code.notePassphraseWrong.rawValue,
+            "no locked note has this passphrase; nothing was changed",
+            hint: "coffret note lock --new begins another passphrase; coffret note hint NOTE shows a hint")
+    }
+
+    private static func newRecord(_ context: CommandContext, _ question: String) throws -> NewRecord {
+        let source = PassphraseSource(context: context)
+        // Without an option of its own, a script gives the passphrase as for any locked note.
+        let option =
+            context.arguments.isSet(NoteCommand.newDescriptor)
+            ? NoteCommand.newDescriptor : GlobalOptions.notePassphraseDescriptor
+        var new = NewRecord(try source.newNote(from: option, orChoosing: question))
+        new.hint = context.arguments.value(NoteCommand.hint)
+        if context.arguments.value(NoteCommand.scheme) == "1" { new.scheme = .bear }
+        let effort = StoreAccess.parameters(context)
+        new.effort = LockEffort(memoryKibibytes: effort.memoryKibibytes, passCount: effort.passCount)
+        return new
+    }
+
+    private static func report(
+        _ ids: [EntityID], _ plan: HistoryPurgePlan?, isPurging: Bool, _ session: VaultSession,
+        _ context: CommandContext
+    ) throws {
+        let value = JSONValue.fields([
+            "locked": .strings(ids.map(\.uuid.hex)), "readableVersionCount": .integer(plan?.readableVersionCount ?? 0),
+        ])
+        try context.confirmDone(value) {
+            var lines = try ids.map { "Locked \(context.label(try session.vault.item($0), try session.shortID($0)))" }
+            if let plan, !isPurging {
+                lines.append(
+                    "The history still shows \(NumberText.counted(plan.readableVersionCount, "earlier version")), readable as before. coffret note lock NOTE --purge-history removes them."
+                )
+            }
+            return lines.joined(separator: "\n")
+        }
+    }
+
+    // MARK: Purge
+
+    /// What is known before anything is locked: that the whole history up to now goes.
+    private static func confirmPurge(_ context: CommandContext) throws {
+        try context.confirmDanger(
+            "This removes the whole history of the vault up to now, of all items, because each change builds on the one before it. Nothing of what is there now is lost. It cannot be undone.",
+            question: "Remove it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+    }
+
+    private static func purge(
+        _ ids: [EntityID], _ session: VaultSession, _ context: CommandContext, isConfirmed: Bool = false
+    ) throws {
+        guard let plan = try session.vault.historyPurgePlan(for: ids) else {
+            return try context.confirmDone(.fields(["removedCommitCount": .integer(0)])) {
+                "The history shows no readable version of it."
+            }
+        }
+        if !isConfirmed {
+            let what =
+                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history, of all items; \(NumberText.grouped(plan.readableVersionCount)) of them touched what is locked. \(NumberText.grouped(plan.keptCommitCount)) stay. It cannot be undone."
+            try context.confirmDanger(
+                what, question: "Remove them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        }
+        let report = try session.writing { vault in try vault.purgeHistory(plan) }
+        let value = JSONValue.fields([
+            "removedCommitCount": .integer(report.repository.removedCommitCount),
+            "readableVersionCount": .integer(plan.readableVersionCount),
+            "removedFileCount": .integer(report.removedFileCount),
+            "keptCommitCount": .integer(report.repository.keptCommitCount),
+            "unmergedHeadCount": .integer(plan.unmergedHeadCount),
+            "record": report.repository.compactionCommit.map { .string($0.description) },
+        ])
+        try context.confirmDone(value) {
+            var text =
+                "Removed \(NumberText.counted(report.repository.removedCommitCount, "change")) and \(NumberText.counted(report.removedFileCount, "file")) from this store; a signed record says so.\nNot reached: backups and exports from before, the files it was imported from, devices until they sync, and whoever left the vault with a copy."
+            if plan.unmergedHeadCount > 0 {
+                text +=
+                    " \(NumberText.counted(plan.unmergedHeadCount, "line")) of history not merged yet may still show it."
+            }
+            return text
+        }
+    }
+
+    // MARK: Unlock and relock
+
+    static func unlock(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let ids = try notes(context, session)
+        for id in ids {
+            let item = try session.vault.item(id)
+            guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
+            _ = try session.readable(item)
+        }
+        try session.writing { vault in try vault.unlockNotes(ids) }
+        try context.confirmDone(.fields(["unlocked": .strings(ids.map(\.uuid.hex))])) {
+            try ids.map { "Took the lock off \(context.label(try session.vault.item($0), try session.shortID($0)))" }
+                .joined(separator: "\n")
+        }
+    }
+
+    static func relock(_ context: CommandContext) throws {
+        let named = context.arguments.values(NoteCommand.someNotes)
+        guard named.isEmpty == context.arguments.isSet(NoteCommand.all) else {
+            throw CommandFailure(
+                .usage, code: UsageError.Code.missingArgument.rawValue, "name the notes, or say --all")
+        }
+        let session = try VaultSession.open(context)
+        let ids = try named.isEmpty ? session.vault.lockedNotes() : notes(context, session)
+        guard !ids.isEmpty else { throw CommandFailure(.notFound, .versionNotFound, "no note is locked") }
+        for id in ids {
+            let item = try session.vault.item(id)
+            guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
+            _ = try session.readable(item)
+        }
+        let new = try newRecord(context, "New passphrase for locked notes: ")
+        let made = try context.timings.measure("key-derivation") {
+            try session.writing { vault in
+                try vault.relockNotes(ids, with: new, isCompromised: context.arguments.isSet(NoteCommand.compromised))
+            }
+        }
+        let replaced = made.record.previous.count
+        try context.confirmDone(
+            .fields([
+                "relocked": .strings(ids.map(\.uuid.hex)), "record": .string(made.record.id.hex),
+                "replacedCount": .integer(replaced),
+            ])
+        ) {
+            let old =
+                replaced == 0
+                ? "The old one still opens the other notes that have it."
+                : "The old one still opens what the history and old backups hold."
+            return "\(NumberText.counted(ids.count, "note")) locked with the new passphrase. \(old)"
+        }
+    }
+
+    static func notes(_ context: CommandContext, _ session: VaultSession) throws -> [EntityID] {
+        var ids: [EntityID] = []
+        for reference in context.arguments.values(NoteCommand.notes) {
+            let id = try session.vault.resolve(reference)
+            if !ids.contains(id) { ids.append(id) }
+        }
+        return ids
+    }
+}

@@ -1,0 +1,118 @@
+// The way to what is locked or hidden. The one thing to keep true: a passphrase is asked for the note that was named,
+// never for one that merely lies in the vault.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretKeys
+internal import CoffretStorage
+
+/// Asks whether a person is there, without asking what only that person knows: the agent has one where the machine
+/// can read fingerprints or the like.
+protocol PresenceAsking: Sendable {
+    /// - Parameter reason: ends a sentence that begins with "coffret wants to".
+    /// - Returns: whether somebody answered.
+    func ask(reason: String) throws -> Bool
+}
+
+extension VaultSession {
+    /// An item with its contents: asks for the passphrase of a locked note, and for presence before a hidden one.
+    ///
+    /// A note whose sealing is out of date is sealed anew on the way, if nobody else is writing.
+    func readable(_ item: Item) throws -> Item {
+        if item.isHidden { try requirePresence(for: item) }
+        guard item.isSealed else { return item }
+        return try open(item)
+    }
+
+    private func open(_ item: Item) throws -> Item {
+        var typed: NotePassphrase?
+        var asked: Set<UniqueID> = []
+        while true {
+            do throws(CoreError) {
+                let opened = try vault.opened(item)
+                reseal(item, typed)
+                return opened
+            } catch {
+                guard error.code == .noteLocked else { throw error }
+                // First the record that the note belongs under; then what its parts name beside it, which an
+                // offline device brought back and no ladder opens.
+                var record = try vault.record(for: item)
+                if asked.contains(record.id), let place = error.place { record = try vault.record(place) }
+                guard asked.insert(record.id).inserted else { throw error }
+                typed = try unlock(record, of: item, isOlder: asked.count > 1) ?? typed
+            }
+        }
+    }
+
+    /// - Returns: what was typed; nil if it opened another record of the note than was asked for.
+    private func unlock(_ record: PasswordRecord, of item: Item, isOlder: Bool) throws -> NotePassphrase? {
+        let title = TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40)
+        let day = context.relativeTime.day(record.created)
+        let question =
+            isOlder
+            ? "\"\(title)\" was changed on another device under the passphrase of \(day): "
+            : "Passphrase of \"\(title)\": "
+        let passphrase = try PassphraseSource(context: context).note(question)
+        do {
+            _ = try context.timings.measure("key-derivation") { try vault.unlockRecord(record, passphrase) }
+            return passphrase
+        } catch let error as CoreError where error.code == .notePassphraseWrong {
+            // Somebody may have replaced the record on another device: then the old passphrase is as good.
+            for other in item.lock?.records ?? [] where other != record.id {
+                if let older = try? vault.record(other.hex), (try? vault.unlockRecord(older, passphrase)) != nil {
+                    return nil
+                }
+            }
+            throw wrongPassphrase(error, hasHint: try vault.hint(of: record.id) != nil, item)
+        }
+    }
+
+    private func wrongPassphrase(_ error: CoreError, hasHint: Bool, _ item: Item) -> CommandFailure {
+        CommandFailure(
+            .wrongPassphrase, code: error.code.rawValue,
+            "the passphrase does not open \"\(TextWidth.truncate(TextWidth.displaySafe(item.title), to: 60))\"",
+            hint: hasHint ? "coffret note hint \(item.id.uuid.hex.prefix(8)) shows its hint" : nil)
+    }
+
+    /// Brings the sealing of a note up to date. Reading never fails because of it.
+    private func reseal(_ item: Item, _ passphrase: NotePassphrase?) {
+        guard (try? vault.needsResealing(item)) == true else { return }
+        _ = try? writing { vault in try vault.resealSilently(item.id, passphrase: passphrase) }
+    }
+
+    // MARK: Presence
+
+    /// Makes sure that somebody is there: by whatever the agent asks with, or by the store's passphrase, unless it
+    /// was given for this very command.
+    func requirePresence(for item: Item) throws {
+        if store.isPersonPresent || hasShownPresence { return }
+        let title = TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40)
+        if let presence = context.presence {
+            guard try presence.ask(reason: "show the hidden note \"\(title)\"") else {
+                throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; the note stays hidden")
+            }
+        } else {
+            guard let prompt = context.prompt() else {
+                throw CommandFailure(
+                    .unavailable, .presenceUnavailable,
+                    "the note is hidden, and there is no terminal to ask whether you are there",
+                    hint: "use --passphrase-fd N to give the passphrase for this command")
+            }
+            try store.confirm(passphrase: prompt.askSecret("Passphrase of the store, to show \"\(title)\": "))
+        }
+        hasShownPresence = true
+    }
+}
+
+extension StoreSession {
+    /// Checks a passphrase against the store.
+    ///
+    /// - Throws: as opening the store with it.
+    func confirm(passphrase: consuming SecretBytes) throws {
+        let passphrase = try PassphraseSource.passphrase(passphrase)
+        let path = try StoreAccess.path(context)
+        _ = try context.timings.measure("key-derivation") {
+            try Store.open(at: path, with: .passphrase(passphrase), environment: StoreAccess.environment(context))
+        }
+    }
+}
