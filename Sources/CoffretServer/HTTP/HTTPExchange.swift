@@ -49,6 +49,8 @@ final class HTTPExchange: @unchecked Sendable {
     var byteCountStated = 0
     /// Bytes taken from the budget.
     var byteCountReserved = 0
+    /// Whose share of the budget that is.
+    var asker: [UInt8] = []
     var owner: SessionOwner?
     var token: [UInt8] = []
     /// What will be answered whatever the body is.
@@ -76,26 +78,35 @@ final class UpgradeContext: Sendable {
     }
 }
 
-/// A stream with the watch that gives it time.
+/// A stream with the watch that gives it time and the budget that gave it memory.
 final class StreamContext: Sendable {
+    /// What a stream holds at most: a batch, and the one that is being read.
+    static let byteCount = 2 << 20
+
     let stream: ByteStream
     let watch: ConnectionWatch
     let metrics: ServerMetrics
     let log: ServerLog
     let descriptor: Int32
+    private let budget: MemoryBudget
+    private let asker: [UInt8]
 
-    init(_ stream: ByteStream, watch: ConnectionWatch, metrics: ServerMetrics, log: ServerLog, descriptor: Int32) {
+    init(_ stream: ByteStream, _ server: HTTPServer, _ exchange: HTTPExchange) {
         self.stream = stream
-        self.watch = watch
-        self.metrics = metrics
-        self.log = log
-        self.descriptor = descriptor
+        watch = server.watch
+        metrics = server.metrics
+        log = server.log
+        descriptor = exchange.descriptor
+        budget = server.budget
+        asker = exchange.asker
     }
+
+    deinit { budget.give(Self.byteCount, from: asker) }
 }
 
 extension ServerResponse {
     /// The library's form of this answer.
-    @unsafe func libraryResponse(_ server: HTTPServer, descriptor: Int32) -> OpaquePointer? {
+    @unsafe func libraryResponse(_ server: HTTPServer, _ exchange: HTTPExchange) -> OpaquePointer? {
         let response: OpaquePointer?
         switch body {
         case .empty: unsafe response = unsafe Self.copied([], type: nil)
@@ -103,8 +114,7 @@ extension ServerResponse {
         case .octets(let bytes): unsafe response = unsafe Self.copied(bytes, type: "application/octet-stream")
         case .text(let text): unsafe response = unsafe Self.copied(Array(text.utf8), type: "text/plain; version=0.0.4")
         case .stream(let stream):
-            let context = StreamContext(
-                stream, watch: server.watch, metrics: server.metrics, log: server.log, descriptor: descriptor)
+            let context = StreamContext(stream, server, exchange)
             unsafe response = unsafe MHD_create_response_from_callback(
                 UInt64.max, 128 << 10, readStream, Unmanaged.passRetained(context).toOpaque(), releaseStream)
             _ = unsafe MHD_add_response_header(response, "Content-Type", "application/octet-stream")

@@ -99,7 +99,8 @@ internal import Synchronization
             let stated = try bodyByteCount(connection, route)
             exchange.byteCountStated = stated
             if stated > 0 {
-                guard budget.take(stated) else { throw ServerFailure(.busy) }
+                exchange.asker = exchange.owner?.accountID ?? peer(connection)
+                guard budget.take(stated, for: exchange.asker) else { throw ServerFailure(.busy) }
                 exchange.byteCountReserved = stated
                 exchange.body.reserveCapacity(stated)
             }
@@ -169,18 +170,24 @@ internal import Synchronization
     fileprivate func finish(_ exchange: HTTPExchange, _ connection: HTTPConnection) -> Bool {
         var response = exchange.refusal ?? answer(exchange, connection)
         if case .webSocket = response.body { response = upgrade(response, connection) }
+        exchange.body = []
+        release(exchange)
+        if case .stream = response.body {
+            exchange.asker = exchange.owner?.accountID ?? []
+            if !budget.take(StreamContext.byteCount, for: exchange.asker) {
+                response = ServerResponse(ServerFailure(.busy))
+            }
+        }
         let milliseconds = Double(Monotonic.microseconds - exchange.startedAt) / 1_000
         metrics.record(
             route: exchange.routeName, status: response.status, milliseconds: milliseconds,
-            bytesIn: exchange.body.count,
+            bytesIn: exchange.byteCountStated,
             bytesOut: response.byteCount)
         log.request(
             route: exchange.routeName, status: response.status, milliseconds: milliseconds,
-            bytesIn: exchange.body.count,
+            bytesIn: exchange.byteCountStated,
             bytesOut: response.byteCount)
-        exchange.body = []
-        release(exchange)
-        let made = unsafe response.libraryResponse(self, descriptor: exchange.descriptor)
+        let made = unsafe response.libraryResponse(self, exchange)
         guard let made = unsafe made else { return false }
         if response.status == 101 {
             watch.remove(exchange.descriptor)
@@ -220,7 +227,7 @@ internal import Synchronization
     }
 
     fileprivate func release(_ exchange: HTTPExchange) {
-        budget.give(exchange.byteCountReserved)
+        budget.give(exchange.byteCountReserved, from: exchange.asker)
         exchange.byteCountReserved = 0
     }
 }

@@ -48,7 +48,7 @@ enum ServerCommands {
         database.close()
     }
 
-    /// An invitation: 26 characters that are shown once; the database keeps a hash.
+    /// An invitation: 32 digits that are shown once; the database keeps a hash.
     static func invite(_ configuration: ServerConfiguration, days: Int) throws(ServerFailure) -> String {
         let store = try store(configuration)
         let text = Hex.encode(SystemRandomSource().bytes(count: 16))

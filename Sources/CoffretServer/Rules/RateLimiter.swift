@@ -50,22 +50,38 @@ final class RateLimiter: Sendable {
     }
 }
 
-/// Bytes of bodies that are in memory at once.
+/// Bytes of bodies and streams that are in memory at once. Nobody gets more than an eighth, so that one asker's
+/// half-open uploads leave room for the others.
 final class MemoryBudget: Sendable {
+    private struct State {
+        var used = 0
+        var byAsker: [[UInt8]: Int] = [:]
+    }
+
     private let byteCountMax: Int
-    private let used = Mutex(0)
+    private let state = Mutex(State())
 
     init(byteCountMax: Int) { self.byteCountMax = byteCountMax }
 
-    /// - Returns: false if there is no room.
-    func take(_ byteCount: Int) -> Bool {
-        used.withLock { used in
-            guard used + byteCount <= byteCountMax else { return false }
-            used += byteCount
+    /// - Returns: false if there is no room, or `asker` has his share.
+    func take(_ byteCount: Int, for asker: [UInt8]) -> Bool {
+        state.withLock { state in
+            let share = state.byAsker[asker, default: 0] + byteCount
+            guard state.used + byteCount <= byteCountMax, share <= byteCountMax / 8 else { return false }
+            state.used += byteCount
+            state.byAsker[asker] = share
             return true
         }
     }
 
-    func give(_ byteCount: Int) { used.withLock { $0 -= byteCount } }
-    var byteCountUsed: Int { used.withLock { $0 } }
+    func give(_ byteCount: Int, from asker: [UInt8]) {
+        guard byteCount > 0 else { return }
+        state.withLock { state in
+            state.used -= byteCount
+            let share = state.byAsker[asker, default: 0] - byteCount
+            state.byAsker[asker] = share > 0 ? share : nil
+        }
+    }
+
+    var byteCountUsed: Int { state.withLock { $0.used } }
 }

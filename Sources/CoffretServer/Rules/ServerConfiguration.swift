@@ -84,7 +84,7 @@ package struct ServerConfiguration: Sendable, Equatable {
         case "connections-per-address": connectionCountMaxPerAddress = try number(1...1_000_000)
         case "requests-per-second-per-address": requestsPerSecondPerAddress = try number(1...1_000_000)
         case "requests-per-second-per-account": requestsPerSecondPerAccount = try number(1...1_000_000)
-        case "body-memory": bodyMemoryByteCount = try number(32 << 20...1 << 40)
+        case "body-memory": bodyMemoryByteCount = try number(128 << 20...1 << 40)
         case "log":
             guard let level = ServerLog.Level(rawValue: value) else {
                 throw ServerFailure(.configuration, "log is requests, normal or errors")
