@@ -5,7 +5,7 @@ package struct SSHError: Error, Equatable, Sendable {
     package enum Code: String, Sendable, CaseIterable {
         /// Bytes or text that are not of the form that the protocol or file format demands.
         case malformed = "ssh.data.malformed"
-        /// A kind of key, cipher or algorithm that is not implemented.
+        /// A kind of key, cipher or algorithm that is not known here.
         case unsupported = "ssh.key.unsupported"
         /// Numbers that are no key of their kind, such as a point off its curve or a public half of another key.
         case invalidKey = "ssh.key.invalid"
