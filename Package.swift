@@ -29,6 +29,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
     // What the C libraries do when they are called from C: the measure for `coffret-bench`.
     .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
@@ -117,10 +118,17 @@ let libraries: [Target] = [
         ]),
 ]
 
+let desktopLibraries: [Target] = [
+    // 9. What the desktop tells the agent: logind's sleep and screen lock.
+    library("CoffretDesktop", ["CoffretAgent", "CSystemd"])
+]
+
 let executables: [Target] = [
     .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings),
     .executableTarget(
-        name: "coffret-agent", dependencies: ["CoffretAgent"], swiftSettings: settings),
+        name: "coffret-agent",
+        dependencies: ["CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretDesktop", "CoffretKeyStores"],
+        swiftSettings: settings),
     .executableTarget(name: "coffret-server", dependencies: ["CoffretServer"], swiftSettings: settings),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
@@ -169,7 +177,7 @@ let testTargets: [Target] = [
     .testTarget(
         name: "CoffretCLITests", dependencies: ["CoffretBase", "CoffretCore", "CoffretCLI", "CoffretTestSupport"],
         exclude: ["Snapshots"], swiftSettings: settings),
-    tests("CoffretAgentTests", ["CoffretBase", "CoffretAgent", "CoffretTestSupport"]),
+    tests("CoffretAgentTests", ["CoffretBase", "CoffretWire", "CoffretAgent", "CoffretTestSupport"]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
     tests(
         "CoffretPairingTests",
@@ -186,7 +194,7 @@ let testTargets: [Target] = [
         "CoffretSyncTests",
         ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport"]),
     // The real executable, driven as a person or a script would.
-    tests("EndToEndTests", ["CoffretBase", "CoffretTestSupport"]),
+    tests("EndToEndTests", ["CoffretBase", "CoffretCrypto", "CoffretKeys", "CoffretCore", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.
     tests("TidyTests", ["CoffretBase", "CoffretTestSupport"]),
 ]
@@ -199,6 +207,6 @@ let package = Package(
         .executable(name: "coffret-agent", targets: ["coffret-agent"]),
         .executable(name: "coffret-server", targets: ["coffret-server"]),
     ],
-    targets: systemLibraries + libraries + executables + testTargets,
+    targets: systemLibraries + libraries + desktopLibraries + executables + testTargets,
     cxxLanguageStandard: .cxx17
 )

@@ -170,6 +170,81 @@ def section_read(folder):
     row("keepassxc-cli show (its own derivation included)", milliseconds(statistics.median(theirs)), "1.000")
 
 
+def section_agent(folder):
+    """One field out of 10,000 items with the agent warm, beside pass; unlocking 100,000 items; locking."""
+    def fill(count, name):
+        source = pathlib.Path(folder) / f"source-{name}"
+        source.mkdir()
+        for index in range(count):
+            (source / f"entry-{index:06}.md").write_text(f"# Entry {index:06}\n\nuser{index}@example.org topic{index % 97}\n")
+        place = pathlib.Path(folder) / name
+        place.mkdir()
+        (place / "coffret").mkdir(mode=0o700)
+        store = Store(place)
+        store.environment["COFFRET_AGENT"] = "off"
+        run([COFFRET, "init"], env=store.environment)
+        store.command("import", str(source))
+        store.command("new", "--type", "login", "GitHub", "--secret", "password", input=b"correct horse\n")
+        shutil.rmtree(source)
+        unlocked = dict(store.environment)
+        del unlocked["COFFRET_AGENT"]
+        return store, unlocked
+
+    store, unlocked = fill(10_000, "warm")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(store.folder), "GNUPGHOME": str(store.folder / "gnupg"),
+                   "PASSWORD_STORE_DIR": str(store.folder / "pass")}
+    (store.folder / "gnupg").mkdir(mode=0o700)
+    run(["gpg", "--batch", "--passphrase", "", "--quick-generate-key", "bench@example.org"], env=environment)
+    run(["pass", "init", "bench@example.org"], env=environment)
+    run(["pass", "insert", "-e", "github"], env=environment, input=b"correct horse\n")
+    run([COFFRET, "unlock"], env=unlocked)
+    asking = {name: value for name, value in unlocked.items() if name != "COFFRET_PASSPHRASE_FILE"}
+    reference = "coffret://Personal/GitHub/password"
+    theirs, reads, shows = [], [], []
+    for _ in range(41):
+        theirs.append(seconds(["pass", "show", "github"], env=environment)[0])
+        reads.append(seconds([COFFRET, "read", reference], env=asking)[0])
+        shows.append(seconds([COFFRET, "show", "GitHub", "--field", "password"], env=asking)[0])
+    table("One field out of 10,001 items, agent warm", "program", "median of 41", "ratio to `pass show`")
+    row("coffret read", milliseconds(statistics.median(reads)),
+        f"{statistics.median(a / b for a, b in zip(reads, theirs)):.2f}")
+    row("coffret show --field", milliseconds(statistics.median(shows)),
+        f"{statistics.median(a / b for a, b in zip(shows, theirs)):.2f}")
+    row("pass show (gpg-agent warm)", milliseconds(statistics.median(theirs)), "1.00")
+    subprocess.run(["gpgconf", "--kill", "all"], env=environment)
+    locks = []
+    for _ in range(21):
+        run([COFFRET, "unlock"], env=unlocked)
+        # A command that is under way has to be ended, too.
+        busy = subprocess.Popen([COFFRET, "new"], env=asking, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(0.1)
+        locks.append(seconds([COFFRET, "lock"], env=asking)[0])
+        busy.communicate()
+    run([COFFRET, "agent", "stop"], env=asking)
+
+    store, unlocked = fill(100_000, "large")
+    asking = {name: value for name, value in unlocked.items() if name != "COFFRET_PASSPHRASE_FILE"}
+    # The first opening builds the index; that is part of the import.
+    store.command("ls", "--limit", "50")
+    run([COFFRET, "agent", "start"], env=asking)
+    derivation, rest = [], []
+    for index in range(7):
+        _, kdf, _ = store.timed("show", "GitHub")
+        derivation.append(kdf)
+        wall = seconds([COFFRET, "unlock"], env=unlocked)[0]
+        wall += seconds([COFFRET, "ls", "--limit", "50"], env=asking)[0]
+        wall += seconds([COFFRET, "search", f"user{index * 797}"], env=asking)[0]
+        rest.append(wall - kdf)
+        run([COFFRET, "lock"], env=asking)
+    run([COFFRET, "agent", "stop"], env=asking)
+    table("Unlocking and locking", "what", "median", "worst")
+    row("unlock of 100,000 items, until 50 are listed and one is found, key derivation excluded (three processes)",
+        milliseconds(statistics.median(rest)), milliseconds(max(rest)))
+    row("key derivation", milliseconds(statistics.median(derivation)), milliseconds(max(derivation)))
+    row("coffret lock, with a command under way (whole process)", milliseconds(statistics.median(locks)),
+        milliseconds(max(locks)))
+
+
 def section_attachment(folder):
     """A file of 1 GiB in and out, both synced to one disk."""
     big = pathlib.Path(folder) / "big.bin"
@@ -273,7 +348,7 @@ def section_inside(folder):
         subprocess.run([BENCH, mode] + ([folder] if mode == "search" else []), check=True)
 
 
-SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "commit": section_commit,
+SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit,
             "attachment": section_attachment, "inside": section_inside}
 
 

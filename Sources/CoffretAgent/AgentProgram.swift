@@ -4,6 +4,7 @@
 internal import CPlatform
 internal import CoffretBase
 internal import CoffretCLI
+package import CoffretKeys
 internal import CoffretNet
 internal import Glibc
 
@@ -19,9 +20,12 @@ package enum AgentProgram {
     /// Runs the agent until it is told to end.
     ///
     /// - Parameter makeSources: what tells that the person leaves; called once, before any client.
+    /// - Parameter makeRecords: a better home for the agent's records than files in the folder that it is given, if
+    ///   there is one; called in processes of their own.
     /// - Returns: the exit code.
     package static func run(
-        _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] }
+        _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] },
+        makeRecords: @escaping (String) -> (any ProtectedRecords)? = { _ in nil }
     ) -> Int32 {
         var isForeground = false
         for argument in arguments {
@@ -42,8 +46,13 @@ package enum AgentProgram {
         do {
             try PosixFileSystem().makeDirectories(PathText.parent(of: PathText.parent(of: socketPath)))
             service = try AgentService(
-                socketPath: socketPath, userID: geteuid(), recordsFolder: PathText.join(state, "agent"),
-                sources: makeSources())
+                socketPath: socketPath, userID: geteuid(),
+                makeRecords: {
+                    let folder = PathText.join(state, "agent")
+                    return makeRecords(folder)
+                        ?? FileRecords(folder: folder, fileSystem: PosixFileSystem(), random: SystemRandomSource())
+                },
+                environment: AgentLocation.variables, sources: makeSources())
         } catch {
             return say("coffret-agent: error: \(words(for: error))   [\(FailureCode.of(error))]", exitCode: 69)
         }

@@ -1,11 +1,42 @@
-// The agent's executable: finds its place, detaches, serves.
+// The agent's executable: hands the desktop's events and this machine's keepers of records to the agent, and ends
+// with its exit code.
 
 internal import CoffretAgent
+internal import CoffretBase
+internal import CoffretDesktop
+internal import CoffretKeyStores
+internal import CoffretKeys
 internal import Glibc
 
 @main
 struct Main {
     static func main() {
-        exit(AgentProgram.run(Array(CommandLine.arguments.dropFirst())))
+        let code = AgentProgram.run(
+            Array(CommandLine.arguments.dropFirst()),
+            makeSources: {
+                // Without a system bus there is nobody to say that the screen is locked.
+                LogindWatch(userID: geteuid()).map { [$0] } ?? []
+            }, makeRecords: records)
+        exit(code)
+    }
+
+    /// Behind a TPM's counter, in the desktop's keyring, or nil. COFFRET_TPM names another TPM, or says off.
+    private static func records(folder: String) -> (any ProtectedRecords)? {
+        let (fileSystem, random) = (PosixFileSystem(), SystemRandomSource())
+        let chosen = unsafe getenv("COFFRET_TPM").map { unsafe String(cString: $0) }
+        if chosen != "off" {
+            let transport = chosen.map { TPMTransport(configuration: $0) } ?? .kernelDevice
+            let records = TPMRecords(transport: transport, folder: folder, fileSystem: fileSystem, random: random)
+            // Who chose a TPM does not want another home if it is gone.
+            if chosen != nil { return records }
+            let isUsable = unsafe access("/dev/tpmrm0", R_OK | W_OK) == 0
+            if isUsable, records.isAvailable() { return records }
+        }
+        let keyring = SecretServiceRecords(
+            folder: folder,
+            machineSecret: MachineSecretFile(
+                stateDirectory: PathText.parent(of: folder), fileSystem: fileSystem, random: random),
+            fileSystem: fileSystem, random: random)
+        return keyring.isAvailable() ? keyring : nil
     }
 }

@@ -32,6 +32,7 @@ final class AgentRunner {
     func environment(_ more: [String: String?] = [:]) -> [String: String?] {
         var result: [String: String?] = [
             "XDG_RUNTIME_DIR": runtimeFolder, "COFFRET_AGENT": nil, "COFFRET_PASSPHRASE_FILE": nil,
+            "COFFRET_TPM": "off",
         ]
         for (name, value) in changes { result[name] = value }
         for (name, value) in more { result[name] = value }

@@ -138,4 +138,77 @@ struct AgentTests {
             children.trimmingCharacters(in: .whitespacesAndNewlines) == "", "the command goes on without its client")
         #expect(try agent.succeed("ls") == "")
     }
+
+    /// An editor that adds a line to its file and says that it has a terminal.
+    private func editor(_ agent: AgentRunner, then last: String = "") throws -> String {
+        let path = agent.runner.folder.file("home/editor")
+        let script =
+            "#!/bin/sh\necho 'one more line' >> \"$1\"\ntest -t 0 && tty < /dev/tty > \"$HOME/terminal\"\n\(last)\n"
+        try script.write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        return path
+    }
+
+    @Test("an editor opens at the caller's own terminal, and the text is saved where the keys are")
+    func editing() throws {
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        #expect(try agent.unlock().exitCode == 0)
+        try agent.succeed("new", input: "# Tomatoes\n")
+        let terminal = try agent.runner.onTerminal(
+            "edit", "tomatoes", environment: agent.environment(["EDITOR": editor(agent)]))
+        try terminal.wait(for: "Saved")
+        #expect(try terminal.finish() == 0)
+        #expect(try agent.succeed("show", "tomatoes") == "# Tomatoes\none more line\n")
+        #expect(FileManager.default.fileExists(atPath: agent.runner.folder.file("home/terminal")))
+    }
+
+    @Test("locked while the editor is open: the text is kept and taken up again")
+    func lockedWhileEditing() throws {
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        #expect(try agent.unlock().exitCode == 0)
+        try agent.succeed("new", input: "# Tomatoes\n")
+        let gate = agent.runner.folder.file("home/gate")
+        let terminal = try agent.runner.onTerminal(
+            "edit", "tomatoes",
+            environment: agent.environment([
+                "EDITOR": editor(agent, then: "touch \(gate).open; while test ! -e \(gate); do sleep 0.05; done")
+            ]))
+        let end = Date().addingTimeInterval(20)
+        while !FileManager.default.fileExists(atPath: gate + ".open"), Date() < end { usleep(20_000) }
+        try agent.succeed("lock")
+        try "".write(toFile: gate, atomically: true, encoding: .utf8)
+        try terminal.wait(for: "agent.command.locked")
+        #expect(try terminal.finish() == 86)
+        #expect(try agent.unlock().exitCode == 0)
+        #expect(try agent.succeed("show", "tomatoes") == "# Tomatoes\n")
+        let again = try agent.runner.onTerminal(
+            "edit", "tomatoes", environment: agent.environment(["EDITOR": "/bin/true"]))
+        try again.answer("Continue with it? [Y/n] ", "y")
+        try again.wait(for: "Saved")
+        #expect(try again.finish() == 0)
+        #expect(try agent.succeed("show", "tomatoes") == "# Tomatoes\none more line\n")
+    }
+
+    @Test("at a terminal a locked store is unlocked on the way, and a change of the passphrase asks all the same")
+    func atTheTerminal() throws {
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        try agent.succeed("agent", "start")
+        let first = try agent.runner.onTerminal("vault", "ls", environment: agent.environment())
+        try first.answer("Passphrase: ", CoffretRunner.passphrase)
+        try first.wait(for: "Personal")
+        #expect(try first.finish() == 0)
+        #expect(try agent.run("ls").exitCode == 0, "from now on nobody is asked")
+        let change = try agent.runner.onTerminal("passphrase", environment: agent.environment())
+        try change.wait(for: "Passphrase: ")
+        change.type("\u{3}")
+        #expect(try change.finish() == 130)
+        #expect(change.echoes)
+        let wrong = try agent.runner.onTerminal("recovery", "add", environment: agent.environment())
+        try wrong.answer("Passphrase: ", "not it")
+        try wrong.wait(for: "keys.unlock-failed")
+        #expect(try wrong.finish() == 67)
+    }
 }

@@ -2,6 +2,7 @@
 // secret is looked at, and only a right secret takes it back.
 
 internal import CoffretBase
+package import CoffretKeys
 package import CoffretWire
 
 /// An attempt that was not made, or not paid for.
@@ -51,6 +52,12 @@ package struct AttemptLedger: Sendable {
         } catch is FileSystemError {
             throw AttemptRefusal(.recordsUnwritable)
         }
+    }
+
+    /// Throws the refusal that an attempt would meet now, so that nobody types in vain.
+    package func checkPause() throws {
+        let remaining = AttemptPolicy.remaining(record, bootID: bootID, now: now())
+        guard remaining == .zero else { throw AttemptRefusal(.attemptsPausing, remaining: remaining) }
     }
 
     private func attemptAlone<Result>(isWrong: (any Error) -> Bool, _ body: () throws -> Result) throws -> Result {

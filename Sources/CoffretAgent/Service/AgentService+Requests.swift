@@ -50,13 +50,15 @@ extension AgentService {
     private func judge(_ message: [UInt8], for client: AgentPeer) {
         let process = client.credentials.processID
         let parent = getpid()
-        let records = recordsFolder
+        let makeRecords = makeRecords
+        let environment = environment
         start(.judge, for: client) { control in
             forget(except: nil)
             AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control])
-            AgentChild.settle(environment: [:], parent: parent)
+            AgentChild.settle(environment: environment, parent: parent)
             AgentChild.report(
-                SecretJudge(recordsFolder: records, askingProcess: process).judge(message), over: STDERR_FILENO + 1)
+                SecretJudge(records: makeRecords(), askingProcess: process, environment: environment).judge(message),
+                over: STDERR_FILENO + 1)
             return 0
         }
     }

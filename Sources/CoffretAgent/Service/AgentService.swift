@@ -3,6 +3,7 @@
 
 internal import CPlatform
 internal import CoffretBase
+package import CoffretKeys
 package import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -15,7 +16,10 @@ package final class AgentService {
     private static let endingSignals = [SIGINT, SIGTERM, SIGHUP]
 
     let userID: UInt32
-    let recordsFolder: String
+    /// Where attempt counts and lock intervals are kept. Called in children only: what keeps them may start threads.
+    let makeRecords: () -> any ProtectedRecords
+    /// The agent's own variables, for what it asks the person.
+    let environment: [String: String]
     private let listener: UnixListener
     private let sources: [any LockEventSource]
     private let signals: Int32
@@ -29,13 +33,16 @@ package final class AgentService {
 
     /// Listens; no command runs before `run`.
     ///
-    /// - Parameter recordsFolder: where attempt counts and lock intervals are kept.
+    /// - Parameter makeRecords: where attempt counts and lock intervals are kept.
     /// - Throws: `NetError` if another agent answers there, or the folder is not this user's alone.
     package init(
-        socketPath: String, userID: UInt32, recordsFolder: String, sources: [any LockEventSource] = []
+        socketPath: String, userID: UInt32, makeRecords: @escaping () -> any ProtectedRecords,
+        environment: [String: String] = [:],
+        sources: [any LockEventSource] = []
     ) throws(NetError) {
         self.userID = userID
-        self.recordsFolder = recordsFolder
+        self.environment = environment
+        self.makeRecords = makeRecords
         self.sources = sources
         let watched = Self.endingSignals + [SIGCHLD]
         var mask = sigset_t()

@@ -12,19 +12,25 @@ internal import Synchronization
 
 /// Opens a store with a secret from a message, and says how that went.
 struct SecretJudge {
-    let recordsFolder: String
+    let records: any ProtectedRecords
     /// Who asks, for the question to the person.
     let askingProcess: Int32
+    /// The agent's own variables that say where the person is.
+    let places: [String: String]
 
     private let fileSystem = PosixFileSystem()
 
-    init(recordsFolder: String, askingProcess: Int32) {
-        self.recordsFolder = recordsFolder
-        self.askingProcess = askingProcess
-    }
+    /// Variables that a pinentry needs; those of the client come before the agent's.
+    static let placeVariables = [
+        "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "GPG_TTY", "LANG",
+    ]
+    /// Which pinentry, and how its terminal is called: the agent's alone.
+    private static let ownVariables = ["COFFRET_PINENTRY", "TERM", "PATH", "HOME"]
 
-    private var records: FileRecords {
-        FileRecords(folder: recordsFolder, fileSystem: fileSystem, random: SystemRandomSource())
+    init(records: any ProtectedRecords, askingProcess: Int32, environment: [String: String]) {
+        self.records = records
+        self.askingProcess = askingProcess
+        places = environment.filter { (Self.placeVariables + Self.ownVariables).contains($0.key) }
     }
 
     func judge(_ message: [UInt8]) -> ChildReport {
@@ -95,7 +101,23 @@ struct SecretJudge {
         case .recoveryKey:
             try attempt(.recoveryKey(RecoveryKey.parse(String(decoding: given.bytes, as: UTF8.self))))
         case .pin: try attempt(.machinePIN(Self.passphrase(given.bytes)))
-        case .asked: throw AttemptRefusal(.pinentryMissing)
+        case .asked:
+            let client = given.environment.filter { Self.placeVariables.contains($0.key) }
+            let pinentry = try Pinentry(places.merging(client) { $1 })
+            let question = "\(AskingProgram.words(askingProcess)) asks for the passphrase of\n\(path)"
+            var complaint: String?
+            while true {
+                try ledger.checkPause()
+                let typed = try pinentry.ask(question, complaint: complaint)
+                // EXPOSE: into an array that Passphrase zeroes.
+                let bytes = unsafe typed.withUnsafeBytes { unsafe Array($0) }
+                do {
+                    try attempt(.passphrase(Self.passphrase(bytes)))
+                    break
+                } catch  where FailureCode.of(error) == KeyError.Code.unlockFailed.rawValue {
+                    complaint = "That is not the passphrase."
+                }
+            }
         }
         guard let found = kept.withLock({ $0 }) else { throw AttemptRefusal(.requestInvalid) }
         return Opened(path: path, storeID: storeID, key: found.key, generation: found.generation)

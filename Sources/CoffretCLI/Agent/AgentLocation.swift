@@ -31,6 +31,17 @@ package enum AgentLocation {
         ProcessEnvironment().baseDirectory(.stateHome, below: ".local/state").map { $0 + "/coffret" }
     }
 
+    /// The variables of this process, by name.
+    package static var variables: [String: String] {
+        var result: [String: String] = [:]
+        for entry in CommandEnvironment.inherited {
+            guard let equals = entry.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            result[String(decoding: entry[..<equals], as: UTF8.self)] = String(
+                decoding: entry[(equals + 1)...], as: UTF8.self)
+        }
+        return result
+    }
+
     /// A path without links, as the agent knows stores by; nil if nothing is there.
     package static func canonical(_ path: String) -> String? {
         guard let resolved = unsafe realpath(path, nil) else { return nil }

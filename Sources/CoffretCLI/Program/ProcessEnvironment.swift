@@ -23,6 +23,8 @@ struct ProcessEnvironment: Sendable {
         case path = "PATH"
         case waylandDisplay = "WAYLAND_DISPLAY"
         case display = "DISPLAY"
+        case xAuthority = "XAUTHORITY"
+        case sessionBus = "DBUS_SESSION_BUS_ADDRESS"
         case timeZone = "TZ"
         case agent = "COFFRET_AGENT"
         case sshAskpass = "SSH_ASKPASS"

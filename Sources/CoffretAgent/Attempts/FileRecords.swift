@@ -1,26 +1,9 @@
-// Small records that outlive the agent and that nobody else should set. The one thing to keep true: a record that
-// was altered is told apart from one that is missing.
+// The agent's records where there is neither a TPM nor a keyring. The one thing to keep true: a record that was altered
+// is told apart from one that is missing.
 
 package import CoffretBase
 internal import CoffretCrypto
-
-/// What was found under a record's name.
-package enum ProtectedRecord: Equatable, Sendable {
-    case present([UInt8])
-    case missing
-    /// There is something, and it is not what was written.
-    case altered
-}
-
-/// Where the agent keeps the count of failed attempts and the lock intervals: in files, in the desktop's keyring,
-/// or behind a TPM's counter.
-package protocol ProtectedRecords: Sendable {
-    func read(_ name: String) -> ProtectedRecord
-    /// - Throws: when the record is not surely kept.
-    func write(_ name: String, _ bytes: [UInt8]) throws
-    /// Runs `body` while no other process reads or writes records of this name.
-    func exclusively<Result>(_ name: String, _ body: () throws -> Result) throws -> Result
-}
+package import CoffretKeys
 
 /// Records in files, each with a MAC under a secret of this machine.
 ///

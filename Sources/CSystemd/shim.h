@@ -1,0 +1,2 @@
+/* sd-bus, for signals of logind. */
+#include <systemd/sd-bus.h>

@@ -1,0 +1,185 @@
+// Asking the person where there is no terminal, through a pinentry. The one thing to keep true: the person reads who
+// asks and for what, and what is typed goes from the pipe into locked memory.
+
+internal import CoffretBase
+internal import CoffretCLI
+internal import CoffretWire
+internal import Glibc
+
+/// A dialog with one pinentry program, in the Assuan protocol: lines of a command and its argument, answered by lines
+/// `OK`, `ERR code text` and `D data`.
+///
+/// Source: the manuals of Assuan and pinentry (gnupg.org).
+final class Pinentry {
+    private static let lineByteCountMax = 1000
+
+    private let input: Int32
+    private let output: Int32
+    private let processID: pid_t
+
+    /// Starts the pinentry that the agent's variable COFFRET_PINENTRY names, else `pinentry` on PATH.
+    ///
+    /// - Parameter variables: where the person is: a display, or a terminal in GPG_TTY.
+    /// - Throws: `AttemptRefusal` `.pinentryMissing`.
+    init(_ variables: [String: String]) throws(AttemptRefusal) {
+        let places = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
+        guard places.contains(where: { variables[$0] != nil }),
+            let program = variables["COFFRET_PINENTRY"] ?? ProgramStart.find("pinentry"),
+            let questions = ProgramStart.makePipe(), let answers = ProgramStart.makePipe()
+        else { throw AttemptRefusal(.pinentryMissing) }
+        let started = ProgramStart.start(
+            [program], input: questions.reading, output: answers.writing, environment: variables)
+        close(questions.reading)
+        close(answers.writing)
+        input = answers.reading
+        output = questions.writing
+        processID = started ?? -1
+        guard started != nil, readAnswer() != nil else { throw AttemptRefusal(.pinentryMissing) }
+        // Options that a pinentry does not know are its own business.
+        if let terminal = variables["GPG_TTY"] { _ = send("OPTION ttyname=\(Self.escaped(terminal))") }
+        if let kind = variables["TERM"] { _ = send("OPTION ttytype=\(Self.escaped(kind))") }
+        if let locale = variables["LANG"] { _ = send("OPTION lc-ctype=\(Self.escaped(locale))") }
+        _ = send("SETTITLE Coffret")
+        _ = send("SETPROMPT Passphrase:")
+    }
+
+    deinit {
+        close(output)
+        close(input)
+        if processID > 0 {
+            var status: Int32 = 0
+            while unsafe waitpid(processID, &status, 0) < 0, errno == EINTR {}
+        }
+    }
+
+    /// Asks once.
+    ///
+    /// - Parameter complaint: what was wrong with the last answer.
+    /// - Throws: `AttemptRefusal` `.pinentryCancelled`.
+    func ask(_ description: String, complaint: String?) throws(AttemptRefusal) -> SecretBytes {
+        _ = send("SETDESC \(Self.escaped(description))")
+        if let complaint { _ = send("SETERROR \(Self.escaped(complaint))") }
+        guard let answer = send("GETPIN"), answer.byteCount > 0 else { throw AttemptRefusal(.pinentryCancelled) }
+        return answer
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "%": result += "%25"
+            case "\n": result += "%0A"
+            case "\r": result += "%0D"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Sends a command and reads its answer.
+    ///
+    /// - Returns: the data that came; nil for an error.
+    private func send(_ command: String) -> SecretBytes? {
+        let bytes = Array((command + "\n").utf8)
+        var offset = 0
+        while offset < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes {
+                unsafe write(output, $0.baseAddress! + offset, $0.count - offset)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return nil }
+            offset += count
+        }
+        return readAnswer()
+    }
+
+    private func readAnswer() -> SecretBytes? {
+        var data = SecretLine(byteCountMax: 2048)
+        while true {
+            guard var line = readLine() else { return nil }
+            defer { line.zero() }
+            if line.starts(with: "OK".utf8) { return data.take() }
+            if line.starts(with: "ERR".utf8) { return nil }
+            guard line.starts(with: "D ".utf8) else { continue }
+            var index = 2
+            while index < line.count {
+                var byte = line[index]
+                index += 1
+                if byte == UInt8(ascii: "%"), index + 1 < line.count,
+                    let high = Self.digit(line[index]), let low = Self.digit(line[index + 1])
+                {
+                    byte = high << 4 | low
+                    index += 2
+                }
+                guard data.append(byte) else { return nil }
+            }
+        }
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+
+    private func readLine() -> [UInt8]? {
+        // In one piece, so that growing leaves no copy behind.
+        var line: [UInt8] = []
+        line.reserveCapacity(Self.lineByteCountMax)
+        var byte: UInt8 = 0
+        while line.count < Self.lineByteCountMax {
+            let count = unsafe read(input, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else {
+                line.zero()
+                return nil
+            }
+            if byte == 0x0A { return line }
+            line.append(byte)
+        }
+        line.zero()
+        return nil
+    }
+}
+
+/// Who asks, in words for the person.
+enum AskingProgram {
+    /// `coffret for /usr/bin/git (process 4711)`: the client and the program that started it.
+    static func words(_ processID: Int32) -> String {
+        let client = name(processID) ?? "a program"
+        guard let parent = parent(of: processID), parent > 1, let program = name(parent) else {
+            return "\(client) (process \(processID))"
+        }
+        return "\(client) for \(program) (process \(parent))"
+    }
+
+    /// The path of a process's program, as the kernel knows it; for one that hides it, what it calls itself.
+    private static func name(_ processID: Int32) -> String? {
+        var path = [CChar](repeating: 0, count: 4096)
+        let count = unsafe readlink("/proc/\(processID)/exe", &path, path.count - 1)
+        if count > 0 { return printable(path[..<count].map { UInt8(bitPattern: $0) }) }
+        guard let name = file(processID, "comm") else { return nil }
+        return printable(Array(name.filter { $0 != 0x0A }))
+    }
+
+    private static func parent(of processID: Int32) -> Int32? {
+        // The name in brackets may hold anything; what follows its last bracket does not.
+        guard let text = file(processID, "stat"), let bracket = text.lastIndex(of: UInt8(ascii: ")")) else {
+            return nil
+        }
+        let words = text[(bracket + 1)...].split(separator: 0x20)
+        return words.count > 1 ? Int32(String(decoding: words[1], as: UTF8.self)) : nil
+    }
+
+    private static func file(_ processID: Int32, _ name: String) -> [UInt8]? {
+        try? PosixFileSystem().open("/proc/\(processID)/\(name)", .read).read(byteCount: 512, at: 0)
+    }
+
+    /// A name must not be able to add lines of its own to the question.
+    private static func printable(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes, as: UTF8.self).filter { $0.isASCII ? $0 >= " " && $0 != "\u{7F}" : $0.isLetter }
+    }
+}
