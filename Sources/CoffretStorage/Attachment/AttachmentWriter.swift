@@ -4,7 +4,8 @@
 internal import CoffretBase
 internal import CoffretCrypto
 
-/// Takes plaintext piece by piece; hashes it on a second thread, seals and writes on a third, while the caller reads.
+/// Takes plaintext piece by piece; seals and writes on a second thread while the caller reads and
+/// hashes on his own.
 ///
 /// Memory: eight chunks. One writer seals one pass under one fresh key; it cannot be resumed, only
 /// begun anew under another key.
@@ -16,10 +17,9 @@ package final class AttachmentWriter {
     private let file: any OpenFile
     private let ring = ChunkRing()
     private let result = SealingResult()
-    /// Full chunks on their way to the second thread; there are no more than the ring has.
-    private let toHash = Handoff<ChunkBuffer>(costMax: ChunkRing.capacity)
-    private var workers: [WorkerThread] = []
+    private var worker: WorkerThread?
 
+    private var hasher = BLAKE2bHasher(byteCount: 32)
     private var current: ChunkBuffer?
     private var nextIndex: UInt64 = 0
     private var isEnded = false
@@ -47,14 +47,9 @@ package final class AttachmentWriter {
             return file
         }
         let cipher = ChunkCipher(key: fileKey, fileID: fileID, vaultID: store.keys.vaultID)
-        workers = [
-            WorkerThread { [ring, result, toHash] in
-                AttachmentWriter.hashAll(toHash, passingOnTo: ring, result: result)
-            },
-            WorkerThread { [ring, result, file] in
-                AttachmentWriter.sealAll(ring: ring, cipher: cipher, file: file, result: result)
-            },
-        ]
+        worker = WorkerThread { [ring, result, file] in
+            AttachmentWriter.sealAll(ring: ring, cipher: cipher, file: file, result: result)
+        }
     }
 
     deinit { cancel() }
@@ -64,7 +59,7 @@ package final class AttachmentWriter {
     /// - Parameter fill: writes at the start of the buffer, which has room for at least one byte, and
     ///   returns how many bytes; 0 at the end of the source.
     /// - Returns: what `fill` returned.
-    /// - Throws: what `fill` throws; what another thread failed with.
+    /// - Throws: what `fill` throws; what the second thread failed with.
     package func append(
         filling fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Int
     ) throws(StorageError) -> Int {
@@ -96,6 +91,7 @@ package final class AttachmentWriter {
         }
         buffer.byteCount += count
         byteCount += UInt64(count)
+        unsafe hasher.update(UnsafeRawBufferPointer(rebasing: buffer.bytes(buffer.byteCount)[start...]))
         return count
     }
 
@@ -126,7 +122,7 @@ package final class AttachmentWriter {
             current = nil
             pad(last)
             pass(last, isLast: true)
-            endWorkers()
+            endWorker()
             if let failure = result.failure { throw failure }
             try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() }
             try store.adopt(partPath: partPath, address: store.addresses(of: fileID)[0])
@@ -137,14 +133,14 @@ package final class AttachmentWriter {
         isEnded = true
         return AttachmentReference(
             fileID: fileID, fileKey: fileKey, chunkCount: nextIndex, byteCount: byteCount,
-            plaintextHash: result.hash, digest: result.digest)
+            plaintextHash: takeHash(), digest: result.digest)
     }
 
     /// Gives up and removes what was written.
     package func cancel() {
         guard !isEnded else { return }
         isEnded = true
-        endWorkers()
+        endWorker()
         try? store.environment.fileSystem.remove(partPath)
     }
 
@@ -161,14 +157,19 @@ package final class AttachmentWriter {
         return buffer
     }
 
-    private func endWorkers() {
-        toHash.end()
-        for worker in workers { worker.join() }
-        workers = []
+    private func endWorker() {
+        ring.close()
+        worker?.join()
+        worker = nil
+    }
+
+    private func takeHash() -> [UInt8] {
+        var finished = BLAKE2bHasher(byteCount: 32)
+        swap(&finished, &hasher)
+        return finished.finish()
     }
 
     private func pad(_ buffer: ChunkBuffer) {
-        buffer.contentByteCount = buffer.byteCount
         let padded = AttachmentFormat.paddedLastChunkByteCount(buffer.byteCount)
         unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.bytes(padded)[buffer.byteCount...])
             .initializeMemory(as: UInt8.self, repeating: 0)
@@ -178,25 +179,11 @@ package final class AttachmentWriter {
     private func pass(_ buffer: ChunkBuffer, isLast: Bool) {
         buffer.index = nextIndex
         buffer.isLast = isLast
-        if !isLast { buffer.contentByteCount = buffer.byteCount }
         nextIndex += 1
-        toHash.put(buffer, cost: 1)
+        ring.putFilled(buffer)
     }
 
-    /// The second thread: hashes the content of each chunk before it is sealed in place.
-    private static func hashAll(_ buffers: Handoff<ChunkBuffer>, passingOnTo ring: ChunkRing, result: SealingResult) {
-        var hasher = BLAKE2bHasher(byteCount: 32)
-        while let list = buffers.take() {
-            for buffer in list {
-                unsafe hasher.update(UnsafeRawBufferPointer(buffer.bytes(buffer.contentByteCount)))
-                ring.putFilled(buffer)
-            }
-        }
-        result.hash = hasher.finish()
-        ring.close()
-    }
-
-    /// The third thread: seals each chunk in place and writes it with its tag.
+    /// The second thread: seals each chunk in place and writes it with its tag.
     private static func sealAll(ring: ChunkRing, cipher: ChunkCipher, file: any OpenFile, result: SealingResult) {
         var digest = BLAKE2bHasher(byteCount: 32)
         do throws(StorageError) {
@@ -228,10 +215,9 @@ package final class AttachmentWriter {
     }
 }
 
-/// What the other threads leave for the first.
+/// What the second thread leaves for the first.
 private final class SealingResult: @unchecked Sendable {
-    // SAFETY: each is written by one thread, and read after both were joined.
-    var hash: [UInt8] = []
+    // SAFETY: written by the worker, read after it was joined.
     var failure: StorageError?
     var digest: [UInt8] = []
 }

@@ -11,8 +11,6 @@ internal import Glibc
     private let pointer: UnsafeMutableRawPointer
     /// How many plaintext bytes it holds, padding included.
     var byteCount = 0
-    /// How many of them are content.
-    var contentByteCount = 0
     var index: UInt64 = 0
     var isLast = false
 
