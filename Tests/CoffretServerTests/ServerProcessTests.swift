@@ -231,6 +231,22 @@ struct ServerProcessTests {
         let object = ZoneObject.random()
         #expect(try client.push(zone, from: nil, to: object.address, [object]).status == 200)
         #expect(ContinuousClock.now - start < .seconds(5))
+        // One account's uploads get an eighth of the memory for bodies; another account still has room.
+        let large =
+            "POST /v1/zones/\(zone)/push HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(client.token)\r\nContent-Length: 16777216\r\n\r\n"
+        var refused: ClientResponse?
+        for _ in 0..<3 where refused == nil {
+            let socket = try ClientSocket(port: server.port)
+            try socket.write(Array(large.utf8))
+            open.append(socket)
+            var limit = timeval(tv_sec: 0, tv_usec: 300_000)
+            unsafe setsockopt(
+                socket.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+            refused = try? ServerClient.response(socket)
+        }
+        #expect(refused?.code == "server.busy")
+        let other = try Self.client(server)
+        #expect(try other.push(try Self.zone(other), from: nil, to: nil, [ZoneObject.random()]).status == 200)
         // After ten seconds the silent ones are gone.
         #expect(try open[0].read() == [], "a head that does not come closes the connection")
         #expect(ContinuousClock.now - start < .seconds(15))
@@ -327,6 +343,58 @@ struct ServerProcessTests {
         #expect(try again.login().status == 200)
         let frames = try ServerClient.frames(try again.send("GET", "/v1/zones/\(zone)/changes").body)
         #expect(frames.count == 101)
+    }
+
+    static let curlPath = "/usr/bin/curl"
+    static let hasTLSPeers = [curlPath, "/usr/bin/openssl"].allSatisfy {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    @Test(
+        "over TLS a login names the certificate's key, and another server's does not do",
+        .enabled(if: hasTLSPeers, "needs curl and openssl"))
+    func tls() throws {
+        let folder = try Self.folder()
+        let (certificate, key) = (folder.file("cert.pem"), folder.file("key.pem"))
+        func made(_ program: String, _ arguments: String..., input: [UInt8] = []) throws -> [UInt8] {
+            let result = try ProcessRunner.run(program, arguments, input: input, timeoutSeconds: 60)
+            guard result.exitCode == 0 else { throw ClientFailure(text: "\(program): \(result.errorText)") }
+            return result.standardOutput
+        }
+        _ = try made(
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
+            "subjectAltName=IP:127.0.0.1")
+        let publicKey = try made("/usr/bin/openssl", "x509", "-in", certificate, "-noout", "-pubkey")
+        let spki = try made("/usr/bin/openssl", "pkey", "-pubin", "-outform", "der", input: publicKey)
+        let fingerprint = unsafe HashAlgorithm.sha256.hash(spki.span.bytes)
+        let server = try Self.open(folder, "--tls-certificate", certificate, "--tls-key", key)
+        func post(_ path: String, _ body: [UInt8]) throws -> [UInt8] {
+            try made(
+                Self.curlPath, "-s", "--cacert", certificate, "--data-binary", "@-", "-H",
+                "Content-Type: application/cbor", "https://127.0.0.1:\(server.port)\(path)", input: body)
+        }
+        let account = try TestAccount()
+        _ = try ChainHead(
+            decoding: try post("/v1/accounts", AccountRegistration(link: account.firstLink).encoded()))
+        for (stated, isGood) in [(fingerprint, true), (LoginProof.noFingerprint, false)] {
+            let request = LoginChallengeRequest(
+                accountID: account.id, deviceID: account.device.id, clientNonce: [UInt8](repeating: 1, count: 32))
+            let challenge = try LoginChallenge(decoding: try post("/v1/login/challenge", request.encoded()))
+            let proof = LoginProof(
+                serverName: challenge.serverName, fingerprint: stated, accountID: account.chain.accountID,
+                deviceID: account.device.id, serverNonce: challenge.serverNonce, clientNonce: request.clientNonce,
+                expiry: challenge.expiry)
+            let login = LoginRequest(
+                challenge: challenge, request: request, signature: proof.sign(with: account.device.signing))
+            let answer = try post("/v1/login", login.encoded())
+            if isGood {
+                _ = try LoginSession(decoding: answer)
+            } else {
+                #expect(try ServerRefusal(decoding: answer).code == "server.login.refused")
+            }
+        }
+        #expect(server.stop() == 0)
     }
 
     @Test(
