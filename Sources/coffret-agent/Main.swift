@@ -11,6 +11,7 @@ internal import Glibc
 @main
 struct Main {
     static func main() {
+        KeyStoreProviders.install(SystemKeyStores())
         let code = AgentProgram.run(
             Array(CommandLine.arguments.dropFirst()),
             makeSources: {

@@ -33,6 +33,12 @@ struct SecretJudge {
         places = environment.filter { (Self.placeVariables + Self.ownVariables).contains($0.key) }
     }
 
+    private func surroundings(_ stateDirectory: String) -> KeyStoreSurroundings {
+        KeyStoreSurroundings(
+            stateDirectory: stateDirectory, fileSystem: fileSystem, random: SystemRandomSource(),
+            tpm: AgentLocation.tpm)
+    }
+
     func judge(_ message: [UInt8]) -> ChildReport {
         do {
             switch try AgentRequest(decoding: message) {
@@ -60,7 +66,8 @@ struct SecretJudge {
         } catch let refusal as AttemptRefusal {
             return .refused(code: refusal.code.rawValue, waitSeconds: refusal.waitSeconds)
         } catch {
-            return .refused(code: FailureCode.of(error), waitSeconds: nil)
+            let cause = (error as? KeyError)?.cause as? KeyStoreError
+            return .refused(code: FailureCode.of(error), waitSeconds: cause?.waitSeconds.map { UInt64($0) })
         }
     }
 
@@ -100,7 +107,14 @@ struct SecretJudge {
         case .passphrase: try attempt(.passphrase(Self.passphrase(given.bytes)))
         case .recoveryKey:
             try attempt(.recoveryKey(RecoveryKey.parse(String(decoding: given.bytes, as: UTF8.self))))
-        case .pin: try attempt(.machinePIN(Self.passphrase(given.bytes)))
+        case .pin:
+            let pin = try PINJudge(
+                path: path, surroundings: surroundings(stateDirectory), hasPIN: !given.bytes.isEmpty)
+            try pin.checkAttempts()
+            let typed = try given.bytes.isEmpty ? nil : Self.passphrase(given.bytes)
+            try ledger.attempt(isWrong: { FailureCode.of($0) == KeyError.Code.unlockFailed.rawValue }) {
+                _ = try Store.open(at: path, with: .storageKey(try pin.open(typed)), environment: environment)
+            }
         case .asked:
             let client = given.environment.filter { Self.placeVariables.contains($0.key) }
             let pinentry = try Pinentry(places.merging(client) { $1 })

@@ -73,7 +73,12 @@ enum AgentUnlocking {
         store: String, _ context: CommandContext, _ manner: UnlockManner
     ) throws -> AgentSecret {
         let source = PassphraseSource(context: context)
-        let environment = context.environment.all
+        var environment = context.environment.all
+        if manner == .pin || manner == .keyStore {
+            environment[ProcessEnvironment.Variable.profile.rawValue] = KeyCommand.profileName(context)
+            let bytes = try manner == .keyStore ? [] : source.pin()
+            return AgentSecret(store: store, kind: .pin, bytes: bytes, environment: environment)
+        }
         if case .recoveryKey = manner {
             return AgentSecret(
                 store: store, kind: .recoveryKey, bytes: Array(try source.recoveryKey().utf8), environment: environment)

@@ -26,6 +26,11 @@ package enum AgentLocation {
         return environment.baseDirectory(.stateHome, below: ".local/state").map { $0 + "/coffret/run" }
     }
 
+    /// Where the TPM is, if this process was told; see Docs/unlocking.md.
+    package static var tpm: String? { ProcessEnvironment().value(.tpm) }
+    /// Whose PIN is meant, if this process was told.
+    package static var profile: String? { ProcessEnvironment().value(.profile) }
+
     /// Where this machine keeps what it remembers of stores, such as the count of failed attempts.
     package static var stateDirectory: String? {
         ProcessEnvironment().baseDirectory(.stateHome, below: ".local/state").map { $0 + "/coffret" }

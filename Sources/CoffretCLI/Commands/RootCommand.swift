@@ -23,7 +23,7 @@ enum RootCommand {
             InitCommand.description, UnlockCommand.description, LockCommand.description, StatusCommand.description,
             AgentFamilyCommand.description, PassphraseCommand.description,
             RecoveryCommand.description, VaultCommand.description, FsckCommand.description,
-            DoctorCommand.description,
+            KeyCommand.description, DoctorCommand.description,
             CompactCommand.description, BackupCommand.description,
             ServerCommand.description, DeviceCommand.description,
             HelpCommand.description, CompletionsCommand.description, ClipboardGuard.description,

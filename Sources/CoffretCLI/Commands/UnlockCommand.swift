@@ -6,6 +6,8 @@ internal import CoffretWire
 enum UnlockCommand {
     static let time = OptionDescription.value(
         "for", "TIME", "stay unlocked this long, used or not: 90s, 15m, 2h (at most 7d)")
+    static let pin = OptionDescription.flag("pin", "use a PIN that coffret key add has set")
+    static let withoutPIN = OptionDescription.flag("no-pin", "use a key without a PIN, in the TPM or the keyring")
     static let recovery = OptionDescription.flag("recovery", "use a recovery key instead of the passphrase")
 
     static let description = CommandDescription(
@@ -13,7 +15,7 @@ enum UnlockCommand {
         discussion: [
             "The agent keeps the store unlocked and runs your commands; it is started if none runs. It locks after a time without use, after a longer time whatever happens, when the screen is locked, and before the computer sleeps. coffret agent settings shows and changes the times."
         ],
-        options: [time, recovery],
+        options: [time, pin, withoutPIN, recovery, KeyCommand.profile, KeyCommand.pinFile],
         examples: [
             CommandExample("coffret unlock", "asks once; further commands do not ask"),
             CommandExample("coffret unlock --for 15m", "locks in 15 minutes"),
@@ -28,7 +30,7 @@ enum UnlockCommand {
         if before?.isUnlocked != true || seconds != nil {
             try AgentUnlocking.unlock(
                 client, store: store, context: context,
-                manner: context.arguments.isSet(recovery) ? .recoveryKey : .passphraseAnew, seconds: seconds)
+                manner: manner(context), seconds: seconds)
         }
         guard let status = try client.status(of: store).first, status.isUnlocked else {
             throw AgentClient.failure(AgentErrorCode.commandLocked.rawValue, waitSeconds: nil)
@@ -37,6 +39,12 @@ enum UnlockCommand {
             let already = before?.isUnlocked == true && seconds == nil ? "Already unlocked" : "Unlocked"
             return "\(already). It locks \(AgentText.times(status))."
         }
+    }
+
+    private static func manner(_ context: CommandContext) -> UnlockManner {
+        if context.arguments.isSet(recovery) { return .recoveryKey }
+        if context.arguments.isSet(pin) || context.arguments.isSet(KeyCommand.pinFile) { return .pin }
+        return context.arguments.isSet(withoutPIN) ? .keyStore : .passphraseAnew
     }
 
     /// The store as the agent knows it.

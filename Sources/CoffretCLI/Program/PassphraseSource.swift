@@ -42,6 +42,19 @@ struct PassphraseSource {
         context.arguments.isSet(GlobalOptions.passphraseDescriptor) || context.environment.value(.passphraseFile) == nil
     }
 
+    /// An existing PIN, for the agent that looks at it.
+    func pin() throws -> [UInt8] {
+        let typed: SecretBytes
+        if let path = context.arguments.value(KeyCommand.pinFile) {
+            typed = try read(file: path)
+        } else {
+            typed = try prompt().askSecret("PIN: ")
+        }
+        guard typed.byteCount > 0 else { throw CommandFailure(.badInput, .passphraseEmpty, "the PIN is empty") }
+        // EXPOSE: into the message to the agent, which is zeroed once it is sent.
+        return unsafe typed.withUnsafeBytes { unsafe Array($0) }
+    }
+
     /// A new passphrase from a descriptor that an option names, for scripts; otherwise the person chooses one.
     func fresh(from option: OptionDescription, orChoosing question: String) throws -> Passphrase {
         guard let descriptor = context.arguments.number(option) else { return try chooseNew(question) }
@@ -175,7 +188,7 @@ struct PassphraseSource {
         return try Passphrase(typed: &bytes)
     }
 
-    private func read(file path: String) throws -> SecretBytes {
+    func read(file path: String) throws -> SecretBytes {
         let shown = TextWidth.displaySafe(path)
         let file: OwnedDescriptor
         do throws(SystemFailure) {

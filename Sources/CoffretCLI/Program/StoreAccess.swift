@@ -15,6 +15,10 @@ enum UnlockManner {
     case recoveryKey
     /// The passphrase even if the store is unlocked: for what decides who may open it.
     case passphraseAnew
+    /// The PIN of a profile, by the agent.
+    case pin
+    /// A key store without a PIN, by the agent.
+    case keyStore
 }
 
 enum StoreAccess {
@@ -108,6 +112,7 @@ enum StoreAccess {
         switch manner {
         case .passphrase, .passphraseAnew: return .passphrase(try source.current())
         case .recoveryKey: return .recoveryKey(try RecoveryKey.parse(source.recoveryKey()))
+        case .pin, .keyStore: return .machinePIN(try source.current("PIN: "))
         }
     }
 

@@ -158,6 +158,25 @@ package enum Keyring {
         presence: (any UserPresence)? = nil, acceptsRollback: Bool = false, environment: KeyringEnvironment
     ) async throws(KeyError) -> UnlockedKeyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+        let key = try await openStorageKey(
+            of: file, using: keyStore, profile: profile, secret: secret, presence: presence)
+        return try finish(file, key, acceptsRollback: acceptsRollback, environment)
+    }
+
+    /// The storage key alone, through a key store: for `open(with:)`, which checks everything else.
+    package static func openStorageKey(
+        at path: String, fileSystem: any FileSystem, using keyStore: any KeyStore,
+        profile: String = SlotTerms.defaultProfile, secret: Passphrase?, presence: (any UserPresence)? = nil
+    ) async throws(KeyError) -> StorageKey {
+        let file = try readFile(at: path, fileSystem: fileSystem)
+        return try await openStorageKey(
+            of: file, using: keyStore, profile: profile, secret: secret, presence: presence)
+    }
+
+    private static func openStorageKey(
+        of file: KeyringFile, using keyStore: any KeyStore, profile: String, secret: Passphrase?,
+        presence: (any UserPresence)?
+    ) async throws(KeyError) -> StorageKey {
         try PassphraseSlot.checkPolicy(of: file.slots)
         let slots = file.slots.filter { $0.kind == keyStore.kind && ($0.password != nil) == (secret != nil) }
             .compactMap { slot in (try? SlotReference(decoding: slot.reference)).map { (slot, $0.terms) } }
@@ -169,9 +188,10 @@ package enum Keyring {
                 try await presence.confirm(reason: "unlock the store")
             }
             do throws(KeyError) {
-                let storageKey = try await keyStore.openStorageKey(
-                    of: slot, binding: file.binding(of: slot), secret: secret)
-                return try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
+                let key = try await keyStore.openStorageKey(of: slot, binding: file.binding(of: slot), secret: secret)
+                // A slot that was put there by somebody else holds a key of theirs.
+                try file.verify(storageKey: key)
+                return key
             } catch {
                 if error.code != .unlockFailed { throw error }
             }

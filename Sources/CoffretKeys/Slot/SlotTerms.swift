@@ -80,7 +80,7 @@ package struct SlotSummary: Equatable, Sendable {
     /// nil for slots that no key store opens, and for a reference that cannot be read.
     package let terms: SlotTerms?
 
-    init(_ slot: KeySlot) {
+    package init(_ slot: KeySlot) {
         id = slot.id
         kind = slot.kind
         hasPIN = slot.password != nil
