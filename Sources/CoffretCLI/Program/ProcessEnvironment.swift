@@ -30,7 +30,6 @@ struct ProcessEnvironment: Sendable {
         case sshAskpass = "SSH_ASKPASS"
         case profile = "COFFRET_PROFILE"
         case tpm = "COFFRET_TPM"
-        case sessionBus = "DBUS_SESSION_BUS_ADDRESS"
     }
 
     /// The value of a variable; an empty one counts as not set.
