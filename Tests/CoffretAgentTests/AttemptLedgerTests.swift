@@ -88,6 +88,23 @@ struct AttemptLedgerTests {
         try world.ledger("other").attempt(isWrong: { _ in true }) {}
     }
 
+    @Test("R30: after a restart of the machine the pause begins anew, and ends")
+    func restart() throws {
+        let world = try World()
+        for _ in 0..<3 { fail(world.ledger()) }
+        let rebooted = AttemptLedger(records: world.records, store: "store", bootID: [2]) {
+            BootInstant(nanoseconds: world.clock.withLock { $0 })
+        }
+        #expect(throws: AttemptRefusal(.attemptsPausing, remaining: .seconds(5))) {
+            try rebooted.attempt(isWrong: { _ in true }) {}
+        }
+        world.pass(seconds: 4)
+        #expect(throws: AttemptRefusal(.attemptsPausing, remaining: .seconds(1))) { try rebooted.checkPause() }
+        world.pass(seconds: 1)
+        try rebooted.attempt(isWrong: { _ in true }) {}
+        #expect(rebooted.record.failedCount == 0)
+    }
+
     @Test("R30: a record that was altered, or is another store's, counts as three wrong attempts")
     func altered() throws {
         for change in 0..<3 {

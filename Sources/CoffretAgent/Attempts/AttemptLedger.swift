@@ -56,14 +56,29 @@ package struct AttemptLedger: Sendable {
 
     /// Throws the refusal that an attempt would meet now, so that nobody types in vain.
     package func checkPause() throws {
-        let remaining = AttemptPolicy.remaining(record, bootID: bootID, now: now())
-        guard remaining == .zero else { throw AttemptRefusal(.attemptsPausing, remaining: remaining) }
+        do {
+            try records.exclusively(name) { _ = try recordOutsideOfPauses() }
+        } catch is FileSystemError {
+            throw AttemptRefusal(.recordsUnwritable)
+        }
+    }
+
+    /// The record, unless it says to wait.
+    ///
+    /// A pause whose beginning nobody knows, after a restart of the machine or because the record was altered,
+    /// begins now; that is written down, or it would never end.
+    private func recordOutsideOfPauses() throws -> AttemptRecord {
+        let found = record
+        let remaining = AttemptPolicy.remaining(found, bootID: bootID, now: now())
+        guard remaining > .zero else { return found }
+        if found.bootID != bootID || found.lastAttempt > now() {
+            try write(AttemptRecord(failedCount: found.failedCount, bootID: bootID, lastAttempt: now()))
+        }
+        throw AttemptRefusal(.attemptsPausing, remaining: remaining)
     }
 
     private func attemptAlone<Result>(isWrong: (any Error) -> Bool, _ body: () throws -> Result) throws -> Result {
-        let before = record
-        let remaining = AttemptPolicy.remaining(before, bootID: bootID, now: now())
-        guard remaining == .zero else { throw AttemptRefusal(.attemptsPausing, remaining: remaining) }
+        let before = try recordOutsideOfPauses()
         try write(AttemptPolicy.counting(before, bootID: bootID, now: now()))
         do {
             let result = try body()
