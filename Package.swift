@@ -99,7 +99,13 @@ let libraries: [Target] = [
     // 6. Foreign files to and from items.
     library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform"]),
     // 6. A vault and its place on a server, brought together.
-    library("CoffretSync", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretCore"]),
+    library(
+        "CoffretSync",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretWire", "CoffretHTTP",
+            "CoffretKeys",
+            "CoffretCore",
+        ]),
     // 7. Commands for people and scripts.
     library(
         "CoffretCLI",
@@ -107,7 +113,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
             "CoffretKeys",
             "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH", "CoffretWire",
-            "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CPlatform",
+            "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CPlatform",
         ]),
     // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
     library(

@@ -47,6 +47,12 @@ package final class Account {
         }
     }
 
+    /// Logs in anew, after the server forgot the session.
+    package func renewSession() throws(AccountError) {
+        let name = try inAccount { () throws(KeyError) in try store.keyring.server()?.name }
+        try Self.logIn(store, connection, name: name)
+    }
+
     /// Registers the store's account at a server and remembers it.
     ///
     /// - Parameters:
@@ -194,6 +200,14 @@ package final class Account {
         try sendKeys()
         return try inAccount { () throws(KeyError) in try store.keyring.vaults() }
             .filter { renewed.contains($0.vaultID) }
+    }
+
+    // MARK: Vaults
+
+    /// Makes a vault's place at the server, if it has none yet.
+    package func makeZone(for vault: VaultRecord) throws(AccountError) {
+        let creation = ZoneCreation(vaultID: vault.vaultID.bytes, link: vault.memberChain.links[0].link.encoded)
+        try connection.send("POST", "/v1/zones", creation.encoded(), accepted: [200, 201])
     }
 
     // MARK: Keys

@@ -12,7 +12,8 @@ package final class ServerConnection {
     private static let mediaType = "application/cbor"
 
     package let settings: HTTPSettings
-    private let client: HTTPClient
+    /// For requests that are more than a message and an answer, with `fields`.
+    package let client: HTTPClient
     private let random: any RandomSource
     private var token: String?
 

@@ -6,33 +6,6 @@ import Testing
 
 @Suite("Several devices", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
 struct DeviceTests {
-    private func terminal(_ runner: CoffretRunner, _ arguments: String...) throws -> TerminalProcess {
-        try TerminalProcess(
-            CoffretRunner.executable, arguments, environment: runner.environment(), directory: runner.workPath)
-    }
-
-    /// The first group of six digits on the screen.
-    private func code(_ text: String) throws -> String {
-        let match = try #require(text.firstMatch(of: /(\d{3}) (\d{3})/), "\(text)")
-        return "\(match.1)\(match.2)"
-    }
-
-    /// Pairs a new device with one that is in.
-    private func pair(_ new: CoffretRunner, _ old: CoffretRunner, _ server: ServerRunner, name: String) throws {
-        let requester = try terminal(
-            new, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--name", name, "--effort", "light")
-        try requester.wait(for: "approve ")
-        let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
-        let approver = try terminal(old, "device", "approve", String(id.0))
-        let first = try requester.wait(for: "Type the code that")
-        try approver.wait(for: "Type the code that \(name) shows: ")
-        approver.type(try code(first) + "\n")
-        let second = try approver.wait(for: "on the other device")
-        requester.type(try code(second) + "\n")
-        try requester.wait(for: "one of yours now")
-        try approver.wait(for: "one of your devices now")
-    }
-
     @Test("R22, R26, R28: a device joins with two codes, is listed on both, is revoked, and the server knows it")
     func life() throws {
         let server = try ServerRunner()
@@ -47,7 +20,7 @@ struct DeviceTests {
         try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         #expect(try first.run("server", "join", server.url).exitCode == 82)
         #expect(try first.succeed("server", "status").contains("answers"))
-        try pair(second, first, server, name: "Second")
+        try DevicePairing.pair(second, first, server, name: "Second")
         for runner in [first, second] {
             let list = try runner.succeed("device", "ls")
             #expect(list.contains("Second") && list.split(separator: "\n").count == 2, "\(list)")
@@ -70,12 +43,12 @@ struct DeviceTests {
         let (first, second) = (try CoffretRunner(), try CoffretRunner())
         try first.makeStore()
         try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
-        let requester = try terminal(
+        let requester = try DevicePairing.terminal(
             second, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--effort", "light")
         try requester.wait(for: "approve ")
         let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
-        let approver = try terminal(first, "device", "approve", String(id.0))
-        let shown = try code(requester.wait(for: "Type the code that"))
+        let approver = try DevicePairing.terminal(first, "device", "approve", String(id.0))
+        let shown = try DevicePairing.code(requester.wait(for: "Type the code that"))
         try approver.wait(for: "shows: ")
         approver.type((shown.hasPrefix("0") ? "1" : "0") + shown.dropFirst() + "\n")
         try approver.wait(for: "the codes do not match")

@@ -12,6 +12,7 @@ enum RootCommand {
             FlagCommands.pin, FlagCommands.unpin, FlagCommands.archive, FlagCommands.unarchive,
             AttachCommand.description,
             ListCommand.description, SearchCommand.description, TagCommand.description, LinkCommand.description,
+            ConflictsCommand.description,
             HistoryCommand.description, DiffCommand.description, RestoreCommand.description, LogCommand.description,
             NoteCommand.description, CopyCommand.description, OneTimeCodeCommand.description,
             GenerateCommand.description,
@@ -25,7 +26,7 @@ enum RootCommand {
             RecoveryCommand.description, VaultCommand.description, FsckCommand.description,
             KeyCommand.description, DoctorCommand.description,
             CompactCommand.description, BackupCommand.description,
-            ServerCommand.description, DeviceCommand.description,
+            ServerCommand.description, SyncCommand.description, DeviceCommand.description,
             HelpCommand.description, CompletionsCommand.description, ClipboardGuard.description,
         ],
         run: run)

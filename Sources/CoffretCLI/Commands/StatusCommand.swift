@@ -4,6 +4,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
 internal import CoffretStorage
+internal import CoffretSync
 internal import CoffretWire
 
 enum StatusCommand {
@@ -29,6 +30,9 @@ enum StatusCommand {
         let path = try StoreAccess.path(context)
         let byteCount = try session.store.byteCountOnDisk
         let vaults = try session.store.store.vaults
+        let record = try session.store.store.vaultRecord(session.store.wantedVault)
+        let isSynced = record.kind == .synced
+        let headCode = try isSynced ? session.store.store.headCode(of: vault, record) : nil
         let value = JSONValue.fields([
             "store": .string(path), "storeID": .string(session.store.storeIDText),
             "vault": .string(vault.name), "vaults": .strings(vaults.map(\.name)),
@@ -36,6 +40,7 @@ enum StatusCommand {
             "kinds": .object(kinds.map { JSONValue.Member($0.0.name, .integer($0.1)) }),
             "lastChange": last.map { .moment($0.time) }, "version": last.map { .string($0.commit.description) },
             "byteCount": .integer(byteCount), "recoveryKeyCount": .integer(keys.count),
+            "synced": .bool(isSynced), "headCode": headCode.map { .string($0) },
             "unlocked": .bool(HostedCommand.isRunning),
             "secondsLeft": HostedCommand.current?.secondsLeft.map { .integer(Int($0)) },
         ])
@@ -49,6 +54,7 @@ enum StatusCommand {
             table.add(["Vault", TextWidth.displaySafe(vault.name) + (others > 0 ? ", one of \(others + 1)" : "")])
             table.add(["Holds", holds(kinds, trashedCount: all.count - live.count)])
             if let last { table.add(["Last change", context.relativeTime.moment(last.time)]) }
+            if let headCode { table.add(["Head code", "\(headCode), the same on all devices after coffret sync"]) }
             table.add([
                 "Way back in",
                 keys.isEmpty

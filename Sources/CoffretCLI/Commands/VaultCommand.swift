@@ -10,23 +10,40 @@ enum VaultCommand {
     static let vault = ArgumentDescription.required("VAULT", "the vault's name or id")
 
     static let description = CommandDescription(
-        "vault", group: .store, "List vaults, make and rename them",
+        "vault", group: .store, "List vaults, make, rename and sync them",
         discussion: ["Vaults have keys of their own and are opened by the same passphrase."],
         subcommands: [
             CommandDescription("ls", "List the vaults of the store", run: list),
             CommandDescription("new", "Make a vault", arguments: [name], run: create),
             CommandDescription("rename", "Give a vault another name", arguments: [vault, name], run: rename),
+            CommandDescription(
+                "sync", "Put a vault on the server, for all your devices",
+                discussion: [
+                    "It is sealed before it leaves; your other devices get its keys through the server, sealed to each of them."
+                ],
+                arguments: [vault], staysHere: true, run: VaultSyncing.begin),
+            CommandDescription(
+                "unsync", "Keep a vault on this device only from now on",
+                discussion: ["What lies on the server and on your other devices stays."], arguments: [vault],
+                staysHere: true, run: VaultSyncing.end),
         ])
 
     private static func list(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
         let vaults = try session.store.vaults
         let value = JSONValue.array(
-            vaults.map { .fields(["id": .string($0.vaultID.hex), "name": .string($0.name)]) })
+            vaults.map {
+                .fields([
+                    "id": .string($0.vaultID.hex), "name": .string($0.name), "synced": .bool($0.kind == .synced),
+                ])
+            })
         try context.print(value) {
-            var table = TextTable([.init(role: .identifier), .init(isFlexible: true)])
+            var table = TextTable([.init(role: .identifier), .init(isFlexible: true), .init(role: .faint)])
             for vault in vaults {
-                table.add([String(vault.vaultID.hex.prefix(8)), TextWidth.displaySafe(vault.name)])
+                table.add([
+                    String(vault.vaultID.hex.prefix(8)), TextWidth.displaySafe(vault.name),
+                    vault.kind == .synced ? "synced" : "",
+                ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")

@@ -70,7 +70,7 @@ struct ItemText {
 
     private func conflictLines() -> [String] {
         let count = NumberText.counted(item.conflicts.count, "value")
-        return ["Another device wrote \(count) at the same time; coffret edit settles it:"]
+        return ["Another device wrote \(count) at the same time; coffret conflicts settles it:"]
             + item.conflicts.map { conflict in
                 let text =
                     isSecret(attribute: conflict.attribute) && !revealsSecrets ? Self.mask : conflict.otherText ?? "?"

@@ -89,6 +89,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case deviceNotFound = "cli.device.not-found"
     case deviceAmbiguous = "cli.device.ambiguous"
     case deviceIsThis = "cli.device.is-this"
+    case vaultNotSynced = "cli.vault.not-synced"
     case storeDamaged = "cli.fsck.damaged"
     case keyNotFound = "cli.key.not-found"
     case keyAmbiguous = "cli.key.ambiguous"

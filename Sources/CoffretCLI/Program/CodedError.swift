@@ -15,6 +15,7 @@ internal import CoffretSQLite
 internal import CoffretSSH
 internal import CoffretSearch
 internal import CoffretStorage
+internal import CoffretSync
 internal import CoffretTrust
 internal import CoffretWire
 
@@ -145,6 +146,12 @@ extension PairingError: CodedError {
 }
 
 extension AccountError: CodedError {
+    var codeText: String { code.rawValue }
+    var placeText: String? { place }
+    var underlying: (any Error)? { cause }
+}
+
+extension SyncError: CodedError {
     var codeText: String { code.rawValue }
     var placeText: String? { place }
     var underlying: (any Error)? { cause }

@@ -29,6 +29,7 @@ struct FailureMeaning: Sendable {
     static let wrappers: Set<String> = [
         "core.storage", "core.search", "core.keys", "core.crypto", "core.input-output", "import.vault.failed",
         "storage.file.failed", "keys.file-failed", "keys.key-store.failed", "account.failed",
+        "sync.vault.failed",
     ]
 
     /// The entry for a code: its own, or that of the longest family it belongs to.
@@ -276,6 +277,38 @@ struct FailureMeaning: Sendable {
         "account.relay.unknown": FailureMeaning(
             .notFound, "nobody waits under that number",
             hint: "it is good once and for ten minutes; run coffret device pair again"),
+        "sync.head": FailureMeaning(
+            .notAuthentic, "what the server shows cannot be believed; nothing was changed here", showsPlace: true,
+            hint: "run it again with --verbose, and ask whoever runs the server"),
+        "sync.head.rolled-back": FailureMeaning(
+            .rolledBack, "the server shows an older state than it showed before; nothing was changed here",
+            hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
+        "sync.head.forked": FailureMeaning(
+            .rolledBack, "the server shows another history than it showed before; nothing was changed here",
+            hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
+        "sync.head.revoked-signer": FailureMeaning(
+            .notAuthentic, "a device that you revoked wrote what the server shows; nothing was changed here"),
+        "sync.chain.broken": FailureMeaning(
+            .damaged, "the server lacks something that the vault needs; nothing was changed here", showsPlace: true,
+            hint: "syncing from a device that has it may help; ask whoever runs the server"),
+        "sync.store.rolled-back": FailureMeaning(
+            .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
+            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
+        "sync.commit.withheld": FailureMeaning(
+            .rolledBack, "another device has changes that the server does not deliver"),
+        "sync.acknowledgement.rolled-back": FailureMeaning(
+            .rolledBack, "the server shows an older word of another device than before", showsPlace: true),
+        "sync.epoch.stale": FailureMeaning(
+            .unavailable, "the vault has a new key that has not come to this device yet",
+            hint: "try again; if it stays so, run coffret vault sync NAME on the device that revoked another one"),
+        "sync.answer": FailureMeaning(
+            .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
+        "sync.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
+        "sync.server.unreachable": FailureMeaning(
+            .unavailable, "the connection to the server broke off", hint: "try again later; nothing is lost"),
+        "sync.server.contended": FailureMeaning(
+            .busy, "other devices are writing to the vault right now", hint: "try again in a moment"),
+        "sync.vault": FailureMeaning(.damaged, "the vault here could not be used", hint: damageHint),
         "http.unavailable": FailureMeaning(
             .unavailable, "libcurl is needed to reach a server", hint: "apt install libcurl4"),
         "http.address-invalid": FailureMeaning(

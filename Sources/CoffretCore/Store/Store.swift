@@ -5,7 +5,7 @@ internal import CoffretBase
 package import CoffretCrypto
 package import CoffretKeys
 internal import CoffretSearch
-internal import CoffretStorage
+package import CoffretStorage
 internal import CoffretTrust
 
 /// An open store. One isolation domain at a time.
@@ -179,7 +179,8 @@ package final class Store {
         }
     }
 
-    func author(for vault: VaultID) throws(CoreError) -> CommitAuthor {
+    /// Who this device is in the commits of a vault.
+    package func author(for vault: VaultID) throws(CoreError) -> CommitAuthor {
         let identity = try inKeys { () throws(KeyError) in try keyring.authorIdentity(for: vault) }
         return CommitAuthor(
             signingKey: identity.signingKey, deviceID: identity.deviceID.bytes, instanceID: identity.instanceID,

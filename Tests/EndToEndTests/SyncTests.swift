@@ -1,0 +1,61 @@
+// Two stores and the real server: what each writes arrives at the other, and both end at one state.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Sync", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
+struct SyncTests {
+    private func version(_ runner: CoffretRunner) throws -> String {
+        try #require(try runner.json("status")["version"] as? String)
+    }
+
+    @Test("R26: two devices edit apart, both sync, both have both texts and one state")
+    func convergence() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        #expect(try first.run("sync").exitCode == 66, "no server yet")
+        #expect(try first.run("vault", "sync", "Personal").exitCode == 66, "no server yet")
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        #expect(try first.succeed("sync").contains("No vault is synced yet"))
+        #expect(try first.run("vault", "unsync", "Personal").exitCode == 66)
+        #expect(try first.run("sync", "--vault", "Personal").exitCode == 66, "it is on this device only")
+        try first.makeNote("Tomatoes\nsow in March")
+        // One vault before the second device joins, one after: keys come with the welcome, and through the mailbox.
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        try second.succeed("sync")
+        #expect(try second.succeed("show", "Tomatoes").contains("sow in March"))
+        #expect(try version(second) == version(first))
+
+        try first.makeNote("Written by the first")
+        try second.makeNote("Written by the second")
+        #expect(try first.succeed("sync").contains("sent 1 change"))
+        let merged = try second.succeed("sync")
+        #expect(merged.contains("received 1 change"), "\(merged)")
+        #expect(try first.succeed("sync").contains("received"))
+        for runner in [first, second] {
+            let list = try runner.succeed("ls")
+            for title in ["Tomatoes", "Written by the first", "Written by the second"] {
+                #expect(list.contains(title), "\(list)")
+            }
+            #expect(try runner.succeed("search", "second").contains("Written by the second"))
+            try runner.succeed("fsck")
+        }
+        #expect(try version(first) == version(second))
+        let codes = try [first, second].map { try $0.json("status")["headCode"] as? String }
+        #expect(codes[0] == codes[1] && codes[0]?.count == 19, "\(codes)")
+        #expect(try first.succeed("sync").contains("up to date"))
+
+        try first.succeed("vault", "new", "Garden")
+        try first.makeNote("Beans", "--vault", "Garden")
+        try first.succeed("vault", "sync", "Garden")
+        let both = try second.succeed("sync")
+        #expect(both.contains("\"Garden\"  received"), "\(both)")
+        #expect(try second.succeed("show", "Beans", "--vault", "Garden").contains("Beans"))
+        try second.succeed("vault", "unsync", "Garden")
+        #expect(try !second.succeed("sync").contains("Garden"))
+        #expect(try second.succeed("ls", "--vault", "Garden").contains("Beans"), "it stays here")
+    }
+}
