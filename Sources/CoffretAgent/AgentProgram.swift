@@ -37,8 +37,9 @@ package enum AgentProgram {
             }
         }
         ProcessHardening.apply()
-        // What the starter left open, such as the end of a pipe, would stay open as long as the agent.
-        _ = coffret_close_from(3)
+        // What the starter left open, such as the end of a pipe, would stay open as long as the agent. Whoever
+        // starts it in the foreground watches it, perhaps by a descriptor that is to end with the agent.
+        if !isForeground { _ = coffret_close_from(3) }
         guard let socketPath = AgentLocation.socketPath, let state = AgentLocation.stateDirectory else {
             return say("coffret-agent: error: there is no home folder", exitCode: 68)
         }
