@@ -11,7 +11,7 @@ import Glibc
 import Synchronization
 import Testing
 
-@Suite("Agent's memory")
+@Suite("Agent's memory", .enabled(if: AgentRunner.watchesAgents, AgentRunner.watchingNote))
 struct AgentMemoryTests {
     static let note = "CANARY-note-51d3e0"
     static let password = "CANARY-password-9ac217"
@@ -51,7 +51,7 @@ struct AgentMemoryTests {
     }
 
     @Test(
-        "R31: after lock the agent's memory holds no passphrase, no key, no text; before, only the key",
+        "after lock the agent's memory holds no passphrase, no key, no text; before, only the key",
         .enabled(if: geteuid() == 0, "reading another process's memory takes root"))
     func nothingIsLeft() throws {
         let agent = try AgentRunner()
@@ -77,7 +77,7 @@ struct AgentMemoryTests {
     }
 
     @Test(
-        "R31: another program of the same user can neither trace the agent nor read its memory",
+        "another program of the same user can neither trace the agent nor read its memory",
         .enabled(if: geteuid() == 0, "becoming another user takes root"),
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/setpriv"), "setpriv is missing"))
     func sameUser() throws {

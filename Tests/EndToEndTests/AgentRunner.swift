@@ -3,6 +3,7 @@
 import CoffretTestSupport
 import Foundation
 import Glibc
+import Testing
 
 /// Runs `coffret` beside its own agent, which is found in a private runtime folder.
 final class AgentRunner {
@@ -74,6 +75,11 @@ final class AgentRunner {
         return try runner.run(
             ["unlock"], input: [], environment: environment(["COFFRET_PASSPHRASE_FILE": path]))
     }
+
+    /// Foundation waits for ever for a child that it lost sight of, and no other test ends then. Until these tests
+    /// start agents by other means they run alone: COFFRET_AGENT_WATCH=1 swift test --filter Agent
+    static let watchesAgents = ProcessInfo.processInfo.environment["COFFRET_AGENT_WATCH"] == "1"
+    static let watchingNote: Comment = "run alone, with COFFRET_AGENT_WATCH=1"
 
     func stop() throws { try succeed("agent", "stop") }
 

@@ -5,7 +5,7 @@ import Foundation
 import Glibc
 import Testing
 
-@Suite("Agent and time")
+@Suite("Agent and time", .enabled(if: AgentRunner.watchesAgents, AgentRunner.watchingNote))
 struct AgentTimeTests {
     private static let faketime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
