@@ -151,8 +151,9 @@ let executables: [Target] = [
 
 let testTargets: [Target] = [
     // Vectors, seeded randomness, faulty file systems, manual clocks: shared by all tests.
+    .target(name: "CTestProcess", path: "Tests/CTestProcess", cSettings: [.define("_GNU_SOURCE")]),
     .target(
-        name: "CoffretTestSupport", dependencies: ["CoffretBase"], path: "Tests/CoffretTestSupport",
+        name: "CoffretTestSupport", dependencies: ["CoffretBase", "CTestProcess"], path: "Tests/CoffretTestSupport",
         swiftSettings: settings),
     tests("CoffretBaseTests", ["CoffretBase", "CoffretTestSupport"]),
     tests("CoffretCryptoTests", ["CoffretBase", "CoffretCrypto", "CoffretTestSupport"]),

@@ -15,8 +15,7 @@ final class WebPeer {
     let certificatePath: String
     /// By OpenSSL, not by us.
     let pin: ServerPin
-    private let process = Process()
-    private let input = Pipe()
+    private let process: SpawnedProcess
     private let directory: TemporaryDirectory
 
     init(isPlain: Bool = false) throws {
@@ -34,26 +33,15 @@ final class WebPeer {
         let script = "openssl x509 -in \(certificatePath) -pubkey -noout | openssl pkey -pubin -outform der | sha256sum"
         let digest = try ProcessRunner.run("/bin/sh", ["-c", script]).text.prefix(64)
         pin = try #require(ServerPin.parse(String(digest)))
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
         let peer = SharedData.packageRoot.appendingPathComponent("Tests/Interop/http_peer.py").path
-        process.arguments = [peer] + (isPlain ? [] : [certificatePath, keyPath])
-        let output = Pipe()
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        var line: [UInt8] = []
-        while line.last != 0x0A {
-            let data = try #require(try output.fileHandleForReading.read(upToCount: 1))
-            try #require(!data.isEmpty, "the server ended")
-            line += data
-        }
-        port = try #require(Int(String(decoding: line.dropLast(), as: UTF8.self)))
+        process = try SpawnedProcess(
+            "/usr/bin/python3", [peer] + (isPlain ? [] : [certificatePath, keyPath]), input: .pipe, output: .pipe,
+            error: .inherited)
+        let line = try #require(process.readOutputLine(), "the server ended")
+        port = try #require(Int(line))
     }
 
-    deinit {
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
-    }
+    deinit { process.finish() }
 
     func settings(pin: ServerPin? = nil, host: String = "localhost") throws -> HTTPSettings {
         var settings = HTTPSettings(try ServerAddress("https://\(host):\(port)"), pin: pin)

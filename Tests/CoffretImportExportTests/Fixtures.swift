@@ -1,6 +1,7 @@
 // Folders and archives for the tests. Hostile archives are made by Python, whose modules write what
 // well-behaved tools refuse to.
 
+import CoffretTestSupport
 import Foundation
 import Testing
 
@@ -36,13 +37,8 @@ final class TemporaryFolder {
 
     /// Runs Python in this folder.
     func python(_ script: String) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script]
-        process.currentDirectoryURL = url
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "python failed")
+        let result = try ProcessRunner.run("/usr/bin/env", ["python3", "-c", script], directory: url.path)
+        #expect(result.exitCode == 0, "python failed: \(result.errorText)")
     }
 
     /// Every regular file below, by its relative path.

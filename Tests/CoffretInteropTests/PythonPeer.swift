@@ -41,33 +41,19 @@ enum PythonPeer {
 
 /// A peer that answers each line with a line.
 final class LinePeer {
-    private let process = Process()
-    private let input = Pipe()
-    private let output = Pipe()
+    private let process: SpawnedProcess
 
     init(_ script: String, _ arguments: [String]) throws {
-        process.executableURL = URL(fileURLWithPath: PythonPeer.python)
-        process.arguments = [PythonPeer.script(script)] + arguments
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
+        process = try SpawnedProcess(
+            PythonPeer.python, [PythonPeer.script(script)] + arguments, input: .pipe, output: .pipe, error: .inherited)
     }
 
-    deinit {
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
-    }
+    deinit { process.finish() }
 
     /// Sends a command with data and returns the answer; nil for "error".
     func ask(_ command: String, _ data: [UInt8] = []) throws -> [UInt8]? {
-        try input.fileHandleForWriting.write(contentsOf: Data("\(command) \(Hex.encode(data))\n".utf8))
-        var line = Data()
-        while line.last != UInt8(ascii: "\n") {
-            let piece = output.fileHandleForReading.availableData
-            guard !piece.isEmpty else { throw PeerFailure(description: "the peer went away") }
-            line += piece
-        }
-        let text = String(decoding: line.dropLast(), as: UTF8.self)
+        process.write(Array("\(command) \(Hex.encode(data))\n".utf8))
+        guard let text = process.readOutputLine() else { throw PeerFailure(description: "the peer went away") }
         return text == "error" ? nil : try Hex.decode(text)
     }
 }

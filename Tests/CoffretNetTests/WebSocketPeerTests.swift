@@ -75,19 +75,10 @@ struct WebSocketPeerTests {
     @Test("our client talks to their server", .enabled(if: hasPeer, "needs Python's websockets in .build/venv"))
     func client() throws {
         let folder = try TemporaryDirectory("websocket")
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: Self.python)
-        process.arguments = [Self.script, "serve", folder.file("s")]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        defer {
-            // Its input ends, and so does it; SIGTERM may be blocked, as it is in the threads that run tests.
-            try? input.fileHandleForWriting.close()
-            process.waitUntilExit()
-        }
-        #expect(output.fileHandleForReading.availableData == Data("ready\n".utf8))
+        let process = try SpawnedProcess(
+            Self.python, [Self.script, "serve", folder.file("s")], input: .pipe, output: .pipe, error: .inherited)
+        defer { process.finish() }
+        #expect(process.readOutputLine() == "ready")
 
         let stream = try Stream.connect(path: folder.file("s"))
         var handshake = WebSocketClientHandshake(host: "localhost", path: "/x", random: SystemRandomSource())
@@ -132,16 +123,12 @@ struct WebSocketPeerTests {
             }
         }
         try #require(bound == 0 && listen(listener, 1) == 0)
-        let driver = Process()
-        driver.executableURL = URL(fileURLWithPath: Self.python)
-        driver.arguments = [Self.script, "drive", folder.file("s")]
-        let output = Pipe()
-        driver.standardOutput = output
-        try driver.run()
+        let driver = try SpawnedProcess(
+            Self.python, [Self.script, "drive", folder.file("s")], output: .pipe, error: .inherited)
         let outcome = try Self.echo(Stream(accept(listener, nil, nil)))
         #expect(outcome == .closed(code: 3001, reason: "enough"))
-        driver.waitUntilExit()
-        #expect(output.fileHandleForReading.availableData == Data("closed 3001\n".utf8))
+        driver.wait()
+        #expect(driver.readOutputLine() == "closed 3001")
     }
 
     /// Echoes until the peer closes.

@@ -90,7 +90,7 @@ final class PostgresCluster {
     static let isAvailable = unsafe programs != nil && (getuid() != 0 || getpwnam("postgres") != nil)
 
     let folder: TemporaryDirectory
-    private let server = Process()
+    private var server: SpawnedProcess?
 
     init() throws {
         folder = try TemporaryDirectory("postgres")
@@ -99,18 +99,15 @@ final class PostgresCluster {
             unsafe chown(folder.path, user.pointee.pw_uid, user.pointee.pw_gid)
         }
         try run("initdb", "-D", folder.file("data"), "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
-        // Not through pg_ctl: Foundation waits for whatever a child leaves behind.
+        // Not through pg_ctl, so that it is this test's own child.
         let (program, arguments) = Self.command("postgres")
-        server.executableURL = URL(fileURLWithPath: program)
-        server.arguments =
+        let server = try SpawnedProcess(
+            program,
             arguments + [
                 "-D", folder.file("data"), "-k", folder.path, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
                 "shared_buffers=16MB", "-c", "max_connections=60",
-            ]
-        server.currentDirectoryURL = URL(fileURLWithPath: "/tmp")
-        server.standardOutput = FileHandle.nullDevice
-        server.standardError = FileHandle.nullDevice
-        try server.run()
+            ], directory: "/tmp")
+        self.server = server
         for attempt in 0... {
             usleep(50_000)
             if (try? run("pg_isready", "-q", "-h", folder.path)) != nil { break }
@@ -118,10 +115,7 @@ final class PostgresCluster {
         }
     }
 
-    func stop() {
-        kill(server.processIdentifier, SIGQUIT)
-        server.waitUntilExit()
-    }
+    func stop() { server?.kill(SIGQUIT) }
 
     /// A new database's connection string.
     func database() throws -> String {

@@ -13,7 +13,7 @@ import Testing
 /// A `coffret-server serve` on a free port.
 final class ServerProcess {
     let port: UInt16
-    private let process: Process
+    private let process: SpawnedProcess
 
     static let executable: String = {
         let bundle = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -30,45 +30,35 @@ final class ServerProcess {
     }
 
     init(_ arguments: [String]) throws {
-        let process = Process()
+        let process = try SpawnedProcess(
+            Self.executable, ["serve", "--listen", "127.0.0.1:0"] + arguments, error: .pipe)
         self.process = process
-        process.executableURL = URL(fileURLWithPath: Self.executable)
-        process.arguments = ["serve", "--listen", "127.0.0.1:0"] + arguments
-        let output = Pipe()
-        process.standardError = output
-        try process.run()
         var text = ""
         while !text.contains("\n") {
-            let data = output.fileHandleForReading.availableData
-            guard !data.isEmpty else { break }
-            text += String(decoding: data, as: UTF8.self)
+            let bytes = process.readError()
+            guard !bytes.isEmpty else { break }
+            text += String(decoding: bytes, as: UTF8.self)
         }
         let line = Data(text.split(separator: "\n").first.map { Array($0.utf8) } ?? [])
         let fields = (try? JSONSerialization.jsonObject(with: line)) as? [String: Any]
         guard let port = (fields?["port"] as? String).flatMap(UInt16.init) else {
-            process.waitUntilExit()
             throw ClientFailure(text: "the server said: \(text)")
         }
         self.port = port
         // What it writes later is read, so that it never waits for us.
-        output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
+        let thread = Thread { while !process.readError().isEmpty {} }
+        thread.stackSize = 1 << 18
+        thread.start()
     }
 
-    var processID: Int32 { process.processIdentifier }
+    var processID: Int32 { process.processID }
 
     /// Ends it as an operator does, and waits.
-    func stop() -> Int32 {
-        kill(process.processIdentifier, SIGTERM)
-        process.waitUntilExit()
-        return process.terminationStatus
-    }
+    func stop() -> Int32 { process.kill(SIGTERM).code }
 
-    func killAtOnce() {
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
-    }
+    func killAtOnce() { process.kill() }
 
-    deinit { if process.isRunning { killAtOnce() } }
+    deinit { killAtOnce() }
 }
 
 struct ClientFailure: Error, CustomStringConvertible {

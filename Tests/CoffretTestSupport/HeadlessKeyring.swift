@@ -9,7 +9,7 @@ internal import Foundation
 package final class HeadlessKeyring: @unchecked Sendable {
     // SAFETY: used by one test at a time.
     private let directory: TemporaryDirectory
-    private var daemon: Process?
+    private var daemon: SpawnedProcess?
 
     /// Whether the programs are installed; tests are visibly skipped without them.
     package static let isAvailable = ["/usr/bin/dbus-daemon", "/usr/bin/gnome-keyring-daemon"].allSatisfy {
@@ -39,14 +39,13 @@ package final class HeadlessKeyring: @unchecked Sendable {
     }
 
     deinit {
-        guard let daemon else { return }
-        kill(daemon.processIdentifier, SIGKILL)
-        daemon.waitUntilExit()
+        daemon?.kill()
     }
 
     private struct Bus {
         let address: String
         let directory: TemporaryDirectory
+        let process: SpawnedProcess
     }
 
     private static let bus = Result<Bus, any Error> {
@@ -54,11 +53,11 @@ package final class HeadlessKeyring: @unchecked Sendable {
         let address = "unix:path=\(directory.file("bus"))"
         let process = try spawn(
             "/usr/bin/dbus-daemon", ["--session", "--nofork", "--nopidfile", "--address=\(address)"], [:])
-        unsafe busProcessIdentifier = process.processIdentifier
+        unsafe busProcessIdentifier = process.processID
         atexit { unsafe kill(HeadlessKeyring.busProcessIdentifier, SIGKILL) }
         try wait { FileManager.default.fileExists(atPath: directory.file("bus")) }
         unsafe setenv("DBUS_SESSION_BUS_ADDRESS", address, 1)
-        return Bus(address: address, directory: directory)
+        return Bus(address: address, directory: directory, process: process)
     }
 
     // SAFETY: written once, before the handler that reads it is installed.
@@ -66,18 +65,11 @@ package final class HeadlessKeyring: @unchecked Sendable {
 
     private static func spawn(
         _ path: String, _ arguments: [String], _ environment: [String: String], input: [UInt8] = []
-    ) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = arguments
-        if !environment.isEmpty { process.environment = environment }
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        let pipe = Pipe()
-        process.standardInput = pipe
-        try process.run()
-        try pipe.fileHandleForWriting.write(contentsOf: Data(input))
-        try pipe.fileHandleForWriting.close()
+    ) throws -> SpawnedProcess {
+        let process = try SpawnedProcess(
+            path, arguments, environment: environment.isEmpty ? nil : environment, input: .pipe)
+        process.write(input)
+        process.closeInput()
         return process
     }
 

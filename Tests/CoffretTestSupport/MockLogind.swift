@@ -5,7 +5,7 @@ internal import Glibc
 
 package final class MockLogind {
     private let directory: TemporaryDirectory
-    private var processes: [Process] = []
+    private var processes: [SpawnedProcess] = []
 
     /// Whether the programs are installed; tests are visibly skipped without them.
     package static let isAvailable: Bool = {
@@ -26,10 +26,7 @@ package final class MockLogind {
     }
 
     deinit {
-        for process in processes.reversed() {
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
-        }
+        for process in processes.reversed() { process.kill() }
     }
 
     /// Does one of: setup, lock, hint, other-lock, sleep, wake, inhibitors.
@@ -51,16 +48,8 @@ package final class MockLogind {
         ["DBUS_SYSTEM_BUS_ADDRESS": address, "PATH": "/usr/bin:/bin", "HOME": directory.path]
     }
 
-    private func spawn(_ path: String, _ arguments: [String]) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = arguments
-        process.environment = environment
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        return process
+    private func spawn(_ path: String, _ arguments: [String]) throws -> SpawnedProcess {
+        try SpawnedProcess(path, arguments, environment: environment)
     }
 
     private func wait(_ isReady: () -> Bool) throws {

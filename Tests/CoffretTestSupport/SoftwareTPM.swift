@@ -7,7 +7,7 @@ internal import Glibc
 package final class SoftwareTPM: @unchecked Sendable {
     // SAFETY: used by one test at a time.
     private let directory: TemporaryDirectory
-    private var process: Process?
+    private var process: SpawnedProcess?
 
     /// Whether swtpm is installed; tests are visibly skipped without it.
     package static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/bin/swtpm")
@@ -27,18 +27,14 @@ package final class SoftwareTPM: @unchecked Sendable {
     package var stateFile: String { directory.file("tpm2-00.permall") }
 
     package func start() throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/swtpm")
-        process.arguments = [
-            "socket", "--tpm2", "--tpmstate", "dir=\(directory.path)",
-            "--server", "type=unixio,path=\(directory.file("sock"))",
-            "--ctrl", "type=unixio,path=\(directory.file("sock.ctrl"))",
-            "--flags", "not-need-init,startup-clear",
-        ]
-        process.standardError = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        self.process = process
+        process = try SpawnedProcess(
+            "/usr/bin/swtpm",
+            [
+                "socket", "--tpm2", "--tpmstate", "dir=\(directory.path)",
+                "--server", "type=unixio,path=\(directory.file("sock"))",
+                "--ctrl", "type=unixio,path=\(directory.file("sock.ctrl"))",
+                "--flags", "not-need-init,startup-clear",
+            ])
         for _ in 0..<500 where !FileManager.default.fileExists(atPath: directory.file("sock.ctrl")) {
             usleep(10_000)
         }
@@ -47,9 +43,7 @@ package final class SoftwareTPM: @unchecked Sendable {
     /// Ends the process; the state stays.
     package func stop() {
         guard let process else { return }
-        // Children of the test runner inherit a signal mask under which SIGTERM does nothing.
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        process.kill()
         self.process = nil
         for name in ["sock", "sock.ctrl"] { try? FileManager.default.removeItem(atPath: directory.file(name)) }
     }

@@ -130,42 +130,40 @@ struct AgentMemoryTests {
 /// An agent that runs as the user nobody.
 final class NobodysAgent {
     let runner: CoffretRunner
-    private let process = Process()
+    private let process: SpawnedProcess
 
     init() throws {
         runner = try CoffretRunner()
+        let runtime = runner.folder.file("run")
         try FileManager.default.createDirectory(
-            atPath: runtimeFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            atPath: runtime, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         unsafe chmod(runner.folder.path, 0o755)
-        for path in [runtimeFolder, runner.folder.file("home")] { unsafe chown(path, 65_534, 65_534) }
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
-        process.arguments = Self.asNobody + [AgentRunner.agentExecutable, "--foreground"]
-        process.environment = environment
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        for path in [runtime, runner.folder.file("home")] { unsafe chown(path, 65_534, 65_534) }
+        process = try SpawnedProcess(
+            "/usr/bin/setpriv", Self.asNobody + [AgentRunner.agentExecutable, "--foreground"],
+            environment: Self.environment(runner))
         let end = Date().addingTimeInterval(20)
         while !FileManager.default.fileExists(atPath: socket), Date() < end { usleep(20_000) }
     }
 
     private static let asNobody = ["--reuid=65534", "--regid=65534", "--clear-groups"]
 
-    private var environment: [String: String] {
-        runner.environment(["COFFRET_AGENT": nil, "XDG_RUNTIME_DIR": runtimeFolder, "COFFRET_TPM": "off"])
+    private static func environment(_ runner: CoffretRunner) -> [String: String] {
+        runner.environment([
+            "COFFRET_AGENT": nil, "XDG_RUNTIME_DIR": runner.folder.file("run"), "COFFRET_TPM": "off",
+        ])
     }
 
     var runtimeFolder: String { runner.folder.file("run") }
     var socket: String { runtimeFolder + "/coffret/agent.sock" }
-    var processID: pid_t { process.processIdentifier }
+    var processID: pid_t { process.processID }
 
     /// Runs a shell command as the same user.
     func run(_ command: String) throws -> ProcessResult {
         try ProcessRunner.run(
-            "/usr/bin/setpriv", Self.asNobody + ["/bin/sh", "-c", command], environment: environment,
+            "/usr/bin/setpriv", Self.asNobody + ["/bin/sh", "-c", command], environment: Self.environment(runner),
             timeoutSeconds: 60)
     }
 
-    func end() {
-        process.terminate()
-        process.waitUntilExit()
-    }
+    func end() { process.kill(SIGTERM) }
 }

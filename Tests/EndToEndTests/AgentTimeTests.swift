@@ -10,13 +10,13 @@ struct AgentTimeTests {
     private static let faketime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
     /// Starts the agent itself, with variables of its own.
-    private func start(_ agent: AgentRunner, _ changes: [String: String?], command: [String] = []) throws -> Process {
-        let process = Process()
+    private func start(_ agent: AgentRunner, _ changes: [String: String?], command: [String] = []) throws
+        -> SpawnedProcess
+    {
         let words = command + [AgentRunner.agentExecutable, "--foreground"]
-        process.executableURL = URL(fileURLWithPath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.environment = agent.runner.environment(agent.environment(changes))
-        try process.run()
+        let process = try SpawnedProcess(
+            words[0], Array(words.dropFirst()), environment: agent.runner.environment(agent.environment(changes)),
+            error: .inherited)
         let end = Date().addingTimeInterval(20)
         while try !agent.succeed("agent", "status").hasPrefix("The agent runs"), Date() < end { usleep(20_000) }
         return process
@@ -32,10 +32,7 @@ struct AgentTimeTests {
         try "+0".write(toFile: clock, atomically: true, encoding: .utf8)
         let process = try start(
             agent, ["LD_PRELOAD": Self.faketime, "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1"])
-        defer {
-            process.terminate()
-            process.waitUntilExit()
-        }
+        defer { process.kill(SIGTERM) }
         #expect(try agent.unlock("--for", "4s").exitCode == 0)
         let unlocked = Date()
         try offset.write(toFile: clock, atomically: true, encoding: .utf8)
@@ -80,10 +77,7 @@ struct AgentTimeTests {
         try agent.stop()
         // As if the machine had slept for a day: the same boot, a boot clock that has gone on.
         let process = try start(agent, [:], command: ["/usr/bin/unshare", "-T", "--boottime", "86400"])
-        defer {
-            process.terminate()
-            process.waitUntilExit()
-        }
+        defer { process.kill(SIGTERM) }
         #expect(try agent.unlock().exitCode == 0)
     }
 
@@ -94,10 +88,7 @@ struct AgentTimeTests {
         let logind = try MockLogind()
         let agent = try AgentRunner()
         let process = try start(agent, ["DBUS_SYSTEM_BUS_ADDRESS": logind.address])
-        defer {
-            process.terminate()
-            process.waitUntilExit()
-        }
+        defer { process.kill(SIGTERM) }
         #expect(try logind.ask("inhibitors") == "Coffret sleep delay")
         for (event, words) in [
             ("lock", "the screen was locked"), ("hint", "the screen was locked"), ("sleep", "went to sleep"),
@@ -133,18 +124,11 @@ struct AgentTimeTests {
         let name = seen.trimmingCharacters(in: .whitespacesAndNewlines)
         let process = try start(
             agent, ["GPG_TTY": name, "TERM": "xterm", "COFFRET_PINENTRY": "/usr/bin/pinentry-tty"])
-        defer {
-            process.terminate()
-            process.waitUntilExit()
-        }
+        defer { process.kill(SIGTERM) }
         try agent.runner.makeNote("# Tomatoes\n")
-        let client = Process()
-        client.executableURL = URL(fileURLWithPath: "/usr/bin/setsid")
-        client.arguments = ["-w", CoffretRunner.executable, "ls"]
-        client.environment = agent.runner.environment(agent.environment())
-        let output = Pipe()
-        client.standardOutput = output
-        try client.run()
+        let client = try SpawnedProcess(
+            "/usr/bin/setsid", ["-w", CoffretRunner.executable, "ls"],
+            environment: agent.runner.environment(agent.environment()), output: .pipe, error: .inherited)
         let question = try terminal.wait(for: "Passphrase")
         #expect(question.contains("asks for the passphrase of"))
         #expect(question.contains("coffret"))
@@ -152,9 +136,8 @@ struct AgentTimeTests {
         try terminal.wait(for: "not the passphrase")
         try terminal.wait(for: "Passphrase")
         terminal.type(CoffretRunner.passphrase + "\r")
-        client.waitUntilExit()
-        #expect(client.terminationStatus == 0)
-        let text = String(decoding: (try? output.fileHandleForReading.readToEnd()) ?? Data(), as: UTF8.self)
+        let text = String(decoding: client.readOutputToEnd(), as: UTF8.self)
+        #expect(client.wait().code == 0)
         #expect(text.contains("Tomatoes"))
         #expect(try agent.run("ls").exitCode == 0, "it stays unlocked")
     }

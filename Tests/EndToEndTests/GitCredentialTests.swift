@@ -110,19 +110,10 @@ struct GitHelperTests {
             let result = try Self.git(runner, command)
             #expect(result.exitCode == 0, "\(command): \(result.errorText)")
         }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", Self.server, "ada:s3cret", runner.workPath]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        defer {
-            // Foundation's children are born with most signals held back; this one cannot be.
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
-        }
-        let port = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines)
+        let process = try SpawnedProcess(
+            "/usr/bin/env", ["python3", "-c", Self.server, "ada:s3cret", runner.workPath], output: .pipe)
+        defer { process.kill() }
+        let port = try #require(process.readOutputLine(), "the server ended")
         try Self.makeLogin(runner, "Local", "ada", "http://127.0.0.1:\(port)/", "s3cret")
         let cloned = try Self.git(runner, ["clone", "-q", "http://127.0.0.1:\(port)/served.git", "copy"])
         #expect(cloned.exitCode == 0, "\(cloned.errorText)")

@@ -149,23 +149,18 @@ struct SSHAgentTests {
     func foreground() throws {
         let runner = try Self.makeRunner()
         try runner.succeed("new", "--type", "ssh-key", "plain", "--generate", "private-key")
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: CoffretRunner.executable)
-        process.arguments = ["ssh-agent"]
-        process.environment = runner.environment(["XDG_RUNTIME_DIR": runner.folder.file("tmp")])
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let process = try SpawnedProcess(
+            CoffretRunner.executable, ["ssh-agent"],
+            environment: runner.environment(["XDG_RUNTIME_DIR": runner.folder.file("tmp")]), output: .pipe)
+        let line = String(decoding: process.readOutput(), as: UTF8.self)
         let path = line.split(separator: "'").dropFirst().first.map(String.init) ?? ""
         #expect(line == "SSH_AUTH_SOCK='\(path)'; export SSH_AUTH_SOCK;\n")
         let list = try ProcessRunner.run("/usr/bin/ssh-add", ["-L"], environment: ["SSH_AUTH_SOCK": path])
         #expect(list.text.hasPrefix("ssh-ed25519 ") && list.text.hasSuffix(" plain\n"))
         let second = try runner.run("ssh-agent", environment: ["XDG_RUNTIME_DIR": runner.folder.file("tmp")])
         #expect(second.exitCode == 82)
-        process.terminate()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0 || process.terminationReason == .uncaughtSignal)
+        let status = process.kill(SIGTERM)
+        #expect(status.code == 0 || status.isSignalled)
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 }

@@ -15,7 +15,7 @@ final class ServerRunner {
     let url: String
     /// Of its key, by OpenSSL.
     let fingerprint: String
-    private let process = Process()
+    private let process: SpawnedProcess
 
     init() throws {
         folder = try TemporaryDirectory("server")
@@ -32,28 +32,23 @@ final class ServerRunner {
         let data = folder.file("data")
         let initialized = try ProcessRunner.run(Self.executable, ["init", "--data", data])
         try #require(initialized.exitCode == 0, "\(initialized.errorText)")
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: Self.executable)
-        process.arguments = [
-            "serve", "--data", data, "--listen", "127.0.0.1:0", "--registration", "open", "--tls-certificate",
-            certificate, "--tls-key", key,
-        ]
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
+        let process = try SpawnedProcess(
+            Self.executable,
+            [
+                "serve", "--data", data, "--listen", "127.0.0.1:0", "--registration", "open", "--tls-certificate",
+                certificate, "--tls-key", key,
+            ], error: .pipe)
+        self.process = process
         var text = ""
         var port: Int?
         while port == nil {
-            let data = output.fileHandleForReading.availableData
-            try #require(!data.isEmpty, "the server ended: \(text)")
-            text += String(decoding: data, as: UTF8.self)
+            let bytes = process.readError()
+            try #require(!bytes.isEmpty, "the server ended: \(text)")
+            text += String(decoding: bytes, as: UTF8.self)
             port = text.firstMatch(of: /port\W+(\d+)/).flatMap { Int($0.1) }
         }
         url = "https://localhost:\(try #require(port))"
     }
 
-    deinit {
-        process.terminate()
-        process.waitUntilExit()
-    }
+    deinit { process.kill(SIGTERM) }
 }
