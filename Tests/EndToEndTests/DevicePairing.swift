@@ -18,8 +18,15 @@ enum DevicePairing {
 
     /// Pairs a new device with one that is in.
     static func pair(_ new: CoffretRunner, _ old: CoffretRunner, _ server: ServerRunner, name: String) throws {
+        try pair(new, old, url: server.url, fingerprint: server.fingerprint, name: name)
+    }
+
+    /// Pairs through any server.
+    static func pair(
+        _ new: CoffretRunner, _ old: CoffretRunner, url: String, fingerprint: String, name: String
+    ) throws {
         let requester = try terminal(
-            new, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--name", name, "--effort", "light")
+            new, "device", "pair", url, "--fingerprint", fingerprint, "--name", name, "--effort", "light")
         try requester.wait(for: "approve ")
         let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
         let approver = try terminal(old, "device", "approve", String(id.0))

@@ -59,6 +59,11 @@ enum ServerCommands {
     // MARK: Serving
 
     static func serve(_ configuration: ServerConfiguration) throws(ServerFailure) {
+        // Held back before the first thread is made, so that every thread holds them back and the descriptor has them.
+        var watched = sigset_t()
+        unsafe sigemptyset(&watched)
+        for signal in [SIGTERM, SIGINT] { unsafe sigaddset(&watched, signal) }
+        unsafe pthread_sigmask(SIG_BLOCK, &watched, nil)
         let signals = unsafe coffret_signal_descriptor([SIGTERM, SIGINT], 2)
         let log = ServerLog(level: configuration.log)
         // Every connection is a descriptor; the soft limit is often 1,024.
