@@ -184,7 +184,9 @@ let testTargets: [Target] = [
     .testTarget(
         name: "CoffretCLITests", dependencies: ["CoffretBase", "CoffretCore", "CoffretCLI", "CoffretTestSupport"],
         exclude: ["Snapshots"], swiftSettings: settings),
-    tests("CoffretAgentTests", ["CoffretBase", "CoffretWire", "CoffretAgent", "CoffretTestSupport"]),
+    tests(
+        "CoffretAgentTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretWire", "CoffretCore", "CoffretAgent", "CoffretTestSupport"]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
     tests(
         "CoffretPairingTests",

@@ -16,21 +16,40 @@ struct AgentMemoryTests {
     static let note = "CANARY-note-51d3e0"
     static let password = "CANARY-password-9ac217"
 
+    /// Read to its end: the kernel gives a page at a time, and Foundation takes less than a page for the end.
+    private static func maps(of processID: pid_t) throws -> String {
+        let file = unsafe open("/proc/\(processID)/maps", O_RDONLY)
+        try #require(file >= 0)
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = unsafe read(file, &buffer, buffer.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += buffer[..<count]
+        }
+    }
+
     /// All memory of a process that can be read, as root does it.
     private static func memory(of processID: pid_t) throws -> Data {
         let file = unsafe open("/proc/\(processID)/mem", O_RDONLY)
         try #require(file >= 0)
         defer { close(file) }
         var all = Data()
-        for line in try String(contentsOfFile: "/proc/\(processID)/maps", encoding: .utf8).split(separator: "\n") {
+        for line in try maps(of: processID).split(separator: "\n") {
             let words = line.split(separator: " ")
             let bounds = words[0].split(separator: "-").compactMap { UInt(String($0), radix: 16) }
             // Guard pages are left out: the kernel would let root read them, and they hold nothing.
             guard bounds.count == 2, words[1].hasPrefix("r"), !line.hasSuffix("[vvar]"), !line.hasSuffix("[vsyscall]")
             else { continue }
-            var buffer = [UInt8](repeating: 0, count: Int(bounds[1] - bounds[0]))
-            let count = unsafe pread(file, &buffer, buffer.count, off_t(bounds[0]))
-            if count > 0 { all.append(contentsOf: buffer[..<count]) }
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            var position = bounds[0]
+            while position < bounds[1] {
+                let count = unsafe pread(file, &buffer, min(buffer.count, Int(bounds[1] - position)), off_t(position))
+                guard count > 0 else { break }
+                all.append(contentsOf: buffer[..<count])
+                position += UInt(count)
+            }
         }
         return all
     }
@@ -74,6 +93,33 @@ struct AgentMemoryTests {
         #expect(after.range(of: key) == nil)
         #expect(after.range(of: key.prefix(16)) == nil)
         for secret in planted { #expect(after.range(of: secret) == nil) }
+    }
+
+    @Test(
+        "the key of an open note lies in the agent until it is closed, or the store locks",
+        .enabled(if: geteuid() == 0, "reading another process's memory takes root"))
+    func openNotes() throws {
+        let (agent, ids) = try OpenNoteTests.makeAgent()
+        defer { try? agent.stop() }
+        let made = try agent.succeed("note", "sealed", ids[0], "--json")
+        let record = try #require(try JSONSerialization.jsonObject(with: Data(made.utf8)) as? [String: Any])
+        func number(_ name: String) throws -> UInt32 { UInt32(try #require(record[name] as? Int)) }
+        let salt = try Hex.decode(try #require(record["salt"] as? String))
+        let parameters = try PasswordParameters(
+            memoryKibibytes: number("memoryKibibytes"), passCount: number("passCount"), salt: salt)
+        var typed = Array("note one".utf8)
+        let secret = try parameters.deriveSecret(from: Passphrase(typed: &typed))
+        let key = Data(unsafe secret.withUnsafeBytes { unsafe [UInt8]($0) })
+        let processID = try #require(agent.processID)
+        #expect(try Self.memory(of: processID).range(of: key) == nil)
+        for close in [["note", "lock", ids[0]], ["lock"]] {
+            try agent.succeed("note", "unlock", ids[0], "--note-passphrase-fd", "0", input: "note one\n")
+            #expect(try Self.memory(of: processID).range(of: key) != nil, "the search finds it while it is there")
+            try OpenNoteTests.succeed(agent, close)
+            let after = try Self.memory(of: processID)
+            #expect(after.range(of: key) == nil && after.range(of: key.prefix(16)) == nil)
+            #expect(after.range(of: Data("note one".utf8)) == nil)
+        }
     }
 
     @Test(

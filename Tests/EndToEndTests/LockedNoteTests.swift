@@ -48,7 +48,7 @@ struct LockedNoteCommandTests {
         let oldest = try #require(versions.last?["version"] as? String)
         #expect(try runner.succeed("show", id, "--at", oldest) == Self.text)
         #expect(try runner.run("restore", id, "--at", oldest).exitCode == 89)
-        let unlocked = try run(runner, "note one\n", "note", "unlock", id, "--note-passphrase-fd", "3")
+        let unlocked = try run(runner, "note one\n", "note", "unlock", id, "--for-good", "--note-passphrase-fd", "3")
         #expect(unlocked.exitCode == 0, "\(unlocked.errorText)")
         #expect(try runner.succeed("show", id) == Self.text + "marimba\n")
     }

@@ -81,6 +81,7 @@ extension AgentService {
             client.answer(.locked(reason: use.reason.rawValue))
             return
         }
+        let noteKeys = use.noteKeys
         let secondsLeft = store.secondsLeft(at: now)
         let parent = getpid()
         start(.command(store: command.store), for: client) { control in
@@ -95,13 +96,15 @@ extension AgentService {
                 return 1
             }
             let hosted = HostedCommand(
-                store: command.store, storageKey: key, connection: UnixConnection(descriptor: 4),
-                terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft
+                store: command.store, storageKey: key, noteKeys: noteKeys,
+                connection: UnixConnection(descriptor: 4), terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft
             ) { report in
                 switch report {
                 case .keyRenewed(let key, let generation):
                     AgentChild.report(.renewed(key, generation: generation), over: 3)
                 case .keyStale: AgentChild.report(.stale, over: 3)
+                case .noteKeyHeld(let key): AgentChild.report(.noteKeyHeld(key), over: 3)
+                case .noteKeyForgotten(let record): AgentChild.report(.noteKeyForgotten(record), over: 3)
                 }
             }
             return hosted.run(command.arguments)

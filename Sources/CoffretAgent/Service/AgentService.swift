@@ -263,7 +263,8 @@ package final class AgentService {
 
     private func finishCommand(_ child: AgentChild, store path: String, status: Int32) -> AgentResponse {
         if let store = stores[path] {
-            for case .renewed(let key, let generation) in child.reports { store.renew(key, generation: generation) }
+            // A child that was ended by locking has nothing to say of keys.
+            for report in child.reports where child.lockReason == nil { take(report, for: store) }
             if child.reports.contains(where: { if case .stale = $0 { true } else { false } }) {
                 lock(store, because: .keysChanged)
                 return .locked(reason: LockReason.keysChanged.rawValue)
@@ -279,6 +280,15 @@ package final class AgentService {
             return .failed(code: AgentErrorCode.commandFailed.rawValue, waitSeconds: nil)
         }
         return .exited(code: UInt8(truncatingIfNeeded: status >> 8))
+    }
+
+    private func take(_ report: ChildReport, for store: UnlockedStore) {
+        switch report {
+        case .renewed(let key, let generation): store.renew(key, generation: generation)
+        case .noteKeyHeld(let key): store.hold(key)
+        case .noteKeyForgotten(let record): store.forgetNoteKey(record)
+        case .opened, .stale, .refused: break
+        }
     }
 
     private func finishJudge(_ child: AgentChild) -> AgentResponse {

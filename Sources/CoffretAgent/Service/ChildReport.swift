@@ -1,6 +1,7 @@
 // What the agent's processes tell the agent, over a socket that only the two have.
 
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretCrypto
 
 /// A store that was opened.
@@ -20,12 +21,18 @@ enum ChildReport: Sendable {
     case stale
     /// The secret was wrong, or was not looked at.
     case refused(code: String, waitSeconds: UInt64?)
+    /// A passphrase of locked notes was right, and its key may wait.
+    case noteKeyHeld(HeldNoteKey)
+    /// Notes of this password record are locked again.
+    case noteKeyForgotten(UniqueID)
 
     private static let codeByteCountMax = 256
+    /// In scheme 1 a key is as long as the passphrase and the constants together.
+    private static let noteKeyByteCountMax = 32 << 10
     static let byteCountMax = 64 << 10
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute], [2, key, generation], [3],
-    /// [4, code, seconds or null]. The caller zeroes the bytes.
+    /// [4, code, seconds or null], [5, record, scheme, key], [6, record]. The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
@@ -50,6 +57,17 @@ enum ChildReport: Sendable {
             encoder.encode(unsigned: 4)
             encoder.encode(text: code)
             if let waitSeconds { encoder.encode(unsigned: waitSeconds) } else { encoder.encodeNull() }
+        case .noteKeyHeld(let key):
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(unsigned: 5)
+            encoder.encode(bytes: key.record.bytes)
+            encoder.encode(unsigned: key.scheme.rawValue)
+            // EXPOSE: into the message to the parent process, which is zeroed once it is sent.
+            unsafe key.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
+        case .noteKeyForgotten(let record):
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 6)
+            encoder.encode(bytes: record.bytes)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -86,6 +104,15 @@ enum ChildReport: Sendable {
                     return .refused(code: code, waitSeconds: nil)
                 }
                 return .refused(code: code, waitSeconds: try decoder.readUnsigned())
+            case (5, 4):
+                let record = try Self.readRecord(from: &decoder)
+                guard let scheme = LockScheme(rawValue: try decoder.readUnsigned()) else {
+                    throw CBORError(.unexpectedItem, byteOffset: 0)
+                }
+                var bytes = try decoder.readBytes(countMax: Self.noteKeyByteCountMax)
+                return .noteKeyHeld(
+                    HeldNoteKey(record: record, scheme: scheme, secret: SecretBytes(consuming: &bytes)))
+            case (6, 2): return .noteKeyForgotten(try Self.readRecord(from: &decoder))
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }
@@ -96,5 +123,12 @@ enum ChildReport: Sendable {
     private static func readKey(from decoder: inout CBORDecoder) throws(CBORError) -> StorageKey {
         var bytes = try decoder.readBytes(count: StorageKey.byteCount)
         return StorageKey(SecretBytes(consuming: &bytes))
+    }
+
+    private static func readRecord(from decoder: inout CBORDecoder) throws(CBORError) -> UniqueID {
+        guard let record = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
+            throw CBORError(.unexpectedItem, byteOffset: 0)
+        }
+        return record
     }
 }

@@ -1,7 +1,8 @@
-// What the agent holds of one store. The one thing to keep true: the key is asked for through the policy, and is
+// What the agent holds of one store. The one thing to keep true: keys are asked for through the policy, and are
 // zeroed the moment the policy says locked.
 
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretWire
 
@@ -10,6 +11,8 @@ final class UnlockedStore {
     let path: String
     private var policy: LockPolicy
     private var key: StorageKey?
+    /// Keys of locked notes that the person opened, by their password records. Unlocking the store adds none.
+    private var noteKeys: [UniqueID: HeldNoteKey] = [:]
     private var generation: UInt64 = 0
     private var intervals: LockIntervals
 
@@ -20,7 +23,12 @@ final class UnlockedStore {
         unlock(opened, at: now)
     }
 
+    /// The most keys of notes that are kept; each takes pages of locked memory.
+    static let noteKeyCountMax = 128
+
     func unlock(_ opened: OpenedStore, at now: BootInstant) {
+        // What is past its time now does not come back with another passphrase.
+        _ = check(at: now, isUse: false)
         intervals = opened.intervals
         policy = LockPolicy(intervals: opened.intervals)
         policy.unlock(at: now)
@@ -35,25 +43,37 @@ final class UnlockedStore {
         self.generation = generation
     }
 
-    func lock(because reason: LockReason) {
-        policy.lock(because: reason)
-        key = nil
+    /// Keeps a key of locked notes; without room, the note asks for its passphrase each time.
+    func hold(_ noteKey: HeldNoteKey) {
+        guard key != nil, noteKeys[noteKey.record] != nil || noteKeys.count < Self.noteKeyCountMax else { return }
+        noteKeys[noteKey.record] = noteKey
     }
 
-    /// In a child that works for another store.
-    func forget() { key = nil }
+    /// The person locked the notes of this record again.
+    func forgetNoteKey(_ record: UniqueID) { noteKeys[record] = nil }
+
+    func lock(because reason: LockReason) {
+        policy.lock(because: reason)
+        forget()
+    }
+
+    /// Zeroes all keys; also in a child that works for another store.
+    func forget() {
+        key = nil
+        noteKeys = [:]
+    }
 
     /// Why the store is locked; nil while it is unlocked. The keys are gone when this says locked.
     func check(at now: BootInstant, isUse: Bool) -> LockReason? {
         let reason = policy.check(at: now, isUse: isUse)
-        if reason != nil { key = nil }
+        if reason != nil { forget() }
         return reason
     }
 
-    /// The key, for a use now.
-    func use(at now: BootInstant) -> (key: StorageKey?, reason: LockReason) {
-        if let reason = check(at: now, isUse: true) { return (nil, reason) }
-        return (key, .neverUnlocked)
+    /// The keys, for a use now.
+    func use(at now: BootInstant) -> (key: StorageKey?, noteKeys: [HeldNoteKey], reason: LockReason) {
+        if let reason = check(at: now, isUse: true) { return (nil, [], reason) }
+        return (key, Array(noteKeys.values), .neverUnlocked)
     }
 
     var deadline: BootInstant? { policy.deadline }

@@ -40,12 +40,17 @@ enum AgentHandover {
     private static func isPossible(_ context: CommandContext) -> Bool {
         guard !HostedCommand.isRunning, !context.arguments.command.staysHere else { return false }
         let options = context.arguments.command.options + GlobalOptions.all
-        guard !options.contains(where: { $0.name.hasSuffix("-fd") && context.arguments.isSet($0) }) else {
-            return false
-        }
+        guard !options.contains(where: { context.arguments.isSet($0) && !travels($0, context) }) else { return false }
         return !context.words.contains { word in
             word.contains("/dev/fd/") || word.contains("/proc/self/") || word.hasSuffix("/dev/tty")
         }
+    }
+
+    /// Whether an option means the same there: of descriptors, standard input alone goes along, and the store's
+    /// passphrase is not read there.
+    private static func travels(_ option: OptionDescription, _ context: CommandContext) -> Bool {
+        guard option.name.hasSuffix("-fd") else { return true }
+        return option.name.hasSuffix("note-passphrase-fd") && context.arguments.number(option) == 0
     }
 
     private static var workingDirectory: String {

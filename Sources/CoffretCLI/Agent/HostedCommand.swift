@@ -1,8 +1,8 @@
 // A command inside the agent's process for it. The one thing to keep true: there is one command to a process, and
 // it ends with that process, so what it holds of keys and texts ends there too.
 
-internal import CoffretBase
-internal import CoffretCore
+package import CoffretBase
+package import CoffretCore
 package import CoffretCrypto
 internal import CoffretKeys
 package import CoffretNet
@@ -16,6 +16,10 @@ package enum HostedReport: Sendable {
     case keyRenewed(StorageKey, generation: UInt64)
     /// The key does not open the keyring any more: somebody else changed it. Nothing was done.
     case keyStale
+    /// The person opened locked notes; this key of theirs may wait until the store locks.
+    case noteKeyHeld(HeldNoteKey)
+    /// Notes of this record are locked again.
+    case noteKeyForgotten(UniqueID)
 }
 
 /// The command that this process runs for a client of the agent.
@@ -33,17 +37,20 @@ package final class HostedCommand: Sendable {
     /// How long until the store locks by itself, as it was when the command began.
     let secondsLeft: UInt64?
     private let storageKey: StorageKey
+    private let noteKeys: [HeldNoteKey]
     private let connection: UnixConnection
     private let report: @Sendable (HostedReport) -> Void
     /// Ends of programs that were not asked for yet.
     private let ends = Mutex<[pid_t: AgentProgramEnd]>([:])
 
+    /// - Parameter noteKeys: keys of locked notes that the person opened before.
     package init(
-        store: String, storageKey: StorageKey, connection: UnixConnection, terminal: Int32?, secondsLeft: UInt64?,
-        report: @escaping @Sendable (HostedReport) -> Void
+        store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], connection: UnixConnection,
+        terminal: Int32?, secondsLeft: UInt64?, report: @escaping @Sendable (HostedReport) -> Void
     ) {
         self.store = store
         self.storageKey = storageKey
+        self.noteKeys = noteKeys
         self.connection = connection
         self.terminal = terminal
         self.secondsLeft = secondsLeft
@@ -68,16 +75,30 @@ package final class HostedCommand: Sendable {
 
     func openStore(at path: String, _ environment: StoreEnvironment) throws -> Store {
         do throws(CoreError) {
-            return try Store.open(
+            let store = try Store.open(
                 at: path, with: .storageKey(storageKey),
                 environment: environment.keepingStorageKey { [report, storageKey] key, generation in
                     if !key.isEqual(to: storageKey) { report(.keyRenewed(key, generation: generation)) }
                 })
+            for key in noteKeys { store.noteKeys.add(key) }
+            return store
         } catch {
             guard (error.cause as? KeyError)?.code == .keyringAltered else { throw error }
             report(.keyStale)
             throw CommandHandedOver(exitCode: ExitCode.busy.rawValue)
         }
+    }
+
+    // MARK: Locked notes
+
+    /// Hands the keys of notes that this command has opened to the agent, which keeps them until the store locks.
+    func keepNoteKeys(of store: Store) {
+        for key in store.noteKeys.held() { report(.noteKeyHeld(key)) }
+    }
+
+    /// Lets the agent forget keys of notes.
+    func forgetNoteKeys(of records: Set<UniqueID>) {
+        for record in records.sorted() { report(.noteKeyForgotten(record)) }
     }
 
     // MARK: Programs

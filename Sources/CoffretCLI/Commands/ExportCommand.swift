@@ -64,7 +64,7 @@ enum ExportCommand {
         }
         if report.locked > 0 {
             lines.append(
-                "\(NumberText.counted(report.locked, "locked note")) stayed behind; coffret note unlock takes a lock off."
+                "\(NumberText.counted(report.locked, "locked note")) stayed behind; coffret note unlock --for-good takes a lock off."
             )
         }
         return (lines + report.warnings.map { TextWidth.displaySafe($0) }).joined(separator: "\n")

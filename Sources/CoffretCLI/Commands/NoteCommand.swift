@@ -19,6 +19,8 @@ enum NoteCommand {
     static let newDescriptor = OptionDescription.value(
         "new-note-passphrase-fd", "N", .number(0...1_048_575), "read a new passphrase from an open file descriptor")
     static let all = OptionDescription.flag("all", "all locked notes")
+    static let forGood = OptionDescription.flag(
+        "for-good", "take the lock off: the notes are stored like all others from then on")
     static let compromised = OptionDescription.flag(
         "compromised", "the old passphrase is known to others: the new one opens nothing that the old one sealed")
 
@@ -32,7 +34,7 @@ enum NoteCommand {
                 "lock", "Encrypt notes under a passphrase of their own",
                 discussion: [
                     "Text, fields and attachments are sealed; title and tags stay visible unless you say --hide-title. Locked text is in no search. The history keeps earlier versions, readable as they were, unless you say --purge-history.",
-                    "Asks for the passphrase that your locked notes have; --new begins another one.",
+                    "Asks for the passphrase that your locked notes have; --new begins another one. A locked note that coffret note unlock opened is closed again.",
                 ],
                 arguments: [notes],
                 options: [
@@ -45,9 +47,17 @@ enum NoteCommand {
                 ],
                 run: NoteLocking.lock),
             CommandDescription(
-                "unlock", "Take the lock off notes",
-                discussion: ["To read a locked note, coffret show is enough: it asks for the passphrase each time."],
-                arguments: [notes], run: NoteLocking.unlock),
+                "unlock", "Open locked notes until the store locks, or take their locks off",
+                discussion: [
+                    "Asks for the passphrase once. Until the agent locks the store, notes with that passphrase are shown and edited without asking; they stay encrypted, and nothing of them is searched. Unlocking the store never opens them.",
+                    "Without the agent, and to read a note once, coffret show is enough: it asks each time.",
+                ],
+                arguments: [notes], options: [forGood],
+                examples: [
+                    CommandExample("coffret note unlock diary", "asks once; coffret note lock diary closes it"),
+                    CommandExample("coffret note unlock diary --for-good", "takes the lock off"),
+                ],
+                run: NoteLocking.unlock),
             CommandDescription(
                 "relock", "Give locked notes another passphrase",
                 discussion: [

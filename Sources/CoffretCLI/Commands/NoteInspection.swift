@@ -10,12 +10,14 @@ enum NoteInspection {
     static func passphrases(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
         let records = try session.vault.passwordRecords()
+        let open = session.store.store.noteKeys.records
         let value = JSONValue.array(
             records.map { summary in
                 .fields([
                     "id": .string(summary.record.id.hex), "scheme": .integer(Int(summary.record.scheme.rawValue)),
                     "created": .moment(summary.record.created), "noteCount": .integer(summary.noteCount),
-                    "hasHint": .bool(summary.hasHint), "replacedBy": summary.replacedBy.map { .string($0.hex) },
+                    "hasHint": .bool(summary.hasHint), "isOpen": .bool(open.contains(summary.record.id)),
+                    "replacedBy": summary.replacedBy.map { .string($0.hex) },
                 ])
             })
         try context.print(value) {
@@ -26,6 +28,7 @@ enum NoteInspection {
             for summary in records {
                 let notes = [
                     "scheme \(summary.record.scheme.rawValue)", summary.hasHint ? "hint" : "",
+                    open.contains(summary.record.id) ? "open" : "",
                     summary.replacedBy.map { "replaced by \($0.hex.prefix(8))" } ?? "",
                 ]
                 table.add([

@@ -16,6 +16,7 @@ enum NoteLocking {
         let items = try ids.map { try session.vault.item($0) }
         let isPurging = arguments.isSet(NoteCommand.purge)
         if isPurging, items.allSatisfy(\.isLocked) { return try purge(ids, session, context) }
+        if try close(items, session, context) { return }
         for item in items where item.isLocked { throw CoreError(.noteAlreadyLocked, at: item.title) }
         if let other = items.first(where: { $0.kind != .note }) { throw CoreError(.noteKind, at: other.title) }
         if isPurging { try confirmPurge(context) }
@@ -33,6 +34,7 @@ enum NoteLocking {
                 try session.writing { vault in try vault.lockNotes(ids, with: new, hidesTitle: hidesTitle) }
             }
         }
+        try forgetKeys(of: try ids.map { try session.vault.item($0) }, session, context)
         let plan = try session.vault.historyPurgePlan(for: ids)
         try report(ids, plan, isPurging: isPurging, session, context)
         if isPurging { try purge(ids, session, context, isConfirmed: true) }
@@ -139,6 +141,55 @@ enum NoteLocking {
     // MARK: Unlock and relock
 
     static func unlock(_ context: CommandContext) throws {
+        if context.arguments.isSet(NoteCommand.forGood) { return try takeLockOff(context) }
+        let session = try VaultSession.open(context)
+        guard let hosted = HostedCommand.current else {
+            throw CommandFailure(
+                .unavailable, .noteNeedsAgent, "there is no agent that could keep the note open",
+                hint:
+                    "coffret unlock starts it; coffret show NOTE asks for the passphrase each time; --for-good takes the lock off"
+            )
+        }
+        var lines: [String] = []
+        let ids = try notes(context, session)
+        for id in ids {
+            let item = try session.vault.item(id)
+            guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
+            _ = try session.readable(item)
+            lines.append("Open until the store locks: \(context.label(item, try session.shortID(id)))")
+        }
+        hosted.keepNoteKeys(of: session.store.store)
+        try context.confirmDone(.fields(["opened": .strings(ids.map(\.uuid.hex))])) {
+            (lines + [
+                "So are other notes with the same passphrase. They stay encrypted; coffret note lock NOTE closes them at once."
+            ]).joined(separator: "\n")
+        }
+    }
+
+    /// Locks notes again that the agent keeps open, if those that were named are such.
+    private static func close(_ items: [Item], _ session: VaultSession, _ context: CommandContext) throws -> Bool {
+        guard items.allSatisfy(\.isLocked) else { return false }
+        let held = session.store.store.noteKeys.records
+        let isOpen = try items.contains { try !session.vault.recordsLeading(to: $0).isDisjoint(with: held) }
+        guard isOpen else { return false }
+        try forgetKeys(of: items, session, context)
+        try context.confirmDone(.fields(["closed": .strings(items.map(\.id.uuid.hex))])) {
+            try items.map { "Closed \(context.label($0, try session.shortID($0.id)))" }.joined(separator: "\n")
+        }
+        return true
+    }
+
+    /// What was locked just now is not open in the agent, whatever was before.
+    private static func forgetKeys(
+        of items: [Item], also others: Set<UniqueID> = [], _ session: VaultSession, _ context: CommandContext
+    ) throws {
+        var records = others
+        for item in items { records.formUnion(try session.vault.recordsLeading(to: item)) }
+        for record in records { session.store.store.noteKeys.lock(record) }
+        HostedCommand.current?.forgetNoteKeys(of: records)
+    }
+
+    private static func takeLockOff(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
         let ids = try notes(context, session)
         for id in ids {
@@ -162,9 +213,11 @@ enum NoteLocking {
         let session = try VaultSession.open(context)
         let ids = try named.isEmpty ? session.vault.lockedNotes() : notes(context, session)
         guard !ids.isEmpty else { throw CommandFailure(.notFound, .versionNotFound, "no note is locked") }
+        var before: Set<UniqueID> = []
         for id in ids {
             let item = try session.vault.item(id)
             guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
+            before.formUnion(try session.vault.recordsLeading(to: item))
             _ = try session.readable(item)
         }
         let new = try newRecord(context, "New passphrase for locked notes: ")
@@ -173,6 +226,7 @@ enum NoteLocking {
                 try vault.relockNotes(ids, with: new, isCompromised: context.arguments.isSet(NoteCommand.compromised))
             }
         }
+        try forgetKeys(of: [], also: before.union([made.record.id]), session, context)
         let replaced = made.record.previous.count
         try context.confirmDone(
             .fields([

@@ -58,6 +58,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case passphraseEmpty = "cli.passphrase.empty"
     case passphraseMismatch = "cli.passphrase.mismatch"
     case notePassphraseUnavailable = "cli.note.passphrase-unavailable"
+    case noteNeedsAgent = "cli.note.needs-agent"
     case noteHintMissing = "cli.note.no-hint"
     case presenceUnavailable = "cli.presence.unavailable"
     case presenceRefused = "cli.presence.refused"

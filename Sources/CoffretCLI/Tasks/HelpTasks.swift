@@ -209,11 +209,16 @@ enum HelpTasks {
                 .command("coffret note lock diary", "Asks for the passphrase, and encrypts text and attachments."),
                 .command("coffret show diary", "Asks for it again, each time. So does coffret edit."),
                 .command(
+                    "coffret note unlock diary",
+                    "Asks once; the agent keeps the note open until the store locks, or coffret note lock diary closes it."
+                ),
+                .command(
                     "coffret note lock diary --purge-history",
                     "Also removes the earlier versions, which the history still shows; says first what else goes with them."
                 ),
                 .command("coffret note relock --all", "Changes the passphrase of all locked notes."),
-                .command("coffret note unlock diary", "Takes the lock off: the note is like any other again."),
+                .command(
+                    "coffret note unlock diary --for-good", "Takes the lock off: the note is like any other again."),
                 .text(
                     "There is no way back without the passphrase: the recovery key opens the vault, not its locked notes. coffret note lock --new --hint TEXT keeps a hint."
                 ),

@@ -1,7 +1,7 @@
 // Locking notes, reading them, and changing what they are locked with. The one thing to keep true: from the commit
 // that locks a note on, nothing readable of it is written anywhere.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretCrypto
 internal import CoffretSearch
 package import CoffretStorage
@@ -48,6 +48,20 @@ extension Vault {
         guard let id = opener.target(of: lock) else { throw CoreError(.recordUnsupported, at: item.id.uuid.hex) }
         guard let record = table[id] else { throw table.unusable[id] ?? CoreError(.recordNotFound, at: id.hex) }
         return record
+    }
+
+    /// Every record whose key opens something of a sealed item: those that it names, and those that replaced them.
+    package func recordsLeading(to item: Item) throws(CoreError) -> Set<UniqueID> {
+        guard let lock = item.lock else { return [] }
+        let records = try recordTable().records.values
+        var found = Set(lock.records)
+        var left = lock.records
+        while let id = left.popLast() {
+            for newer in records where newer.previous.contains(where: { $0.id == id }) {
+                if found.insert(newer.id).inserted { left.append(newer.id) }
+            }
+        }
+        return found
     }
 
     /// Takes a passphrase for a record, and holds its key from now on.
