@@ -90,11 +90,9 @@ package final class VaultSync: SyncVault {
 
     private func judge(_ address: BlobAddress, _ remembered: BlobName?) throws(StorageError) -> VaultReply {
         // A commit that lies here unverified, such as one that was staged or is in quarantine, is not known.
-        guard let name = try repository.commitName(at: address), let head = repository.headNames.first else {
-            return .judged(.unknown)
-        }
-        let standing = try repository.relation(of: name, to: head)
-        guard standing == .same || standing == .ancestor else { return .judged(.unknown) }
+        guard let name = try repository.commitName(at: address), let head = repository.headNames.first,
+            try repository.isKnown(name, to: head)
+        else { return .judged(.unknown) }
         guard let remembered else { return .judged(.newer(name)) }
         switch try repository.relation(of: remembered, to: name) {
         case .same: return .judged(.same)

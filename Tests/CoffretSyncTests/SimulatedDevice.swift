@@ -88,9 +88,15 @@ final class SimulatedDevice {
 
     var head: BlobName? { repository.headNames.first }
 
-    /// Opens the vault anew on a disk.
+    /// Opens the vault anew, on a disk; power that went unnoticed comes back first.
     func start(on newDisk: SimulatedFileSystem? = nil) throws {
-        if let newDisk { disk = newDisk } else { repository.close() }
+        if let newDisk {
+            disk = newDisk
+        } else if disk.isPoweredOff {
+            disk = disk.restarted(keeping: random)
+        } else {
+            repository.close()
+        }
         repository = try VaultRepository.open(
             directory: "vault", keys: keys.keys(local: local), author: author,
             mode: .readWrite(lockTimeoutMilliseconds: 0),

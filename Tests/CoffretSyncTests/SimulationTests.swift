@@ -22,6 +22,8 @@ struct SimulationTests {
         var devices: [SimulatedDevice] = []
         var acknowledged: [FactKey: Set<String>] = [:]
         private var lineCount = 0
+        /// `Scripts/simulate --seed` shows what happened.
+        private let isTold = ProcessInfo.processInfo.environment["COFFRET_TEST_SEED"] != nil
 
         init(_ random: SeededGenerator) throws {
             self.random = random
@@ -31,15 +33,24 @@ struct SimulationTests {
             }
         }
 
+        private func tell(_ what: String, _ device: SimulatedDevice) {
+            guard isTold else { return }
+            let number = devices.firstIndex { $0 === device } ?? 0
+            let (own, server) = (device.head?.description.prefix(8) ?? "-", zone.head.map { Hex.encode($0).prefix(8) })
+            print("device \(number) at \(own), zone at \(server ?? "-") with \(zone.objects.count) blobs: \(what)")
+        }
+
         /// Runs what may meet a fault; a device whose disk failed or whose power went starts again.
         func attempt(_ device: SimulatedDevice, _ body: () throws -> Void) throws {
             do {
                 try body()
             } catch let error as StorageError {
+                tell("\(error)", device)
                 try require(Self.isDisk(error), "\(error)")
                 device.disk.setPlan(nil)
                 try device.crash()
             } catch let error as SyncError {
+                tell("\(error)", device)
                 let isDisk = (error.cause as? StorageError).map(Self.isDisk) ?? false
                 try require(error.isTransient || isDisk, "\(error) because of \(String(describing: error.cause))")
                 if isDisk {
@@ -60,7 +71,9 @@ struct SimulationTests {
                 device.disk.setPlan(
                     FailurePlan(at: number, random.bool() ? .powerCut : .fail(random.bool() ? .noSpace : .inputOutput)))
             }
-            switch random.int(in: 0...9) {
+            let choice = random.int(in: 0...9)
+            tell(choice < 6 ? ["starts again", "title", "line", "line", "line", "line"][choice] : "syncs", device)
+            switch choice {
             case 0:
                 device.disk.setPlan(nil)
                 try random.bool() ? device.crash() : device.start()
@@ -97,7 +110,12 @@ struct SimulationTests {
                 device.disk.setPlan(nil)
                 try device.start()
             }
-            for _ in 0..<2 { for device in devices { try device.sync() } }
+            for _ in 0..<2 {
+                for device in devices {
+                    tell("settles", device)
+                    try device.sync()
+                }
+            }
             let pushes = zone.pushCount
             for device in devices { try device.sync() }
             try require(zone.pushCount == pushes, "they do not fall silent")
@@ -133,5 +151,20 @@ struct SimulationTests {
             settledCount += 1
         }
         #expect(settledCount > 0)
+    }
+
+    @Test("a device that is let go leaves no keys in memory")
+    func nothingStays() throws {
+        weak var repository: VaultRepository?
+        weak var world: World?
+        do {
+            let made = try World(SeededGenerator(seed: 1))
+            for _ in 0..<20 { try made.step() }
+            try made.settle()
+            repository = made.devices[0].repository
+            world = made
+        }
+        #expect(world == nil)
+        #expect(repository == nil)
     }
 }

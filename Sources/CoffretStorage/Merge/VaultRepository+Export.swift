@@ -103,6 +103,15 @@ extension VaultRepository {
         return try graph.isAncestor(second, of: first) ? .descendant : .unrelated
     }
 
+    /// Whether `name` is a commit of the verified history of `head`.
+    ///
+    /// What lies here of others may be a commit whose context or parents have not come: of it only itself is read.
+    package func isKnown(_ name: BlobName, to head: BlobName) throws(StorageError) -> Bool {
+        let unverified = try UnverifiedCommit.decode(backend.blobBytes(name, type: .commit), name: name)
+        guard try backend.containsBlob(unverified.commit.context) else { return false }
+        return try graph().isAncestor(name, of: head)
+    }
+
     /// What a commit that is here, and its ancestors, are.
     package func versions(of name: BlobName) throws(StorageError) -> VersionVector {
         try graph().versions(of: name)

@@ -128,7 +128,10 @@ package final class VaultRepository {
         if let checkpoint = backend.state.checkpoint {
             known[checkpoint.commit] = try RepositoryAnnotation.decode(backend.state.annotation).checkpointVersions
         }
-        let graph = CommitGraph(history: history, known: known, compactions: compactions)
+        // Kept by this object, so it must not keep it: keys would never leave the memory.
+        let graph = CommitGraph(history: history, known: known) { [unowned self] () throws(StorageError) in
+            try compactions()
+        }
         knownGraph = graph
         return graph
     }
