@@ -13,6 +13,16 @@ final class AgentChild {
         case command(store: String)
         /// Judges a secret.
         case judge
+        /// Serves an SSH client out of a store.
+        case connection(store: String)
+
+        /// The store whose keys the child has.
+        var store: String? {
+            switch self {
+            case .command(let store), .connection(let store): store
+            case .judge: nil
+            }
+        }
     }
 
     let processID: pid_t
@@ -25,7 +35,7 @@ final class AgentChild {
     /// Why the child was ended, if its store was locked under it.
     var lockReason: LockReason?
 
-    private init(processID: pid_t, work: Work, client: AgentPeer, control: Int32) {
+    private init(processID: pid_t, work: Work, client: AgentPeer?, control: Int32) {
         self.processID = processID
         self.work = work
         self.client = client
@@ -38,7 +48,7 @@ final class AgentChild {
     ///
     /// - Parameter body: runs in the child with the descriptor for reports; its result is the exit code.
     /// - Returns: nil if the system has no room for another process.
-    static func start(_ work: Work, for client: AgentPeer, _ body: (Int32) -> Int32) -> AgentChild? {
+    static func start(_ work: Work, for client: AgentPeer?, _ body: (Int32) -> Int32) -> AgentChild? {
         var ends: [Int32] = [-1, -1]
         guard unsafe coffret_message_pair(&ends) == 0 else { return nil }
         let processID = coffret_fork()

@@ -25,6 +25,11 @@ package final class AgentService {
     private let signals: Int32
     private let timer: Int32
     private let processID = getpid()
+    /// Where this agent listens.
+    let folder: String
+    /// Where SSH clients find the keys of stores that are unlocked, by the stores' paths. Never touched in children:
+    /// with the last reference the socket goes.
+    var sshListeners: [String: UnixListener] = [:]
 
     var clients: [Int32: AgentPeer] = [:]
     var children: [pid_t: AgentChild] = [:]
@@ -41,6 +46,7 @@ package final class AgentService {
         sources: [any LockEventSource] = []
     ) throws(NetError) {
         self.userID = userID
+        folder = PathText.parent(of: socketPath)
         self.environment = environment
         self.makeRecords = makeRecords
         self.sources = sources
@@ -88,6 +94,7 @@ package final class AgentService {
         case signals, timer, listener, source
         case client(AgentPeer)
         case child(AgentChild)
+        case sshListener(store: String)
     }
 
     private var watchedDescriptors: [(descriptor: Int32, events: Int16, what: Watched)] {
@@ -96,6 +103,9 @@ package final class AgentService {
             (signals, readable, .signals), (timer, readable, .timer),
         ]
         if clients.count < Self.clientCountMax { watched.append((listener.descriptor, readable, .listener)) }
+        for (store, listener) in sshListeners {
+            watched.append((listener.descriptor, readable, .sshListener(store: store)))
+        }
         for source in sources { watched.append((source.descriptor, source.pollEvents, .source)) }
         for (descriptor, client) in clients {
             let gone = Int16(COFFRET_POLLRDHUP)
@@ -119,6 +129,7 @@ package final class AgentService {
         case .client(let client):
             if client.child == nil { receive(from: client) } else if hungUp { abandon(client) }
         case .child(let child): child.takeReports()
+        case .sshListener(let store): acceptSSH(store)
         }
     }
 
@@ -138,7 +149,7 @@ package final class AgentService {
             let isBusy = children.values.contains { child in
                 if case .command(store.path) = child.work { child.lockReason == nil } else { false }
             }
-            if let reason = store.check(at: now, isUse: isBusy), wasUnlocked { endCommands(of: store, because: reason) }
+            if let reason = store.check(at: now, isUse: isBusy), wasUnlocked { lock(store, because: reason) }
         }
     }
 
@@ -153,6 +164,7 @@ package final class AgentService {
 
     func lock(_ store: UnlockedStore, because reason: LockReason) {
         store.lock(because: reason)
+        sshListeners[store.path] = nil
         endCommands(of: store, because: reason)
     }
 
@@ -164,9 +176,7 @@ package final class AgentService {
 
     /// Ends the commands that still hold the keys, and waits until the kernel has taken their memory back.
     private func endCommands(of store: UnlockedStore, because reason: LockReason) {
-        for child in children.values {
-            if case .command(store.path) = child.work { end(child, because: reason) }
-        }
+        for child in children.values where child.work.store == store.path { end(child, because: reason) }
     }
 
     private func end(_ child: AgentChild, because reason: LockReason) {
@@ -217,17 +227,17 @@ package final class AgentService {
     // MARK: Children
 
     /// Starts a child that works for a client, which waits until it has ended.
-    func start(_ work: AgentChild.Work, for client: AgentPeer, _ body: (Int32) -> Int32) {
+    func start(_ work: AgentChild.Work, for client: AgentPeer?, _ body: (Int32) -> Int32) {
         let parent = processID
         let child = AgentChild.start(work, for: client) { control in
             if getppid() != parent { return 128 + SIGKILL }
             return body(control)
         }
         guard let child else {
-            client.refuse(.exhausted)
+            client?.refuse(.exhausted)
             return
         }
-        client.child = child
+        client?.child = child
         children[child.processID] = child
     }
 
@@ -254,7 +264,7 @@ package final class AgentService {
         child.client = nil
         let answer: AgentResponse =
             switch child.work {
-            case .command(let store): finishCommand(child, store: store, status: status)
+            case .command(let store), .connection(let store): finishCommand(child, store: store, status: status)
             case .judge: finishJudge(child)
             }
         client?.answer(answer)
@@ -269,8 +279,8 @@ package final class AgentService {
                 lock(store, because: .keysChanged)
                 return .locked(reason: LockReason.keysChanged.rawValue)
             }
-            // The end of a long command is a use, too.
-            _ = store.check(at: BootClock.now, isUse: true)
+            // The end of a long command is a use, too; that of a connection is whenever its other end likes.
+            if case .command = child.work { _ = store.check(at: BootClock.now, isUse: true) }
         }
         if child.lockReason != nil { return .failed(code: AgentErrorCode.commandLocked.rawValue, waitSeconds: nil) }
         for case .refused(let code, let waitSeconds) in child.reports {
@@ -301,6 +311,7 @@ package final class AgentService {
                 } else {
                     stores[opened.store] = UnlockedStore(opened, at: now)
                 }
+                listenForSSH(opened.store)
                 return .done
             case .refused(let code, let waitSeconds): return .failed(code: code, waitSeconds: waitSeconds)
             default: continue

@@ -2,6 +2,7 @@
 // variables, and it lies in a folder of this user alone.
 
 internal import CoffretBase
+internal import CoffretCrypto
 internal import Glibc
 
 package enum AgentLocation {
@@ -13,6 +14,16 @@ package enum AgentLocation {
 
     /// The path of the agent's socket; nil where there is no home to put it in.
     package static var socketPath: String? { folder.map { PathText.join($0, socketName) } }
+
+    /// Where the SSH keys of a store are served: each store has a place of its own, so that it stays the same and nobody
+    /// finds another store's keys there.
+    ///
+    /// - Parameter store: a path without links.
+    /// - Parameter vault: the only one that is served; nil for all.
+    package static func sshSocketPath(store: String, vault: String? = nil, in folder: String) -> String {
+        let name = BLAKE2b.hash(Array(store.utf8) + [0] + Array((vault ?? "").utf8), byteCount: 16)
+        return PathText.join(folder, "ssh-\(Hex.encode(name.prefix(6))).sock")
+    }
 
     static func folder(_ environment: ProcessEnvironment) -> String? {
         if let runtime = environment.value(.runtimeDirectory), runtime.hasPrefix("/") { return runtime + "/coffret" }

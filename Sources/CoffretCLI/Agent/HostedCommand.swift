@@ -38,14 +38,15 @@ package final class HostedCommand: Sendable {
     let secondsLeft: UInt64?
     private let storageKey: StorageKey
     private let noteKeys: [HeldNoteKey]
-    private let connection: UnixConnection
+    private let connection: UnixConnection?
     private let report: @Sendable (HostedReport) -> Void
     /// Ends of programs that were not asked for yet.
     private let ends = Mutex<[pid_t: AgentProgramEnd]>([:])
 
     /// - Parameter noteKeys: keys of locked notes that the person opened before.
+    /// - Parameter connection: to the client that waits; nil where another program is served.
     package init(
-        store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], connection: UnixConnection,
+        store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], connection: UnixConnection?,
         terminal: Int32?, secondsLeft: UInt64?, report: @escaping @Sendable (HostedReport) -> Void
     ) {
         self.store = store
@@ -103,6 +104,9 @@ package final class HostedCommand: Sendable {
 
     // MARK: Programs
 
+    /// Whether somebody is there to start programs; otherwise this process starts its own.
+    var hasClient: Bool { connection != nil }
+
     /// Lets the client start a program where the person is.
     func start(
         _ words: [String], streams: [ChildProcess.Stream], environment: [String: String], isDetached: Bool
@@ -119,6 +123,7 @@ package final class HostedCommand: Sendable {
                 descriptors.append(number)
             }
         }
+        guard let connection else { throw SystemFailure(number: EPIPE) }
         let program = AgentProgram(words: words, environment: environment, streams: kinds, isDetached: isDetached)
         do {
             try connection.send(AgentResponse.start(program).encoded(), descriptors: descriptors)
@@ -137,7 +142,7 @@ package final class HostedCommand: Sendable {
     }
 
     /// Becomes readable when a program ended.
-    var descriptor: Int32 { connection.descriptor }
+    var descriptor: Int32 { connection?.descriptor ?? -1 }
 
     func waitForEnd(of processID: pid_t) -> ChildOutcome {
         while true {
@@ -149,7 +154,7 @@ package final class HostedCommand: Sendable {
     }
 
     func pollEnd(of processID: pid_t) -> ChildOutcome? {
-        var polled = [pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)]
+        var polled = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
         while unsafe poll(&polled, 1, 0) > 0 {
             guard case .ended(let ended, let end) = next() else { return .signalled(SIGHUP) }
             keep(end, of: ended)
@@ -158,7 +163,7 @@ package final class HostedCommand: Sendable {
     }
 
     private func next() -> AgentRequest? {
-        guard let (message, _) = try? connection.receive() else { return nil }
+        guard let (message, _) = try? connection?.receive() else { return nil }
         return try? AgentRequest(decoding: message)
     }
 

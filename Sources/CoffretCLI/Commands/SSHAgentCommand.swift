@@ -2,7 +2,15 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretNet
+internal import CoffretWire
 internal import Glibc
+
+/// What the agent runs for an SSH client.
+package enum SSHConnection {
+    /// A command that serves standard input and output.
+    package static let commandName = "serve-ssh-connection"
+}
 
 enum SSHAgentCommand {
     static let command = ArgumentDescription.optional(
@@ -13,20 +21,21 @@ enum SSHAgentCommand {
     static let description = CommandDescription(
         "ssh-agent", group: .scripts, "Serve the SSH keys of the vault to ssh and git",
         discussion: [
-            "With a command, the agent lives as long as the command, which finds it through SSH_AUTH_SOCK. Without, it stays in the foreground and prints the line that a shell needs.",
+            "With a command, the agent lives as long as the command, which finds it through SSH_AUTH_SOCK. Without, it prints the line that a shell needs: coffret's own agent serves the keys of a store there as long as the store is unlocked, and is started and unlocked if need be.",
             "Served are the items of type ssh-key of all vaults, or of the one that --vault names: Ed25519, ECDSA and RSA. Keys come and go with the items; ssh-add cannot add or remove them. A key whose item has a field \"confirm\" is used only after a yes (SSH_ASKPASS).",
-            "If coffret's own agent runs (coffret unlock), keys are served while the store is unlocked, and it asks otherwise. If not, the store is opened for as long as this runs.",
+            "With --socket or --vault, and where there is no such agent (COFFRET_AGENT=off), it stays in the foreground. With the agent, a store that is locked is asked for; without, the store is open for as long as this runs.",
         ],
         arguments: [command], options: [socket],
         examples: [
             CommandExample("coffret ssh-agent -- bash", "a shell in which ssh uses the keys of the vault"),
             CommandExample("coffret ssh-agent -- git push", "one command with them"),
+            CommandExample("eval \"$(coffret ssh-agent)\"", "this shell; the same keys as in every other one"),
         ],
         staysHere: true, run: run)
 
     /// Hidden: serves one connection, which is standard input and output, with the store that the agent has open.
     static let connection = CommandDescription(
-        "serve-ssh-connection", "Serve one SSH client", isHidden: true, run: serveConnection)
+        SSHConnection.commandName, "Serve one SSH client", isHidden: true, run: serveConnection)
 
     private static func serveConnection(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
@@ -58,13 +67,22 @@ enum SSHAgentCommand {
     private static func run(_ context: CommandContext) throws {
         let words = context.arguments.values(command)
         let program = try words.first.map { try RunCommand.program($0, context) }
+        if program == nil, try useAgent(context) { return }
         let path = try socketPath(context, isForCommand: program != nil)
-        let server = try SSHAgentServer(path: path, service(context))
+        let isOwnChoice = context.arguments.isSet(socket)
+        if program == nil, !isOwnChoice, isServed(path) {
+            context.note("coffret: another coffret ssh-agent serves these keys; it goes on doing so.")
+            return try say(path, context)
+        }
+        let service = try service(context)
+        let server: SSHAgentServer
+        do {
+            server = try SSHAgentServer(path: path, service)
+        } catch let error as NetError where isOwnChoice {
+            throw unusable(path, error)
+        }
         guard let program else {
-            let quoted = "'" + path.replacing("'", with: "'\\''") + "'"
-            try context.print(.fields(["socket": .string(path)])) {
-                "SSH_AUTH_SOCK=\(quoted); export SSH_AUTH_SOCK;"
-            }
+            try say(path, context)
             try context.output.flush()
             let watch = SignalWatch(SignalWatch.ending + [SIGCHLD])
             while true {
@@ -97,15 +115,71 @@ enum SSHAgentCommand {
         }
     }
 
-    /// Where to listen: for a command, a name of its own.
+    /// Prints the line that a shell needs.
+    private static func say(_ path: String, _ context: CommandContext) throws {
+        let quoted = "'" + path.replacing("'", with: "'\\''") + "'"
+        try context.print(.fields(["socket": .string(path)])) { "SSH_AUTH_SOCK=\(quoted); export SSH_AUTH_SOCK;" }
+    }
+
+    /// Lets coffret's own agent serve the keys.
+    ///
+    /// - Returns: false where that cannot be, or is not what was asked for.
+    private static func useAgent(_ context: CommandContext) throws -> Bool {
+        guard !context.arguments.isSet(socket), context.arguments.value(GlobalOptions.vault) == nil,
+            context.environment.value(.agent) != "off", try StoreAccess.exists(context),
+            let store = AgentLocation.canonical(try StoreAccess.path(context)),
+            let folder = AgentLocation.folder(context.environment)
+        else { return false }
+        let client: AgentClient
+        do {
+            client = try AgentStarter.connect(context)
+        } catch let failure as CommandFailure where failure.code == CLIErrorCode.agentUnavailable.rawValue {
+            return false
+        }
+        if try client.status(of: store).first?.isUnlocked != true {
+            try AgentUnlocking.unlock(client, store: store, context: context, seconds: nil)
+        }
+        let path = AgentLocation.sshSocketPath(store: store, in: folder)
+        // Another vault's agent, or a path that is too long, may be in the way.
+        guard isServed(path) else { return false }
+        try say(path, context)
+        return true
+    }
+
+    /// Whether somebody of this user listens there.
+    private static func isServed(_ path: String) -> Bool {
+        (try? UnixConnection.connect(path: path, userID: geteuid())) != nil
+    }
+
+    /// Why the person's own choice of a place is none.
+    private static func unusable(_ path: String, _ error: NetError) -> CommandFailure {
+        let shown = TextWidth.displaySafe(path)
+        switch error.code {
+        case .directoryUntrusted:
+            return CommandFailure(
+                .permission, code: error.code.rawValue,
+                "\(shown) is in a folder that others can look into; the socket was not made",
+                hint: "make a folder for it: mkdir -m 700 FOLDER; without --socket it lies in one that is yours alone")
+        case .addressTaken:
+            return CommandFailure(
+                .alreadyExists, code: error.code.rawValue, "another agent listens at \(shown)",
+                hint: "use it: SSH_AUTH_SOCK=\(shown); or name another place")
+        default: return FailureTranslation.failure(from: error)
+        }
+    }
+
+    /// Where to listen: for a command, a name of its own; otherwise the store's.
     private static func socketPath(_ context: CommandContext, isForCommand: Bool) throws -> String {
         if let path = context.arguments.value(socket) { return path }
-        let name = isForCommand ? "ssh-\(getpid()).sock" : "ssh.sock"
         guard let folder = AgentLocation.folder(context.environment) else {
             throw CommandFailure(
                 .unavailable, .terminalNeeded, "there is no folder for the agent's socket",
                 hint: "name one with --socket")
         }
-        return PathText.join(folder, name)
+        if isForCommand { return PathText.join(folder, "ssh-\(getpid()).sock") }
+        let path = try StoreAccess.path(context)
+        return AgentLocation.sshSocketPath(
+            store: AgentLocation.canonical(path) ?? path, vault: context.arguments.value(GlobalOptions.vault),
+            in: folder)
     }
 }

@@ -50,7 +50,7 @@ struct ChildProcess: ~Copyable {
         _ words: [String], input: Stream = .inherited, output: Stream = .inherited, error: Stream = .inherited,
         environment: [String: String] = [:], isDetached: Bool = false, surroundings: ChildSurroundings? = nil
     ) throws(SystemFailure) -> ChildProcess {
-        guard let host = HostedCommand.current else {
+        guard let host = HostedCommand.current, host.hasClient else {
             return try startHere(
                 words, input: input, output: output, error: error, environment: environment, isDetached: isDetached,
                 surroundings: surroundings)

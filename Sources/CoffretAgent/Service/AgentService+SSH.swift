@@ -1,0 +1,54 @@
+// The SSH keys of unlocked stores, for ssh and git. The one thing to keep true: the socket is there while the store is
+// unlocked and not longer, and this process never reads a word of what comes in.
+
+internal import CoffretBase
+internal import CoffretCLI
+internal import CoffretNet
+internal import Glibc
+
+extension AgentService {
+    static let sshConnectionCountMax = 64
+
+    /// Opens the socket of a store that was unlocked. Where it cannot be (a `coffret ssh-agent` without this agent
+    /// listens there, the path is too long) there is none; `coffret ssh-agent` says so.
+    func listenForSSH(_ store: String) {
+        guard sshListeners[store] == nil else { return }
+        let path = AgentLocation.sshSocketPath(store: store, in: folder)
+        guard let listener = try? UnixListener(path: path, userID: userID) else { return }
+        listener.stopWaiting()
+        sshListeners[store] = listener
+    }
+
+    /// Serves a connection by a process that has the store's key until the connection or the store's time ends.
+    ///
+    /// Opening a connection is a use of the store. Keeping it open is none: with a forwarded agent another machine
+    /// decides how long that is.
+    func acceptSSH(_ path: String) {
+        guard let connection = sshListeners[path]?.accept(userID: userID) else { return }
+        let count = children.values.count { if case .connection = $0.work { true } else { false } }
+        guard count < Self.sshConnectionCountMax, let store = stores[path],
+            let key = store.use(at: BootClock.now).key
+        else { return }
+        let parent = getpid()
+        // What narrows commands down was meant for the one who started this agent.
+        let variables = environment.filter { !$0.key.hasPrefix("COFFRET_") }
+        start(.connection(store: path), for: nil) { control in
+            forget(except: path)
+            let null = unsafe open("/dev/null", O_RDWR)
+            AgentChild.arrange([connection.descriptor, connection.descriptor, null, control])
+            AgentChild.settle(environment: variables, parent: parent)
+            let hosted = HostedCommand(
+                store: path, storageKey: key, connection: nil, terminal: nil, secondsLeft: nil
+            ) { report in
+                switch report {
+                case .keyRenewed(let key, let generation):
+                    AgentChild.report(.renewed(key, generation: generation), over: 3)
+                case .keyStale: AgentChild.report(.stale, over: 3)
+                // Nobody opens notes here.
+                case .noteKeyHeld, .noteKeyForgotten: break
+                }
+            }
+            return hosted.run([SSHConnection.commandName, "--store=\(path)"])
+        }
+    }
+}
