@@ -35,9 +35,15 @@ package final class SoftwareTPM: @unchecked Sendable {
                 "--ctrl", "type=unixio,path=\(directory.file("sock.ctrl"))",
                 "--flags", "not-need-init,startup-clear",
             ])
-        for _ in 0..<500 where !FileManager.default.fileExists(atPath: directory.file("sock.ctrl")) {
+        // The socket is there before anybody listens; a busy machine makes the time between them long.
+        for _ in 0..<3_000 {
+            if FileManager.default.fileExists(atPath: directory.file("sock.ctrl")), let probe = try? connect() {
+                close(probe)
+                return
+            }
             usleep(10_000)
         }
+        throw CocoaError(.executableRuntimeMismatch)
     }
 
     /// Ends the process; the state stays.
@@ -64,7 +70,10 @@ package final class SoftwareTPM: @unchecked Sendable {
                 unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        guard result == 0 else { throw CocoaError(.fileReadUnknown) }
+        guard result == 0 else {
+            close(descriptor)
+            throw CocoaError(.fileReadUnknown)
+        }
         return descriptor
     }
 
