@@ -6,7 +6,8 @@ import CoffretCrypto
 import CoffretStorage
 import Glibc
 
-/// `coffret-bench storage [--facts N] [--directory PATH]`.
+/// `coffret-bench storage [--facts N] [--directory PATH] [--only PART ...]`; PART is build, open, commit, checkpoint,
+/// tail, difference or growth. A part alone may find another store than after those before it.
 enum StorageBench {
     static func run(_ arguments: [String]) throws {
         var factCount = 1_000_000
@@ -15,26 +16,29 @@ enum StorageBench {
         while index + 1 < arguments.count {
             if arguments[index] == "--facts", let count = Int(arguments[index + 1]) { factCount = count }
             if arguments[index] == "--directory" { directory = arguments[index + 1] }
-            index += 2
+            index += arguments[index] == "--only" ? arguments.count : 2
         }
+        let only = arguments.firstIndex(of: "--only").map { Set(arguments[($0 + 1)...]) }
+        let isWanted = { (part: String) in only?.contains(part) ?? true }
         print(row(["what", "result", "limit"]))
         print(row(["---", "---", "---"]))
-        boundaryHash()
-        if arguments.contains("--build-only") {
-            try StorageRun(factCount: factCount, directory: directory + "/large").reportBuild()
-            return removeTree(directory)
+        if only == nil { boundaryHash() }
+        var smallCost: Double?
+        if isWanted("commit") {
+            let small = try StorageRun(factCount: min(1_000, factCount), directory: directory + "/small")
+            smallCost = try small.measureCommits(isReported: false)
         }
-        let small = try StorageRun(factCount: min(1_000, factCount), directory: directory + "/small")
-        let smallCost = try small.measureCommits(isReported: false)
         let run = try StorageRun(factCount: factCount, directory: directory + "/large")
-        run.reportBuild()
-        try run.reportOpening()
-        let cost = try run.measureCommits(isReported: true)
-        report("commit at \(factCount) against 1,000 facts", cost / smallCost, "times", limit: 2, places: 2)
-        try run.reportCheckpoint()
-        try run.reportTail()
-        try run.reportDifferences()
-        try run.reportGrowth()
+        if isWanted("build") { run.reportBuild() }
+        if isWanted("open") { try run.reportOpening() }
+        if let smallCost {
+            let cost = try run.measureCommits(isReported: true)
+            report("commit at \(factCount) against 1,000 facts", cost / smallCost, "times", limit: 2, places: 2)
+        }
+        if isWanted("checkpoint") { try run.reportCheckpoint() }
+        if isWanted("tail") { try run.reportTail() }
+        if isWanted("difference") { try run.reportDifferences() }
+        if isWanted("growth") { try run.reportGrowth() }
         removeTree(directory)
         if failureCount.value > 0 {
             print("\n\(failureCount.value) limits were not held")

@@ -37,10 +37,11 @@ extension Vault {
         var files: Set<UniqueID> = []
         let report = try inStorage { () throws(StorageError) in
             try repository.compact(
-                dropHistoryOlderThan: time, droppingParentsOf: commit, timeMilliseconds: clock.now
+                dropHistoryOlderThan: time, droppingParentsOf: commit, timeMilliseconds: clock.now,
+                visiting: .only(EntityKind.attachment)
             ) {
                 (fact) throws(StorageError) in
-                guard fact.key.entity.kind == EntityKind.attachment, !fact.isRetraction,
+                guard !fact.isRetraction,
                     [AttachmentAttribute.content, AttachmentAttribute.fileID].contains(fact.key.attribute)
                 else { return }
                 // A reference that cannot be read might name any file: nothing is removed then.

@@ -23,6 +23,11 @@ package final class ShortHashKey: Sendable {
 
     /// The hash of `prefix` ‖ `bytes`, read as a little-endian number as in the paper.
     package func hash(prefix: UInt8, bytes: [UInt8]) -> UInt64 {
+        hash(prefix: prefix, bytes: bytes.span)
+    }
+
+    /// As above.
+    package func hash(prefix: UInt8, bytes: Span<UInt8>) -> UInt64 {
         precondition(bytes.count <= Self.inputByteCountMax, "the input is short")
         var output: UInt64 = 0
         unsafe withUnsafeTemporaryAllocation(byteCount: bytes.count + 1, alignment: 8) { input in

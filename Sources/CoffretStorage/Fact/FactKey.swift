@@ -2,7 +2,6 @@
 // is comparing (entity, attribute, element), on every device.
 
 internal import CoffretBase
-internal import Glibc
 
 /// (entity, attribute, element) in its encoded, ordered form.
 ///
@@ -33,14 +32,24 @@ package struct FactKey: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     /// Checks an encoded key; nil if it is none.
     package init?(encoded bytes: [UInt8]) {
-        guard Self.byteCountMin...Self.byteCountMax ~= bytes.count,
-            let end = bytes[EntityID.byteCount...].firstIndex(of: 0),
-            Attribute.isValid(bytes[EntityID.byteCount..<end])
-        else { return nil }
-        let elementByteCount = bytes.count - end - 1
-        guard elementByteCount == 0 || elementByteCount == Self.elementByteCount else { return nil }
+        guard Self.isValid(bytes.span) else { return nil }
         self.bytes = bytes
     }
+
+    /// Whether the bytes are an encoded key.
+    static func isValid(_ bytes: Span<UInt8>) -> Bool {
+        guard byteCountMin...byteCountMax ~= bytes.count else { return false }
+        var end = EntityID.byteCount
+        while end < bytes.count, 0x20...0x7E ~= bytes[end] { end += 1 }
+        guard end < bytes.count, bytes[end] == 0,
+            1...Attribute.byteCountMax ~= end - EntityID.byteCount
+        else { return false }
+        let elementByteCount = bytes.count - end - 1
+        return elementByteCount == 0 || elementByteCount == Self.elementByteCount
+    }
+
+    /// Takes over bytes that were checked before, or were a key's.
+    init(wellFormed bytes: [UInt8]) { self.bytes = bytes }
 
     private var attributeEnd: Int {
         bytes[EntityID.byteCount...].firstIndex(of: 0) ?? bytes.count
@@ -52,6 +61,9 @@ package struct FactKey: Hashable, Comparable, Sendable, CustomStringConvertible 
         }
         return entity
     }
+
+    /// The kind of the entity.
+    var entityKind: UInt8 { bytes[0] }
 
     package var attribute: Attribute {
         let name = String(decoding: bytes[EntityID.byteCount..<attributeEnd], as: UTF8.self)
@@ -74,30 +86,10 @@ package struct FactKey: Hashable, Comparable, Sendable, CustomStringConvertible 
     package static func == (left: FactKey, right: FactKey) -> Bool { left.bytes == right.bytes }
 
     /// Negative, zero or positive, as the key sorts before, with or behind `other`.
-    func compare(to other: FactKey) -> Int { Self.compare(bytes, other.bytes) }
+    func compare(to other: FactKey) -> Int { bytes.span.compare(to: other.bytes.span) }
 
     /// Whether the key sorts before `bytes`, which may be a prefix of keys.
-    func isBelow(_ bytes: [UInt8]) -> Bool { Self.compare(self.bytes, bytes) < 0 }
-
-    private static func compare(_ left: [UInt8], _ right: [UInt8]) -> Int {
-        let limit = min(left.count, right.count)
-        guard limit > 0 else { return left.count - right.count }
-        let order = unsafe left.withUnsafeBytes { left in
-            unsafe right.withUnsafeBytes { right in
-                // SAFETY: both hold at least `limit` bytes, and `limit` is not zero.
-                unsafe memcmp(left.baseAddress.unsafelyUnwrapped, right.baseAddress.unsafelyUnwrapped, limit)
-            }
-        }
-        return order != 0 ? Int(order) : left.count - right.count
-    }
-
-    /// How many bytes the key shares with `other` from the start.
-    func sharedByteCount(with other: FactKey) -> Int {
-        let limit = min(bytes.count, other.bytes.count)
-        var count = 0
-        while count < limit && bytes[count] == other.bytes[count] { count += 1 }
-        return count
-    }
+    func isBelow(_ bytes: [UInt8]) -> Bool { self.bytes.span.compare(to: bytes.span) < 0 }
 
     func hasPrefix(_ prefix: [UInt8]) -> Bool { bytes.starts(with: prefix) }
 }

@@ -10,7 +10,7 @@ extension Adoption {
     /// - Throws: `.blobMissing` naming what is not there.
     func keep(_ commit: CommitSummary) throws(StorageError) {
         var failure: StorageError?
-        let walk = ReachableBlobs(history: history, nodes: nodes)
+        let walk = ReachableBlobs(history: history, nodes: nodes, kinds: .none)
         var names: [BlobName] = []
         try walk.walk(commit) { name in
             names.append(name)
@@ -155,8 +155,7 @@ extension Adoption {
                 || line.byteCount > repository.checkpointPolicy.byteCountMax
             {
                 try nodesWritten.write(head.state.root(), to: transaction)
-                for fact in nodesWritten.facts {
-                    guard case .stored(let value) = fact.content else { continue }
+                for value in nodesWritten.storedValues {
                     if let content = head.state.overlay.unstored[value.name] {
                         try transaction.writeBlob(type: .value, bytes: content)
                     }

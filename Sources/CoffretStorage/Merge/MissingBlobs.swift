@@ -68,8 +68,8 @@ struct MissingBlobs {
                 LeafCodec.decode(content, allowsRetractions: true)
             }
             guard let facts else { throw StorageError(.treeMalformedNode, place: name.description) }
-            for fact in facts {
-                if case .stored(let value) = fact.content { try find(value, &missing, &seen) }
+            for index in 0..<facts.count {
+                if let value = facts.storedValue(at: index) { try find(value, &missing, &seen) }
             }
             return
         }
@@ -77,8 +77,9 @@ struct MissingBlobs {
             InnerCodec.decode(content)
         }
         guard let inner else { throw StorageError(.treeMalformedNode, place: name.description) }
-        for child in inner.children {
-            try find(node: child.name, type: inner.level == 1 ? .treeLeaf : .treeInner, &missing, &seen)
+        for index in 0..<inner.children.count {
+            try find(
+                node: inner.children.name(at: index), type: inner.level == 1 ? .treeLeaf : .treeInner, &missing, &seen)
         }
     }
 }

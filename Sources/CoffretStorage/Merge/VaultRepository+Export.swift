@@ -39,7 +39,7 @@ extension VaultRepository {
         let commits = try commits(upTo: head, beyond: versions, of: known, graph)
         var names: [BlobName] = []
         var seen: Set<BlobName> = []
-        let walk = ReachableBlobs(history: history, nodes: nodes)
+        let walk = ReachableBlobs(history: history, nodes: nodes, kinds: .none)
         for commit in commits {
             let kept = try keptPieces(of: commit, before)
             var own: [BlobName] = []
@@ -60,7 +60,7 @@ extension VaultRepository {
         guard try backend.containsBlob(root) else { return [] }
         var names: [BlobName] = []
         var seen: Set<BlobName> = []
-        try ReachableBlobs(history: history, nodes: nodes).walkTree(root) { name in
+        try ReachableBlobs(history: history, nodes: nodes, kinds: .none).walkTree(root) { name in
             guard seen.insert(name).inserted else { return false }
             names.append(name)
             return true

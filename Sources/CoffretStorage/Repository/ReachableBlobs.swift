@@ -1,16 +1,32 @@
 // What a repository refers to. The one thing to keep true: the walk is closed: if it names a blob it names
 // everything that reading the blob's content can lead to.
 
+/// The entities whose facts somebody wants to see, by their first byte.
+package enum EntityKinds: Sendable {
+    case none
+    case all
+    case only(UInt8)
+
+    func contains(_ kind: UInt8) -> Bool {
+        switch self {
+        case .none: false
+        case .all: true
+        case .only(let wanted): kind == wanted
+        }
+    }
+}
+
 /// Walks blobs from commits and trees.
 ///
 /// `visit` is called with each name and says whether it was new; the walk goes below only then.
-/// `visitFact` is called with each fact of each change and leaf on the way.
+/// `visitFact` is called with each fact of each change and leaf on the way that is about an entity of one of `kinds`.
 struct ReachableBlobs {
     typealias Visit = (BlobName) -> Bool
     typealias VisitFact = (Fact) throws(StorageError) -> Void
 
     let history: HistoryReader
     let nodes: NodeStore
+    let kinds: EntityKinds
 
     /// A commit, its context, its changes and their values; not its parents, and not its tree.
     func walk(_ summary: CommitSummary, visit: Visit, visitFact: VisitFact) throws(StorageError) {
@@ -19,7 +35,7 @@ struct ReachableBlobs {
         switch summary.commit.changes {
         case .list(let changes):
             for change in changes {
-                try visitFact(change.fact(ownDot: summary.dot))
+                if kinds.contains(change.key.entityKind) { try visitFact(change.fact(ownDot: summary.dot)) }
                 // A value inside the commit becomes a blob only at a checkpoint; the tree leads to it.
                 if case .stored(let value) = change.content { try walk(value, visit: visit) }
             }
@@ -41,12 +57,12 @@ struct ReachableBlobs {
     ) throws(StorageError) {
         switch node.entries {
         case .leaf(let facts):
-            for fact in facts {
-                try visitFact(fact)
-                if case .stored(let value) = fact.content { try walk(value, visit: visit) }
+            for index in 0..<facts.count {
+                if kinds.contains(facts.entityKind(at: index)) { try visitFact(facts[index]) }
+                if let value = facts.storedValue(at: index) { try walk(value, visit: visit) }
             }
         case .inner(let children):
-            for (index, child) in children.enumerated() where visit(child.name) {
+            for index in 0..<children.count where visit(children.name(at: index)) {
                 try walkBelow(store.child(of: node, at: index), store: store, visit: visit, visitFact: visitFact)
             }
         }

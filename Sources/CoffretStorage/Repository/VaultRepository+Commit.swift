@@ -81,10 +81,8 @@ extension VaultRepository {
         try nodes.write(root, to: transaction)
         guard !values.isEmpty else { return }
         // What refers to an unstored value lies in a leaf that is not stored either.
-        for fact in nodes.facts {
-            if case .stored(let value) = fact.content, let content = values[value.name] {
-                try transaction.writeBlob(type: .value, bytes: content)
-            }
+        for value in nodes.storedValues {
+            if let content = values[value.name] { try transaction.writeBlob(type: .value, bytes: content) }
         }
     }
 

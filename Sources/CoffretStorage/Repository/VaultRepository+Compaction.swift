@@ -24,13 +24,14 @@ extension VaultRepository {
     ///   its ancestors, the head never. Nil keeps all history.
     /// - Parameter commit: all commits that this one was made from go too; the record then states its time.
     /// - Parameter timeMilliseconds: of the commit that records the removal.
-    /// - Parameter visitFact: called with every fact that is kept, so that the caller can tell which
+    /// - Parameter kinds: of entities whose facts the caller wants to see.
+    /// - Parameter visitFact: called with every fact of those that is kept, so that the caller can tell which
     ///   attachments live.
     /// - Throws: `.readOnly`; `.unusable` if the backend cannot be compacted; what reading and writing
     ///   throw. Then everything is as before, but for the commit that may have been written.
     package func compact(
         dropHistoryOlderThan time: Milliseconds?, droppingParentsOf commit: BlobName? = nil,
-        timeMilliseconds: Milliseconds,
+        timeMilliseconds: Milliseconds, visiting kinds: EntityKinds = .all,
         visitFact: (Fact) throws(StorageError) -> Void = { (_) throws(StorageError) in }
     ) throws(StorageError) -> CompactionReport {
         guard isWritable else { throw StorageError(.readOnly) }
@@ -52,7 +53,7 @@ extension VaultRepository {
         }
         let trees = try keptTrees(plan, state: state)
         let kept = plan.kept
-        let walk = ReachableBlobs(history: history, nodes: nodes)
+        let walk = ReachableBlobs(history: history, nodes: nodes, kinds: kinds)
         let blobs = try backend.compact(state: state) { (keep) throws(StorageError) in
             for commit in kept { try walk.walk(commit, visit: keep, visitFact: visitFact) }
             for root in trees { try walk.walkTree(root, visit: keep, visitFact: visitFact) }

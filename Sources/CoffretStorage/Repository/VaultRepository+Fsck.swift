@@ -35,7 +35,7 @@ extension VaultRepository {
     ) {
         var names: Set<BlobName> = []
         var values: Set<StoredValue> = []
-        let walk = ReachableBlobs(history: history, nodes: nodes)
+        let walk = ReachableBlobs(history: history, nodes: nodes, kinds: .all)
         let visit = { (name: BlobName) in names.insert(name).inserted }
         let visitFact = { (fact: Fact) throws(StorageError) in
             if case .stored(let value) = fact.content { values.insert(value) }

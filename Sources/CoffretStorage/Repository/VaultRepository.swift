@@ -110,7 +110,7 @@ package final class VaultRepository {
     }
 
     func emptyRoot() throws(StorageError) -> TreeNode {
-        try NodeSink(writer: nil).makeInner(level: 1, [], nodes: [])
+        try NodeSink(writer: nil).makeInner(level: 1, ChildList(), nodes: [])
     }
 
     /// The head's tree; computed from the tail once, and compared with what the head states.

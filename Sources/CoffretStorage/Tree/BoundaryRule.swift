@@ -34,11 +34,18 @@ package struct BoundaryRule: Sendable {
         weightLimit = target * Self.maximumFactor - Self.entryWeightMax
     }
 
-    /// Whether a node ends behind the entry under `key`, which takes the weight from `start` to `end`.
-    package func endsNode(after key: FactKey, start: Int, end: Int) -> Bool {
-        if end > weightLimit { return true }
-        let hash = splitKey.hash(level: level, key: key)
-        return (hash >> 32) * scale < Self.fourthPower(end) - Self.fourthPower(start)
+    /// Whether a node ends behind the last fact, which takes the weight from `start` to `end`.
+    func endsNode(after facts: LeafFacts, start: Int, end: Int) -> Bool {
+        end > weightLimit || endsNode(hash: facts.lastKeyHash(splitKey, level: level), start: start, end: end)
+    }
+
+    /// As above, behind the last child.
+    func endsNode(after children: ChildList, start: Int, end: Int) -> Bool {
+        end > weightLimit || endsNode(hash: children.lastKeyHash(splitKey, level: level), start: start, end: end)
+    }
+
+    private func endsNode(hash: UInt64, start: Int, end: Int) -> Bool {
+        (hash >> 32) * scale < Self.fourthPower(end) - Self.fourthPower(start)
     }
 
     private static func fourthPower(_ value: Int) -> UInt64 {

@@ -4,7 +4,7 @@
 /// Walks the facts of one tree in ascending order.
 struct FactCursor {
     private var path: NodePath
-    private var facts: [Fact]
+    private var facts: LeafFacts
     private var index: Int
 
     /// Stands before the first fact whose key is not below `bytes`, a key or a prefix of keys.
@@ -13,7 +13,7 @@ struct FactCursor {
     init(root: TreeNode, store: NodeStore, from bytes: [UInt8] = []) throws(StorageError) {
         guard root.entryCount > 0 else {
             path = try NodePath(root: root, level: root.level, store: store)
-            facts = []
+            facts = LeafFacts()
             index = 0
             return
         }
@@ -35,8 +35,8 @@ struct FactCursor {
 
 extension TreeNode {
     /// The facts of a leaf; none for an inner node.
-    var facts: [Fact] {
-        if case .leaf(let facts) = entries { facts } else { [] }
+    var facts: LeafFacts {
+        if case .leaf(let facts) = entries { facts } else { LeafFacts() }
     }
 
     /// The facts under `key` in the tree with this root, ascending by dot.

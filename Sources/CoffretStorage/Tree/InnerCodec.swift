@@ -15,47 +15,29 @@ package enum InnerCodec {
     /// 2^63 facts do not exist; a tree that claims more levels is refused.
     package static let levelMax = 32
 
-    static func weight(of child: ChildReference, after previous: FactKey?) -> Int {
-        let shared = previous.map { child.lastKey.sharedByteCount(with: $0) } ?? 0
-        return 2 + child.lastKey.bytes.count - shared + Varint.byteCount(of: child.factCount) + 32
-    }
-
-    package static func encode(level: Int, _ children: [ChildReference]) -> [UInt8] {
+    package static func encode(level: Int, _ children: ChildList) -> [UInt8] {
         precondition(1...levelMax ~= level, "an inner node stands above leaves")
         var bytes: [UInt8] = [UInt8(level)]
         bytes.reserveCapacity(children.count * 64 + 8)
         Varint.append(UInt64(children.count), to: &bytes)
-        var previous: FactKey?
-        for child in children {
-            KeyCoding.append(child.lastKey, after: previous, to: &bytes)
-            previous = child.lastKey
-            Varint.append(child.factCount, to: &bytes)
-            bytes.append(child.name)
-        }
+        children.encode(to: &bytes)
         return bytes
     }
 
     /// Decodes an inner node; nil for anything that `encode` would not have written.
-    package static func decode(_ bytes: Span<UInt8>) -> (level: Int, children: [ChildReference])? {
+    package static func decode(_ bytes: Span<UInt8>) -> (level: Int, children: ChildList)? {
         guard bytes.count > 1 else { return nil }
         let level = Int(bytes[0])
         var offset = 1
         guard 1...levelMax ~= level, let count = Varint.read(bytes, at: &offset),
             count > 0 || level == 1, count <= bytes.count / 35
         else { return nil }
-        var children: [ChildReference] = []
-        children.reserveCapacity(Int(count))
+        var children = ChildList()
+        children.reserveCapacity(count: Int(count), byteCount: Int(count) * 32)
         var factCountSum: UInt64 = 0
-        for _ in 0..<count {
-            let previous = children.last?.lastKey
-            guard let key = KeyCoding.read(bytes, at: &offset, after: previous),
-                let factCount = Varint.read(bytes, at: &offset), factCount > 0, factCount < 1 << 56,
-                let name = bytes.readName(at: &offset)
-            else { return nil }
-            // Equal keys follow each other where concurrent facts of one key fill several leaves.
-            if let previous, key < previous { return nil }
-            factCountSum += factCount
-            children.append(ChildReference(lastKey: key, name: name, factCount: factCount))
+        for index in 0..<Int(count) {
+            guard children.readChild(bytes, at: &offset) else { return nil }
+            factCountSum += children.factCount(at: index)
         }
         guard offset == bytes.count, factCountSum < 1 << 56 else { return nil }
         return (level, children)

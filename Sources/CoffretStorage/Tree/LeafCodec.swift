@@ -15,79 +15,51 @@ internal import CoffretBase
 ///       v 0 for a retraction, else 1 + the value's length n
 ///       the value if n <= 512, else the name (32) of its blob
 package enum LeafCodec {
-    /// What `fact` adds to the weight of a node in which it follows `previous`.
-    ///
-    /// The weight decides boundaries, so it depends on what stands before the fact only; the index of
-    /// the instance counts as one byte.
-    static func weight(of fact: Fact, after previous: FactKey?, isNewInstance: Bool) -> Int {
-        let shared = previous.map { fact.key.sharedByteCount(with: $0) } ?? 0
-        var weight = 3 + fact.key.bytes.count - shared + Varint.byteCount(of: fact.dot.sequence)
-        if isNewInstance { weight += UniqueID.byteCount }
-        switch fact.content {
-        case .retraction: weight += 1
-        case .inline(let bytes): weight += Varint.byteCount(of: UInt64(bytes.count) + 1) + bytes.count
-        case .stored(let value): weight += Varint.byteCount(of: UInt64(value.byteCount) + 1) + 32
-        }
-        return weight
-    }
-
     /// - Parameter facts: ascending; their inline values are at most 512 bytes, stored ones longer.
-    package static func encode(_ facts: [Fact]) -> [UInt8] {
+    package static func encode(_ facts: LeafFacts) -> [UInt8] {
         let instances = sortedInstances(of: facts)
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(facts.count * 48 + 64)
+        bytes.reserveCapacity(facts.byteCount + facts.count * 8 + 64)
         Varint.append(UInt64(facts.count), to: &bytes)
         Varint.append(UInt64(instances.count), to: &bytes)
         for instance in instances { bytes.append(contentsOf: instance.bytes) }
-        var previous: FactKey?
-        for fact in facts {
-            KeyCoding.append(fact.key, after: previous, to: &bytes)
-            previous = fact.key
-            let index = instances.count == 1 ? 0 : instances.firstIndex(of: fact.dot.instance) ?? 0
-            Varint.append(UInt64(index), to: &bytes)
-            Varint.append(fact.dot.sequence, to: &bytes)
-            switch fact.content {
-            case .retraction:
-                Varint.append(0, to: &bytes)
-            case .inline(let value):
-                precondition(value.count <= FactLimits.inlineValueByteCountMax, "an inline value is short")
-                Varint.append(UInt64(value.count) + 1, to: &bytes)
-                bytes.append(contentsOf: value)
-            case .stored(let value):
-                precondition(value.byteCount > FactLimits.inlineValueByteCountMax, "a stored value is long")
-                Varint.append(UInt64(value.byteCount) + 1, to: &bytes)
-                bytes.append(value.name)
-            }
-        }
+        facts.encode(instances: instances, to: &bytes)
         return bytes
     }
 
-    private static func sortedInstances(of facts: [Fact]) -> [UniqueID] {
-        guard let first = facts.first?.dot.instance else { return [] }
-        var instances: Set<UniqueID> = [first]
-        for fact in facts where fact.dot.instance != first { instances.insert(fact.dot.instance) }
+    private static func sortedInstances(of facts: LeafFacts) -> [UniqueID] {
+        guard !facts.isEmpty else { return [] }
+        let first = facts.dot(at: 0).instance
+        var instances: Set<UniqueID> = []
+        for index in 0..<facts.count where facts.dot(at: index).instance != first {
+            instances.insert(facts.dot(at: index).instance)
+        }
+        guard !instances.isEmpty else { return [first] }
+        instances.insert(first)
         return instances.sorted()
     }
 
     /// Decodes a leaf; nil for anything that `encode` would not have written.
-    package static func decode(_ bytes: Span<UInt8>, allowsRetractions: Bool) -> [Fact]? {
+    package static func decode(_ bytes: Span<UInt8>, allowsRetractions: Bool) -> LeafFacts? {
         var offset = 0
         guard let count = Varint.read(bytes, at: &offset), count <= bytes.count / 5,
             let instances = decodeInstances(bytes, at: &offset), count > 0 || instances.isEmpty
         else { return nil }
-        var facts: [Fact] = []
-        facts.reserveCapacity(Int(count))
+        var facts = LeafFacts()
+        facts.reserveCapacity(count: Int(count), byteCount: bytes.count + Int(count) * 24)
         var isUsed = [Bool](repeating: false, count: instances.count)
         for _ in 0..<count {
-            guard let key = KeyCoding.read(bytes, at: &offset, after: facts.last?.key),
+            let start = facts.byteCount
+            guard let isSameKey = facts.readKey(bytes, at: &offset),
                 let index = Varint.read(bytes, at: &offset), index < instances.count,
                 let sequence = Varint.read(bytes, at: &offset), sequence > 0,
                 let content = decodeContent(bytes, at: &offset, allowsRetractions: allowsRetractions)
             else { return nil }
             isUsed[Int(index)] = true
-            let fact = Fact(key: key, content: content, dot: Dot(instance: instances[Int(index)], sequence: sequence))
-            if let last = facts.last, !(last < fact) { return nil }
-            facts.append(fact)
+            let dot = Dot(instance: instances[Int(index)], sequence: sequence)
+            if isSameKey, !(facts.dot(at: facts.count - 1) < dot) { return nil }
+            facts.completeFact(
+                from: start, dot: dot, valueByteCount: content.valueByteCount, content.range, of: bytes)
         }
         guard offset == bytes.count, isUsed.allSatisfy({ $0 }) else { return nil }
         return facts
@@ -106,50 +78,18 @@ package enum LeafCodec {
         return instances
     }
 
+    /// - Returns: the value's size, nil for a retraction; and where it, or the name of its blob, lies.
     private static func decodeContent(
         _ bytes: Span<UInt8>, at offset: inout Int, allowsRetractions: Bool
-    ) -> FactContent? {
+    ) -> (valueByteCount: Int?, range: Range<Int>)? {
         guard let head = Varint.read(bytes, at: &offset) else { return nil }
-        if head == 0 { return allowsRetractions ? .retraction : nil }
-        let length = head - 1
-        if length <= FactLimits.inlineValueByteCountMax {
-            guard Int(length) <= bytes.count - offset else { return nil }
-            defer { offset += Int(length) }
-            return .inline(bytes.copy(offset..<offset + Int(length)))
-        }
-        guard length <= FactLimits.valueByteCountMax, let name = bytes.readName(at: &offset) else { return nil }
-        return .stored(StoredValue(name: name, byteCount: Int(length)))
-    }
-}
-
-/// Keys as differences to the key before.
-enum KeyCoding {
-    static func append(_ key: FactKey, after previous: FactKey?, to bytes: inout [UInt8]) {
-        let shared = previous.map { key.sharedByteCount(with: $0) } ?? 0
-        bytes.append(UInt8(shared))
-        bytes.append(UInt8(key.bytes.count - shared))
-        // One copy of memory; a slice would be walked byte by byte.
-        unsafe key.bytes.withUnsafeBufferPointer { buffer in
-            unsafe bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[shared...]))
-        }
-    }
-
-    /// Reads a key; nil unless the shared part is as long as it can be and the key is well formed.
-    static func read(_ bytes: Span<UInt8>, at offset: inout Int, after previous: FactKey?) -> FactKey? {
-        guard bytes.count - offset >= 2 else { return nil }
-        let shared = Int(bytes[offset])
-        let rest = Int(bytes[offset + 1])
-        offset += 2
-        guard shared <= previous?.bytes.count ?? 0, rest <= bytes.count - offset else { return nil }
-        var encoded: [UInt8] = []
-        encoded.reserveCapacity(shared + rest)
-        if let previous {
-            encoded.append(contentsOf: previous.bytes[..<shared])
-            if rest > 0, shared < previous.bytes.count, bytes[offset] == previous.bytes[shared] { return nil }
-        }
-        bytes.append(offset..<offset + rest, to: &encoded)
-        offset += rest
-        return FactKey(encoded: encoded)
+        if head == 0 { return allowsRetractions ? (nil, offset..<offset) : nil }
+        guard head - 1 <= FactLimits.valueByteCountMax else { return nil }
+        let length = Int(head - 1)
+        let byteCount = length <= FactLimits.inlineValueByteCountMax ? length : 32
+        guard byteCount <= bytes.count - offset else { return nil }
+        defer { offset += byteCount }
+        return (length, offset..<offset + byteCount)
     }
 }
 

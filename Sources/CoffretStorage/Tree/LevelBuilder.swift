@@ -7,7 +7,7 @@ internal import CoffretBase
 struct LeafBuilder {
     private let rule: BoundaryRule
     private let sink: NodeSink
-    private var facts: [Fact] = []
+    private var facts = LeafFacts()
     private var instances: [UniqueID] = []
     private var weight = 0
     private(set) var nodes: [TreeNode] = []
@@ -21,12 +21,25 @@ struct LeafBuilder {
     var isAtBoundary: Bool { facts.isEmpty }
 
     mutating func append(_ fact: Fact) throws(StorageError) {
-        let isNewInstance = !instances.contains(fact.dot.instance)
-        if isNewInstance { instances.append(fact.dot.instance) }
-        let start = weight
-        weight += LeafCodec.weight(of: fact, after: facts.last?.key, isNewInstance: isNewInstance)
         facts.append(fact)
-        if rule.endsNode(after: fact.key, start: start, end: weight) { try endNode() }
+        try endNodeIfDue()
+    }
+
+    /// Appends a fact of another list.
+    mutating func append(_ other: borrowing LeafFacts, at index: Int) throws(StorageError) {
+        facts.append(other, at: index)
+        try endNodeIfDue()
+    }
+
+    private mutating func endNodeIfDue() throws(StorageError) {
+        let start = weight
+        weight += facts.lastWeight
+        let instance = facts.dot(at: facts.count - 1).instance
+        if !instances.contains(instance) {
+            instances.append(instance)
+            weight += UniqueID.byteCount
+        }
+        if rule.endsNode(after: facts, start: start, end: weight) { try endNode() }
     }
 
     /// Ends the last leaf of the level.
@@ -42,7 +55,7 @@ struct LeafBuilder {
 
     private mutating func endNode() throws(StorageError) {
         nodes.append(try sink.makeLeaf(facts))
-        facts.removeAll(keepingCapacity: true)
+        facts.removeAll()
         instances.removeAll(keepingCapacity: true)
         weight = 0
     }
@@ -53,7 +66,7 @@ struct InnerBuilder {
     private let rule: BoundaryRule
     private let sink: NodeSink
     private let level: Int
-    private var children: [ChildReference] = []
+    private var children = ChildList()
     private var childNodes: [TreeNode?] = []
     private var weight = 0
     private(set) var nodes: [TreeNode] = []
@@ -66,17 +79,24 @@ struct InnerBuilder {
 
     var isAtBoundary: Bool { children.isEmpty }
 
-    mutating func append(_ child: ChildReference, node: TreeNode?) throws(StorageError) {
-        let start = weight
-        weight += InnerCodec.weight(of: child, after: children.last?.lastKey)
-        children.append(child)
+    /// Appends a child of another list.
+    mutating func append(_ other: borrowing ChildList, at index: Int, node: TreeNode?) throws(StorageError) {
+        children.append(other, at: index)
         childNodes.append(node)
+        try endNodeIfDue()
+    }
+
+    private mutating func endNodeIfDue() throws(StorageError) {
+        let start = weight
+        weight += children.lastWeight
         // At least two children, or levels might never come to an end.
-        if children.count > 1, rule.endsNode(after: child.lastKey, start: start, end: weight) { try endNode() }
+        if children.count > 1, rule.endsNode(after: children, start: start, end: weight) { try endNode() }
     }
 
     mutating func append(_ node: TreeNode) throws(StorageError) {
-        try append(node.reference, node: node)
+        children.append(node.reference)
+        childNodes.append(node)
+        try endNodeIfDue()
     }
 
     /// The child of an open node that has no other.
@@ -95,7 +115,7 @@ struct InnerBuilder {
 
     private mutating func endNode() throws(StorageError) {
         nodes.append(try sink.makeInner(level: level, children, nodes: childNodes))
-        children.removeAll(keepingCapacity: true)
+        children.removeAll()
         childNodes.removeAll(keepingCapacity: true)
         weight = 0
     }

@@ -43,7 +43,7 @@ struct NodePath {
     }
 
     private mutating func descend(
-        _ choose: ([ChildReference]) -> Int
+        _ choose: (ChildList) -> Int
     ) throws(StorageError) {
         while node.level > level, case .inner(let children) = node.entries, !children.isEmpty {
             let index = choose(children)
@@ -51,20 +51,6 @@ struct NodePath {
             ancestors.append((node, index))
             node = child
         }
-    }
-}
-
-extension [ChildReference] {
-    /// The first child whose greatest key is not below `key`; `count` if there is none.
-    func firstIndex(notBelow key: [UInt8]) -> Int {
-        partitionPoint(count) { self[$0].lastKey.isBelow(key) }
-    }
-}
-
-extension [Fact] {
-    /// The first fact whose key is not below `key`; `count` if there is none.
-    func firstIndex(notBelow key: [UInt8]) -> Int {
-        partitionPoint(count) { self[$0].key.isBelow(key) }
     }
 }
 

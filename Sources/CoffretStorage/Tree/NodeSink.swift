@@ -8,7 +8,7 @@ struct NodeSink {
     /// Nil: nodes stay in memory.
     let writer: (any BlobWriter)?
 
-    func makeLeaf(_ facts: [Fact]) throws(StorageError) -> TreeNode {
+    func makeLeaf(_ facts: LeafFacts) throws(StorageError) -> TreeNode {
         let content = LeafCodec.encode(facts)
         let name = try emit(.treeLeaf, content)
         return TreeNode(
@@ -17,7 +17,7 @@ struct NodeSink {
 
     /// - Parameter nodes: the children themselves where they are in memory.
     func makeInner(
-        level: Int, _ children: [ChildReference], nodes: [TreeNode?]
+        level: Int, _ children: ChildList, nodes: [TreeNode?]
     ) throws(StorageError) -> TreeNode {
         let content = InnerCodec.encode(level: level, children)
         let name = try emit(.treeInner, content)

@@ -35,16 +35,16 @@ final class NodeStore {
     func child(of parent: TreeNode, at index: Int) throws(StorageError) -> TreeNode {
         if let node = parent.unstoredChild(at: index) { return node }
         guard case .inner(let children) = parent.entries else { preconditionFailure("leaves have no children") }
-        let reference = children[index]
+        let name = children.name(at: index)
         let node: TreeNode
-        if let known = cached(reference.name) {
+        if let known = cached(name) {
             node = known
         } else {
-            node = try read(reference.name, type: parent.level == 1 ? .treeLeaf : .treeInner)
+            node = try read(name, type: parent.level == 1 ? .treeLeaf : .treeInner)
         }
-        guard node.level == parent.level - 1, node.lastKey == reference.lastKey,
-            node.factCount == reference.factCount
-        else { throw StorageError(.treeMalformedNode, place: reference.name.description) }
+        guard node.level == parent.level - 1, node.factCount == children.factCount(at: index),
+            let lastKey = node.lastKey, children.compareKey(at: index, to: lastKey.bytes) == 0
+        else { throw StorageError(.treeMalformedNode, place: name.description) }
         return node
     }
 

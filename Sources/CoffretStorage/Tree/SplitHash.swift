@@ -17,7 +17,12 @@ package struct SplitHash: Sendable {
     }
 
     func hash(level: UInt8, key factKey: FactKey) -> UInt64 {
-        key.hash(prefix: level, bytes: factKey.bytes)
+        hash(level: level, key: factKey.bytes.span)
+    }
+
+    /// - Parameter factKey: an encoded key.
+    func hash(level: UInt8, key factKey: Span<UInt8>) -> UInt64 {
+        key.hash(prefix: level, bytes: factKey)
     }
 }
 

@@ -26,7 +26,7 @@ struct TreeBuilder {
     mutating func finish() throws(StorageError) -> TreeNode {
         try leaves.finish()
         try lift(leaves.takeNodes(), to: 1)
-        if inner.isEmpty { return try sink.makeInner(level: 1, [], nodes: []) }
+        if inner.isEmpty { return try sink.makeInner(level: 1, ChildList(), nodes: []) }
         var level = 1
         while true {
             // A level that ended no node yet has all its children still open: it becomes the root,

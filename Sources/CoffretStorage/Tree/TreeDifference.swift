@@ -37,13 +37,13 @@ struct TreeDifference {
     mutating func next() throws(StorageError) -> FactDifference? {
         while true {
             try skipEqual()
-            let oldKey = old.fact?.key
-            let newKey = new.fact?.key
-            guard let key = [oldKey, newKey].compactMap(\.self).min() else { return nil }
+            if old.passEqualFacts(&new) { continue }
+            guard let order = old.compareKey(to: new) else { return nil }
             var touchesEdge = false
-            var oldFacts = oldKey == key ? old.takeFacts(of: key, &touchesEdge) : []
-            var newFacts = newKey == key ? new.takeFacts(of: key, &touchesEdge) : []
-            if oldFacts == newFacts || key == lastKey { continue }
+            let key = order <= 0 ? old.key : new.key
+            var oldFacts = order <= 0 ? old.takeFacts(&touchesEdge) : []
+            var newFacts = order >= 0 ? new.takeFacts(&touchesEdge) : []
+            guard let key, oldFacts != newFacts, key != lastKey else { continue }
             if touchesEdge {
                 // Concurrent facts of the key may lie in the neighbouring leaf, which one side or both
                 // have passed by as equal.
@@ -101,13 +101,51 @@ private struct DifferenceSide {
     var nodeName: BlobName? {
         if let unopenedRoot { return unopenedRoot.name }
         guard let top = stack.last, case .inner(let children) = top.node.entries else { return nil }
-        return children[top.index].name
+        return children.name(at: top.index)
     }
 
-    /// The fact ahead, if no subtree is.
-    var fact: Fact? {
+    /// The leaf that holds the fact ahead, if no subtree is.
+    private var leaf: (facts: LeafFacts, index: Int)? {
         guard let top = stack.last, case .leaf(let facts) = top.node.entries else { return nil }
-        return facts[top.index]
+        return (facts, top.index)
+    }
+
+    /// The key of the fact ahead.
+    var key: FactKey? { leaf.map { $0.facts.key(at: $0.index) } }
+
+    /// Negative, zero or positive, as the fact ahead has its key before, with or behind the one ahead of `other`;
+    /// a side at its end comes last. Nil if both are.
+    func compareKey(to other: DifferenceSide) -> Int? {
+        switch (leaf, other.leaf) {
+        case (nil, nil): nil
+        case (_?, nil): -1
+        case (nil, _?): 1
+        case (let mine?, let its?): mine.facts.compareKey(at: mine.index, to: its.facts, at: its.index)
+        }
+    }
+
+    /// Passes by facts that are ahead on both sides, key by key, where all of a key's facts in both leaves are equal.
+    ///
+    /// - Returns: whether there were any.
+    mutating func passEqualFacts(_ other: inout DifferenceSide) -> Bool {
+        guard let mine = leaf, let its = other.leaf else { return false }
+        var index = mine.index
+        var otherIndex = its.index
+        while index < mine.facts.count, otherIndex < its.facts.count {
+            let end = mine.facts.endOfKey(at: index)
+            let factCount = end - index
+            guard its.facts.endOfKey(at: otherIndex) - otherIndex == factCount,
+                (0..<factCount).allSatisfy({
+                    mine.facts.isEqual(at: index + $0, to: its.facts, at: otherIndex + $0)
+                })
+            else { break }
+            index = end
+            otherIndex += factCount
+        }
+        guard index > mine.index else { return false }
+        step(by: index - mine.index)
+        other.step(by: otherIndex - its.index)
+        return true
     }
 
     mutating func passNode() {
@@ -126,17 +164,19 @@ private struct DifferenceSide {
         if node.entryCount > 0 { stack.append((node, 0)) }
     }
 
-    /// The facts ahead under `key` in this leaf; notes whether the leaf begins or ends with them.
-    mutating func takeFacts(of key: FactKey, _ touchesEdge: inout Bool) -> [Fact] {
-        guard let top = stack.last, case .leaf(let facts) = top.node.entries else { return [] }
-        let end = facts[top.index...].firstIndex { $0.key != key } ?? facts.count
-        touchesEdge = touchesEdge || top.index == 0 || end == facts.count
-        for _ in top.index..<end { step() }
-        return Array(facts[top.index..<end])
+    /// The facts ahead that share the key of the first, in this leaf; notes whether the leaf begins or ends with
+    /// them.
+    mutating func takeFacts(_ touchesEdge: inout Bool) -> [Fact] {
+        guard let (facts, index) = leaf else { return [] }
+        let end = facts.endOfKey(at: index)
+        touchesEdge = touchesEdge || index == 0 || end == facts.count
+        step(by: end - index)
+        return Array(facts[index..<end])
     }
 
-    private mutating func step() {
-        stack[stack.count - 1].index += 1
+    /// Goes on by so many entries, which the node ahead still has.
+    private mutating func step(by count: Int = 1) {
+        stack[stack.count - 1].index += count
         while let top = stack.last, top.index == top.node.entryCount {
             stack.removeLast()
             if !stack.isEmpty { stack[stack.count - 1].index += 1 }

@@ -71,22 +71,25 @@ struct TreeEditor {
     private func rewriteLeaf(
         _ path: NodePath, _ changes: [Replacement], _ next: inout Int, into builder: inout LeafBuilder
     ) throws(StorageError) -> Bool {
-        guard case .leaf(let facts) = path.node.entries, let lastKey = facts.last?.key else {
+        guard case .leaf(let facts) = path.node.entries, let lastKey = path.node.lastKey else {
             preconditionFailure("a leaf of a tree that is not empty has facts")
         }
-        for fact in facts {
-            while next < changes.count, changes[next].key < fact.key {
+        for index in 0..<facts.count {
+            var order = -1
+            while next < changes.count {
+                order = facts.compareKey(at: index, to: changes[next].key.bytes)
+                guard order > 0 else { break }
                 for new in changes[next].facts { try builder.append(new) }
                 next += 1
             }
-            if next < changes.count, changes[next].key == fact.key { continue }
-            try builder.append(fact)
+            if next < changes.count, order == 0 { continue }
+            try builder.append(facts, at: index)
         }
         let isLast = path.isLast
         if next < changes.count, changes[next].key == lastKey, !isLast {
             var following = path
             if try following.advance(), case .leaf(let others) = following.node.entries,
-                others.first?.key == lastKey
+                others.compareKey(at: 0, to: lastKey.bytes) == 0
             {
                 return true
             }
@@ -128,7 +131,7 @@ struct TreeEditor {
         try path.seek(child.lastKey.bytes)
         while true {
             guard case .inner(let children) = path.node.entries else { break }
-            if children.contains(where: { $0.name == child.name && $0.lastKey == child.lastKey }) { return }
+            if (0..<children.count).contains(where: { children.isChild(child, at: $0) }) { return }
             guard try path.advance() else { break }
         }
         preconditionFailure("an edited node has a parent")
@@ -139,19 +142,17 @@ struct TreeEditor {
         into builder: inout InnerBuilder
     ) throws(StorageError) {
         guard case .inner(let children) = node.entries else { preconditionFailure("an inner node is rewritten") }
-        for (index, child) in children.enumerated() {
+        for index in 0..<children.count {
             if skipCount > 0 {
                 skipCount -= 1
                 continue
             }
-            if next < edits.count, let first = edits[next].removed.first, first.name == child.name,
-                first.lastKey == child.lastKey
-            {
+            if next < edits.count, let first = edits[next].removed.first, children.isChild(first, at: index) {
                 for new in edits[next].inserted { try builder.append(new) }
                 skipCount = edits[next].removed.count - 1
                 next += 1
             } else {
-                try builder.append(child, node: node.unstoredChild(at: index))
+                try builder.append(children, at: index, node: node.unstoredChild(at: index))
             }
         }
     }
@@ -165,7 +166,7 @@ struct TreeEditor {
         var next = 0
         var skipCount = 0
         try rewriteInner(root, edits, &next, &skipCount, into: &builder)
-        if builder.isAtBoundary && builder.nodes.isEmpty { return try sink.makeInner(level: 1, [], nodes: []) }
+        if builder.isAtBoundary && builder.nodes.isEmpty { return try sink.makeInner(level: 1, ChildList(), nodes: []) }
         try builder.finish()
         var nodes = builder.takeNodes()
         var top = level

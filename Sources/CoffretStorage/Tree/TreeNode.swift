@@ -16,8 +16,8 @@ package struct ChildReference: Equatable, Sendable {
 /// that a tree can be used, and dropped, before any of it is written.
 final class TreeNode {
     enum Entries {
-        case leaf([Fact])
-        case inner([ChildReference])
+        case leaf(LeafFacts)
+        case inner(ChildList)
     }
 
     let name: BlobName
@@ -26,6 +26,11 @@ final class TreeNode {
     let entries: Entries
     /// Bytes of the node's encoding.
     let byteCount: Int
+    /// Facts below the node.
+    let factCount: UInt64
+    /// The greatest key below the node; nil for the root of the empty tree.
+    let lastKey: FactKey?
+    let entryCount: Int
     private(set) var isStored: Bool
     /// As many as an inner node has children; nil where the child is stored.
     private var unstoredChildren: [TreeNode?]
@@ -37,28 +42,15 @@ final class TreeNode {
         self.byteCount = byteCount
         self.isStored = isStored
         unstoredChildren = children
-    }
-
-    /// Facts below the node.
-    var factCount: UInt64 {
         switch entries {
-        case .leaf(let facts): UInt64(facts.count)
-        case .inner(let children): children.reduce(0) { $0 + $1.factCount }
-        }
-    }
-
-    /// The greatest key below the node; nil for the root of the empty tree.
-    var lastKey: FactKey? {
-        switch entries {
-        case .leaf(let facts): facts.last?.key
-        case .inner(let children): children.last?.lastKey
-        }
-    }
-
-    var entryCount: Int {
-        switch entries {
-        case .leaf(let facts): facts.count
-        case .inner(let children): children.count
+        case .leaf(let facts):
+            entryCount = facts.count
+            factCount = UInt64(facts.count)
+            lastKey = facts.isEmpty ? nil : facts.key(at: facts.count - 1)
+        case .inner(let children):
+            entryCount = children.count
+            factCount = children.factCountSum
+            lastKey = children.isEmpty ? nil : children.lastKey(at: children.count - 1)
         }
     }
 

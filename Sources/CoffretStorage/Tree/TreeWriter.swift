@@ -7,8 +7,13 @@ struct TreeWriter {
 
     var nodeCount: Int { written.count }
 
-    /// The facts in the leaves that were written.
-    var facts: some Sequence<Fact> { written.lazy.flatMap(\.facts) }
+    /// The values in blobs of their own that the leaves that were written refer to.
+    var storedValues: [StoredValue] {
+        written.flatMap { node in
+            let facts = node.facts
+            return (0..<facts.count).compactMap { facts.storedValue(at: $0) }
+        }
+    }
 
     /// Writes the nodes below `root` and `root` itself, children first.
     mutating func write(_ root: TreeNode, to writer: any BlobWriter) throws(StorageError) {
