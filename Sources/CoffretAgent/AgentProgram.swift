@@ -21,11 +21,11 @@ package enum AgentProgram {
     ///
     /// - Parameter makeSources: what tells that the person leaves; called once, before any client.
     /// - Parameter makeRecords: a better home for the agent's records than files in the folder that it is given, if
-    ///   there is one; called in processes of their own.
+    ///   there is one, with the TPM that was chosen, if one was; called in processes of their own.
     /// - Returns: the exit code.
     package static func run(
         _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] },
-        makeRecords: @escaping (String) -> (any ProtectedRecords)? = { _ in nil }
+        makeRecords: @escaping (String, String?) -> (any ProtectedRecords)? = { _, _ in nil }
     ) -> Int32 {
         var isForeground = false
         for argument in arguments {
@@ -37,9 +37,8 @@ package enum AgentProgram {
             }
         }
         ProcessHardening.apply()
-        // What the starter left open, such as the end of a pipe, would stay open as long as the agent. Whoever
-        // starts it in the foreground watches it, perhaps by a descriptor that is to end with the agent.
-        if !isForeground { _ = coffret_close_from(3) }
+        // What the starter left open, such as the end of a pipe, would stay open for hours.
+        _ = coffret_close_from(3)
         guard let socketPath = AgentLocation.socketPath, let state = AgentLocation.stateDirectory else {
             return say("coffret-agent: error: there is no home folder", exitCode: 68)
         }
@@ -50,7 +49,7 @@ package enum AgentProgram {
                 socketPath: socketPath, userID: geteuid(),
                 makeRecords: {
                     let folder = PathText.join(state, "agent")
-                    return makeRecords(folder)
+                    return makeRecords(folder, AgentLocation.tpm)
                         ?? FileRecords(folder: folder, fileSystem: PosixFileSystem(), random: SystemRandomSource())
                 },
                 environment: AgentLocation.variables, sources: makeSources())

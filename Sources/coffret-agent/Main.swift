@@ -21,10 +21,11 @@ struct Main {
         exit(code)
     }
 
-    /// Behind a TPM's counter, in the desktop's keyring, or nil. COFFRET_TPM names another TPM, or says off.
-    private static func records(folder: String) -> (any ProtectedRecords)? {
+    /// Behind a TPM's counter, in the desktop's keyring, or nil.
+    ///
+    /// - Parameter chosen: another TPM than the machine's, or "off".
+    private static func records(folder: String, tpm chosen: String?) -> (any ProtectedRecords)? {
         let (fileSystem, random) = (PosixFileSystem(), SystemRandomSource())
-        let chosen = unsafe getenv("COFFRET_TPM").map { unsafe String(cString: $0) }
         if chosen != "off" {
             let transport = chosen.map { TPMTransport(configuration: $0) } ?? .kernelDevice
             let records = TPMRecords(transport: transport, folder: folder, fileSystem: fileSystem, random: random)

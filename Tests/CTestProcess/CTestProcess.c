@@ -1,9 +1,16 @@
-// GNU's additions to posix_spawn for the tests. The one thing to keep true: a child gets its three descriptors only.
+// GNU's additions to posix_spawn, and ptrace, for the tests. The one thing to keep true: a child gets its three
+// descriptors only.
 #include "CTestProcess.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 int coffret_test_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
@@ -33,3 +40,57 @@ int coffret_test_spawn(
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }
+
+int coffret_test_contains(const void *bytes, size_t count, const void *needle, size_t needle_count) {
+    return memmem(bytes, count, needle, needle_count) != NULL;
+}
+
+#if defined(__x86_64__)
+static int wait_for_stop(pid_t process) {
+    int status = 0;
+    while (waitpid(process, &status, __WALL) < 0) {
+        if (errno != EINTR) return -1;
+    }
+    return WIFSTOPPED(status) ? 0 : -1;
+}
+
+// One system call of the stopped process, whose instruction is the one before `now`.
+static long call(pid_t process, struct user_regs_struct now, long number, long first, long second) {
+    now.rip -= 2;
+    now.rax = (unsigned long long)number;
+    now.orig_rax = (unsigned long long)-1;
+    now.rdi = (unsigned long long)first;
+    now.rsi = (unsigned long long)second;
+    if (ptrace(PTRACE_SETREGS, process, NULL, &now) || ptrace(PTRACE_SINGLESTEP, process, NULL, NULL)) return -errno;
+    if (wait_for_stop(process) || ptrace(PTRACE_GETREGS, process, NULL, &now)) return -ESRCH;
+    return (long)now.rax;
+}
+
+int coffret_test_join_time(pid_t process, pid_t other) {
+    enum { time_namespace = 0x80 };
+    struct user_regs_struct before;
+    if (ptrace(PTRACE_ATTACH, process, NULL, NULL)) return errno;
+    long result = -ESRCH;
+    if (!wait_for_stop(process) && !ptrace(PTRACE_GETREGS, process, NULL, &before)) {
+        long instruction = ptrace(PTRACE_PEEKTEXT, process, (void *)(before.rip - 2), NULL) & 0xFFFF;
+        // Interrupted in a system call, which it then tries again; else there is no such instruction to borrow.
+        if ((long long)before.orig_rax < 0 || instruction != 0x050F) {
+            result = -EAGAIN;
+        } else {
+            result = call(process, before, SYS_pidfd_open, other, 0);
+            if (result >= 0) {
+                long descriptor = result;
+                result = call(process, before, SYS_setns, descriptor, time_namespace);
+                call(process, before, SYS_close, descriptor, 0);
+            }
+            before.rax = (unsigned long long)-EINTR;
+            before.orig_rax = (unsigned long long)-1;
+            ptrace(PTRACE_SETREGS, process, NULL, &before);
+        }
+    }
+    ptrace(PTRACE_DETACH, process, NULL, NULL);
+    return result < 0 ? (int)-result : 0;
+}
+#else
+int coffret_test_join_time(pid_t process, pid_t other) { return ENOSYS; }
+#endif

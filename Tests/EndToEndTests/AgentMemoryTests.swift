@@ -11,51 +11,13 @@ import Glibc
 import Synchronization
 import Testing
 
-@Suite("Agent's memory", .enabled(if: AgentRunner.watchesAgents, AgentRunner.watchingNote))
+@Suite("Agent's memory", .enabled(if: geteuid() == 0, "reading another process's memory takes root"))
 struct AgentMemoryTests {
     static let note = "CANARY-note-51d3e0"
     static let password = "CANARY-password-9ac217"
 
-    /// Read to its end: the kernel gives a page at a time, and Foundation takes less than a page for the end.
-    private static func maps(of processID: pid_t) throws -> String {
-        let file = unsafe open("/proc/\(processID)/maps", O_RDONLY)
-        try #require(file >= 0)
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = unsafe read(file, &buffer, buffer.count)
-            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-            bytes += buffer[..<count]
-        }
-    }
-
-    /// All memory of a process that can be read, as root does it.
-    private static func memory(of processID: pid_t) throws -> Data {
-        let file = unsafe open("/proc/\(processID)/mem", O_RDONLY)
-        try #require(file >= 0)
-        defer { close(file) }
-        var all = Data()
-        for line in try maps(of: processID).split(separator: "\n") {
-            let words = line.split(separator: " ")
-            let bounds = words[0].split(separator: "-").compactMap { UInt(String($0), radix: 16) }
-            // Guard pages are left out: the kernel would let root read them, and they hold nothing.
-            guard bounds.count == 2, words[1].hasPrefix("r"), !line.hasSuffix("[vvar]"), !line.hasSuffix("[vsyscall]")
-            else { continue }
-            var buffer = [UInt8](repeating: 0, count: 65_536)
-            var position = bounds[0]
-            while position < bounds[1] {
-                let count = unsafe pread(file, &buffer, min(buffer.count, Int(bounds[1] - position)), off_t(position))
-                guard count > 0 else { break }
-                all.append(contentsOf: buffer[..<count])
-                position += UInt(count)
-            }
-        }
-        return all
-    }
-
     /// The storage key as it is now, opened with the passphrase beside the agent.
-    private static func storageKey(of runner: CoffretRunner) throws -> [UInt8] {
+    static func storageKey(of runner: CoffretRunner) throws -> [UInt8] {
         let found = Mutex<[UInt8]>([])
         let environment = StoreEnvironment(
             stateDirectory: runner.folder.file("home/.local/state/coffret"), fileSystem: PosixFileSystem(),
@@ -69,35 +31,57 @@ struct AgentMemoryTests {
         return found.withLock { $0 }
     }
 
-    @Test(
-        "after lock the agent's memory holds no passphrase, no key, no text; before, only the key",
-        .enabled(if: geteuid() == 0, "reading another process's memory takes root"))
+    @Test("R31: after lock neither the agent nor a process of it holds a passphrase, a key or a text; before, they do")
     func nothingIsLeft() throws {
         let agent = try AgentRunner()
         defer { try? agent.stop() }
         #expect(try agent.unlock().exitCode == 0)
-        try agent.succeed("new", input: "# \(Self.note)\n")
+        try agent.succeed("new", input: "# Tomatoes\n\(Self.note)\n")
         try agent.succeed("new", "--type", "login", "GitHub", "--secret", "password", input: Self.password + "\n")
         #expect(try agent.succeed("show", "GitHub", "--field", "password") == Self.password + "\n")
-        #expect(try agent.succeed("search", "CANARY*").contains(Self.note))
-        let key = Data(try Self.storageKey(of: agent.runner))
+        #expect(try agent.succeed("search", "CANARY*").contains("Tomatoes"))
+        let key = try Self.storageKey(of: agent.runner)
         let processID = try #require(agent.processID)
-        let planted = [Self.note, Self.password, CoffretRunner.passphrase].map { Data($0.utf8) }
+        let texts = [Self.note, Self.password, CoffretRunner.passphrase].map { Array($0.utf8) }
 
-        let before = try Self.memory(of: processID)
-        #expect(before.range(of: key) != nil, "the search finds the key while the store is unlocked")
-        for secret in planted { #expect(before.range(of: secret) == nil, "the agent itself never reads a vault") }
+        let alone = try MemoryDump(of: processID)
+        #expect(alone.contains(key), "the search finds the key while the store is unlocked")
+        for text in texts { #expect(!alone.contains(text), "the agent itself never reads a vault") }
+
+        // While the person writes, the command's process holds the text.
+        let editor = agent.runner.folder.file("home/editor")
+        try "#!/bin/sh\necho started\nexec sleep 600\n".write(toFile: editor, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: editor)
+        let terminal = try agent.runner.onTerminal(
+            "edit", "tomatoes", environment: agent.environment(["EDITOR": editor]))
+        defer { kill(terminal.processID, SIGKILL) }
+        try terminal.wait(for: "started")
+        #expect(try MemoryDump(of: processID).contains(texts[0]), "the search finds it in the command's process")
+
         try agent.succeed("lock")
-        let after = try Self.memory(of: processID)
-        #expect(after.count > 1 << 20)
-        #expect(after.range(of: key) == nil)
-        #expect(after.range(of: key.prefix(16)) == nil)
-        for secret in planted { #expect(after.range(of: secret) == nil) }
+        #expect(try ProcessFiles.children(of: processID) == [], "the command goes on with what it held")
+        let after = try MemoryDump(of: processID)
+        #expect(after.byteCount > 1 << 20)
+        // What an allocator writes into freed memory may hide either half.
+        for secret in texts + [Array(key.prefix(16)), Array(key.suffix(16))] { #expect(!after.contains(secret)) }
     }
 
-    @Test(
-        "the key of an open note lies in the agent until it is closed, or the store locks",
-        .enabled(if: geteuid() == 0, "reading another process's memory takes root"))
+    @Test("R31: when its time is up the key is gone by itself, without anybody asking")
+    func timeIsUp() throws {
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        #expect(try agent.unlock().exitCode == 0)
+        let key = try Self.storageKey(of: agent.runner)
+        let processID = try #require(agent.processID)
+        #expect(try MemoryDump(of: processID).contains(key))
+        #expect(try agent.unlock("--for", "1s").exitCode == 0)
+        let end = Date().addingTimeInterval(60)
+        while try MemoryDump(of: processID).contains(key), Date() < end { usleep(50_000) }
+        #expect(try !MemoryDump(of: processID).contains(key.prefix(16)))
+        #expect(try agent.succeed("agent", "status").contains("its time was up"))
+    }
+
+    @Test("R31: the key of an open note lies in the agent until it is closed, or the store locks")
     func openNotes() throws {
         let (agent, ids) = try OpenNoteTests.makeAgent()
         defer { try? agent.stop() }
@@ -109,42 +93,43 @@ struct AgentMemoryTests {
             memoryKibibytes: number("memoryKibibytes"), passCount: number("passCount"), salt: salt)
         var typed = Array("note one".utf8)
         let secret = try parameters.deriveSecret(from: Passphrase(typed: &typed))
-        let key = Data(unsafe secret.withUnsafeBytes { unsafe [UInt8]($0) })
+        let key = unsafe secret.withUnsafeBytes { unsafe [UInt8]($0) }
         let processID = try #require(agent.processID)
-        #expect(try Self.memory(of: processID).range(of: key) == nil)
+        #expect(try !MemoryDump(of: processID).contains(key))
         for close in [["note", "lock", ids[0]], ["lock"]] {
             try agent.succeed("note", "unlock", ids[0], "--note-passphrase-fd", "0", input: "note one\n")
-            #expect(try Self.memory(of: processID).range(of: key) != nil, "the search finds it while it is there")
+            #expect(try MemoryDump(of: processID).contains(key), "the search finds it while it is there")
             try OpenNoteTests.succeed(agent, close)
-            let after = try Self.memory(of: processID)
-            #expect(after.range(of: key) == nil && after.range(of: key.prefix(16)) == nil)
-            #expect(after.range(of: Data("note one".utf8)) == nil)
+            let after = try MemoryDump(of: processID)
+            for secret in [Array(key.prefix(16)), Array(key.suffix(16)), Array("note one".utf8)] {
+                #expect(!after.contains(secret))
+            }
         }
     }
 
     @Test(
-        "another program of the same user can neither trace the agent nor read its memory",
-        .enabled(if: geteuid() == 0, "becoming another user takes root"),
+        "R31: neither another user nor another program of the same user can trace the agent or read its memory",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/setpriv"), "setpriv is missing"))
-    func sameUser() throws {
+    func otherPrograms() throws {
         let nobody = try NobodysAgent()
         defer { nobody.end() }
         let control = try nobody.run("sleep 20 & head -c 1 /proc/$!/environ > /dev/null && echo readable; kill $!")
         #expect(control.text == "readable\n", "an ordinary process of that user can be read")
-        for name in ["mem", "environ", "maps"] {
-            let result = try nobody.run("head -c 1 /proc/\(nobody.processID)/\(name)")
-            #expect(result.exitCode != 0)
-            #expect(result.errorText.contains("Permission denied"), "\(name): \(result.errorText)")
-        }
-        if FileManager.default.isExecutableFile(atPath: "/usr/bin/gdb") {
-            let debugger = try nobody.run("gdb -nx -batch -p \(nobody.processID) < /dev/null")
-            #expect((debugger.text + debugger.errorText).contains("Operation not permitted"))
+        for user in [NobodysAgent.user, NobodysAgent.user - 1] {
+            for name in ["mem", "environ", "maps"] {
+                let result = try nobody.run("head -c 1 /proc/\(nobody.processID)/\(name)", as: user)
+                #expect(result.exitCode != 0)
+                #expect(result.errorText.contains("Permission denied"), "\(user), \(name): \(result.errorText)")
+            }
+            if FileManager.default.isExecutableFile(atPath: "/usr/bin/gdb") {
+                let debugger = try nobody.run("gdb -nx -batch -p \(nobody.processID) < /dev/null", as: user)
+                #expect((debugger.text + debugger.errorText).contains("Operation not permitted"), "\(user)")
+            }
         }
     }
 
     @Test(
         "R32: another user gets no answer, and does not take another user's agent for his own",
-        .enabled(if: geteuid() == 0, "becoming another user takes root"),
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/setpriv"), "setpriv is missing"))
     func otherUser() throws {
         let nobody = try NobodysAgent()
@@ -186,13 +171,17 @@ final class NobodysAgent {
         unsafe chmod(runner.folder.path, 0o755)
         for path in [runtime, runner.folder.file("home")] { unsafe chown(path, 65_534, 65_534) }
         process = try SpawnedProcess(
-            "/usr/bin/setpriv", Self.asNobody + [AgentRunner.agentExecutable, "--foreground"],
+            "/usr/bin/setpriv", Self.becoming(Self.user) + [AgentRunner.agentExecutable, "--foreground"],
             environment: Self.environment(runner))
-        let end = Date().addingTimeInterval(20)
+        let end = Date().addingTimeInterval(60)
         while !FileManager.default.fileExists(atPath: socket), Date() < end { usleep(20_000) }
     }
 
-    private static let asNobody = ["--reuid=65534", "--regid=65534", "--clear-groups"]
+    static let user: uid_t = 65_534
+
+    private static func becoming(_ user: uid_t) -> [String] {
+        ["--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
+    }
 
     private static func environment(_ runner: CoffretRunner) -> [String: String] {
         runner.environment([
@@ -204,10 +193,10 @@ final class NobodysAgent {
     var socket: String { runtimeFolder + "/coffret/agent.sock" }
     var processID: pid_t { process.processID }
 
-    /// Runs a shell command as the same user.
-    func run(_ command: String) throws -> ProcessResult {
+    /// Runs a shell command, as the agent's user or as another one.
+    func run(_ command: String, as user: uid_t = NobodysAgent.user) throws -> ProcessResult {
         try ProcessRunner.run(
-            "/usr/bin/setpriv", Self.asNobody + ["/bin/sh", "-c", command], environment: Self.environment(runner),
+            "/usr/bin/setpriv", Self.becoming(user) + ["/bin/sh", "-c", command], environment: Self.environment(runner),
             timeoutSeconds: 60)
     }
 

@@ -76,11 +76,6 @@ final class AgentRunner {
             ["unlock"], input: [], environment: environment(["COFFRET_PASSPHRASE_FILE": path]))
     }
 
-    /// Foundation waits for ever for a child that it lost sight of, and no other test ends then. Until these tests
-    /// start agents by other means they run alone: COFFRET_AGENT_WATCH=1 swift test --filter Agent
-    static let watchesAgents = ProcessInfo.processInfo.environment["COFFRET_AGENT_WATCH"] == "1"
-    static let watchingNote: Comment = "run alone, with COFFRET_AGENT_WATCH=1"
-
     func stop() throws { try succeed("agent", "stop") }
 
     /// The agent's process, found by the lock that it holds on its socket.
@@ -88,8 +83,8 @@ final class AgentRunner {
         let path = socketFolder + "/agent.sock.lock"
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { return nil }
-        let locks = (try? String(contentsOfFile: "/proc/locks", encoding: .utf8)) ?? ""
-        for line in locks.split(separator: "\n") where line.hasSuffix("0 EOF") && line.contains("FLOCK") {
+        for line in (try? ProcessFiles.lines("/proc/locks")) ?? []
+        where line.hasSuffix("0 EOF") && line.contains("FLOCK") {
             let words = line.split(separator: " ")
             guard words.count >= 6, words[5].hasSuffix(":\(information.st_ino)"), let found = pid_t(words[4]) else {
                 continue

@@ -5,7 +5,7 @@ import Foundation
 import Glibc
 import Testing
 
-@Suite("Agent and time", .enabled(if: AgentRunner.watchesAgents, AgentRunner.watchingNote))
+@Suite("Agent and time")
 struct AgentTimeTests {
     private static let faketime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
@@ -17,51 +17,87 @@ struct AgentTimeTests {
         let process = try SpawnedProcess(
             words[0], Array(words.dropFirst()), environment: agent.runner.environment(agent.environment(changes)),
             error: .inherited)
-        let end = Date().addingTimeInterval(20)
-        while try !agent.succeed("agent", "status").hasPrefix("The agent runs"), Date() < end { usleep(20_000) }
-        return process
+        for _ in 0..<3_000 {
+            guard process.isRunning else { throw CoffretRunner.Failed(text: "the agent ended") }
+            if try agent.succeed("agent", "status").hasPrefix("The agent runs") { return process }
+            usleep(20_000)
+        }
+        throw CoffretRunner.Failed(text: "the agent does not answer")
+    }
+
+    /// An agent under libfaketime, which tells it the time that the file `clock` says.
+    private func startFaked(_ agent: AgentRunner, clock: String) throws -> SpawnedProcess {
+        try "+0".write(toFile: clock, atomically: true, encoding: .utf8)
+        return try start(
+            agent, ["LD_PRELOAD": Self.faketime, "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1"])
     }
 
     @Test(
-        "time moved forwards and backwards while it runs: it locks when its time is up, neither before nor after",
+        "time moved forwards, backwards or held still while it runs: it locks when its time is up, not before or after",
         .enabled(if: FileManager.default.fileExists(atPath: faketime), "libfaketime is missing"),
-        arguments: ["+30d", "-30d"])
-    func movedTime(_ offset: String) throws {
+        .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"),
+        arguments: ["+30d", "-30d", "2030-01-01 00:00:00"])
+    func movedTime(_ time: String) throws {
         let agent = try AgentRunner()
         let clock = agent.runner.folder.file("clock")
-        try "+0".write(toFile: clock, atomically: true, encoding: .utf8)
-        let process = try start(
-            agent, ["LD_PRELOAD": Self.faketime, "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1"])
+        let process = try startFaked(agent, clock: clock)
         defer { process.kill(SIGTERM) }
-        #expect(try agent.unlock("--for", "4s").exitCode == 0)
-        let unlocked = Date()
-        try offset.write(toFile: clock, atomically: true, encoding: .utf8)
+        #expect(try agent.unlock("--for", "1h").exitCode == 0)
+        try time.write(toFile: clock, atomically: true, encoding: .utf8)
         #expect(try agent.run("ls").exitCode == 0, "its time is not up")
-        let left = 4.1 - Date().timeIntervalSince(unlocked)
-        if left > 0 { Thread.sleep(forTimeInterval: left) }
+        try ClockLeap.move(process.processID, to: 1_800)
+        #expect(try agent.run("ls").exitCode == 0, "its time is not up")
+        try ClockLeap.move(process.processID, to: 3_600)
         #expect(try agent.run("ls").exitCode == 69)
         #expect(try agent.succeed("agent", "status").contains("its time was up"))
     }
 
-    @Test("it locks by itself when nobody uses it, and says why")
+    @Test(
+        "across a suspend: the first request afterwards finds it locked, and its key gone",
+        .enabled(if: FileManager.default.fileExists(atPath: faketime), "libfaketime is missing"),
+        .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"))
+    func suspended() throws {
+        let agent = try AgentRunner()
+        let clock = agent.runner.folder.file("clock")
+        let process = try startFaked(agent, clock: clock)
+        defer { process.kill(SIGTERM) }
+        #expect(try agent.unlock("--for", "1h").exitCode == 0)
+        let key = try AgentMemoryTests.storageKey(of: agent.runner)
+        #expect(try MemoryDump(of: process.processID).contains(key))
+        // While nothing runs two hours go by, and whoever sets the clocks of libraries says that none have.
+        process.signal(SIGSTOP)
+        try "2030-01-01 00:00:00".write(toFile: clock, atomically: true, encoding: .utf8)
+        process.signal(SIGCONT)
+        try ClockLeap.move(process.processID, to: 7_200)
+        #expect(try agent.run("ls").exitCode == 69)
+        #expect(try !MemoryDump(of: process.processID).contains(key.prefix(16)))
+        #expect(try agent.succeed("agent", "status").contains("its time was up"))
+    }
+
+    @Test(
+        "it locks by itself when nobody uses it, and says why",
+        .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"))
     func idle() throws {
         let agent = try AgentRunner()
         defer { try? agent.stop() }
-        let refused = try agent.run("agent", "settings", "--idle", "2s")
+        let refused = try agent.run("agent", "settings", "--idle", "5m")
         #expect(refused.exitCode == 69, "changing the times needs the passphrase")
         #expect(try agent.unlock().exitCode == 0)
-        #expect(try agent.run("agent", "settings", "--idle", "2s").exitCode == 69, "also while it is unlocked")
+        #expect(try agent.run("agent", "settings", "--idle", "5m").exitCode == 69, "also while it is unlocked")
         let changed = try agent.run(
-            "agent", "settings", "--idle", "2s", "--json",
+            "agent", "settings", "--idle", "5m", "--json",
             environment: ["COFFRET_PASSPHRASE_FILE": agent.runner.passphraseFile])
-        #expect(changed.text.contains("\"idleSeconds\":2,"))
-        Thread.sleep(forTimeInterval: 1.2)
-        #expect(try agent.run("ls").exitCode == 0, "use starts the interval anew")
-        Thread.sleep(forTimeInterval: 2.2)
+        #expect(changed.text.contains("\"idleSeconds\":300,"))
+        let process = try #require(agent.processID)
+        for seconds in [200, 400] {
+            try ClockLeap.move(process, to: seconds)
+            #expect(try agent.run("ls").exitCode == 0, "use starts the interval anew")
+        }
+        try ClockLeap.move(process, to: 700)
         #expect(try agent.succeed("agent", "status").contains("it was not used for a while"))
         // The times outlive the agent.
         try agent.stop()
-        #expect(try agent.unlock().text.contains("after 2 s without use"))
+        #expect(try agent.unlock().text.contains("after 5 min without use"))
     }
 
     @Test(
@@ -96,13 +132,13 @@ struct AgentTimeTests {
             #expect(try agent.unlock().exitCode == 0)
             #expect(try agent.run("ls").exitCode == 0)
             try logind.ask(event)
-            let end = Date().addingTimeInterval(5)
+            let end = Date().addingTimeInterval(30)
             while try agent.run("ls").exitCode == 0, Date() < end { usleep(20_000) }
             #expect(try agent.succeed("agent", "status").contains(words), "\(event)")
         }
         #expect(try logind.ask("inhibitors") == "", "the machine may sleep now")
         try logind.ask("wake")
-        let end = Date().addingTimeInterval(5)
+        let end = Date().addingTimeInterval(30)
         while try logind.ask("inhibitors") == "", Date() < end { usleep(20_000) }
         #expect(try logind.ask("inhibitors") == "Coffret sleep delay")
         try logind.ask("other-lock")

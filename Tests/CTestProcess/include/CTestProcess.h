@@ -1,4 +1,4 @@
-// Starting programs with GNU's additions to posix_spawn, which Swift does not import.
+// Starting programs, and looking into them, by calls that Swift does not import.
 #pragma once
 #include <sys/types.h>
 
@@ -10,3 +10,11 @@ int coffret_test_pipe(int ends[2]);
 int coffret_test_spawn(
     pid_t *process, const char *path, char *const words[], char *const variables[], const char *directory,
     const int descriptors[3]);
+
+/// Whether `needle` stands somewhere in `bytes`.
+int coffret_test_contains(const void *bytes, size_t count, const void *needle, size_t needle_count);
+
+/// Lets a running process of one thread join the time namespace of `other`, as a debugger would: from its next
+/// instruction on, its clocks that count sleep are the other's. Returns 0, or an error number; ENOSYS on machines
+/// other than x86-64, EAGAIN while the process is not waiting for anything.
+int coffret_test_join_time(pid_t process, pid_t other);

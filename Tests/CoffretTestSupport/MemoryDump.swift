@@ -1,0 +1,108 @@
+// What a process has in memory, as root sees it. The one thing to keep true: a dump is whole or an error, so that a
+// search that finds nothing means that nothing is there.
+
+internal import CTestProcess
+internal import Glibc
+
+/// All memory of a process, and of the processes that it started.
+package struct MemoryDump: CustomStringConvertible, CustomReflectable {
+    package struct Failed: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private let regions: [[UInt8]]
+
+    package var byteCount: Int { regions.reduce(0) { $0 + $1.count } }
+
+    /// A failing expectation prints what it was about, which is too much here.
+    package var description: String { "\(byteCount) bytes of memory" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+
+    /// - Parameter includesChildren: and theirs, and so on.
+    package init(of processID: Int32, includesChildren: Bool = true) throws {
+        // Memory that is given back while it is read is no longer there to be read: then all is read once more.
+        for _ in 0..<20 {
+            if let regions = try? Self.regions(of: processID, includesChildren) {
+                self.regions = regions
+                return
+            }
+            usleep(20_000)
+        }
+        regions = try Self.regions(of: processID, includesChildren)
+    }
+
+    private static func regions(of processID: Int32, _ includesChildren: Bool) throws -> [[UInt8]] {
+        let processes = includesChildren ? try ProcessFiles.family(of: processID) : [processID]
+        return try processes.flatMap { try regions(of: $0) }
+    }
+
+    package func contains(_ secret: some Collection<UInt8>) -> Bool {
+        let secret = Array(secret)
+        precondition(!secret.isEmpty, "nothing is everywhere")
+        return regions.contains { region in
+            unsafe coffret_test_contains(region, region.count, secret, secret.count) != 0
+        }
+    }
+
+    private static func regions(of process: Int32) throws -> [[UInt8]] {
+        let file = unsafe open("/proc/\(process)/mem", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw Failed(description: "the memory of \(process) cannot be opened: errno \(errno)") }
+        defer { close(file) }
+        var found: [[UInt8]] = []
+        for line in try ProcessFiles.lines("/proc/\(process)/maps") {
+            let words = line.split(separator: " ")
+            let bounds = words.first?.split(separator: "-").compactMap { UInt(String($0), radix: 16) } ?? []
+            guard bounds.count == 2, words.count >= 5 else { throw Failed(description: "a line of maps: \(line)") }
+            // The kernel's own pages, which hold no data of the process.
+            if line.hasSuffix("[vvar]") || line.hasSuffix("[vvar_vclock]") || line.hasSuffix("[vsyscall]") { continue }
+            var buffer = [UInt8](repeating: 0, count: Int(bounds[1] - bounds[0]))
+            var filled = 0
+            while filled < buffer.count {
+                let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+                    unsafe pread(
+                        file, bytes.baseAddress! + filled, bytes.count - filled, off_t(bounds[0]) + off_t(filled))
+                }
+                guard count > 0 else { break }
+                filled += count
+            }
+            // Guard pages and the ends of mapped files may be out of anybody's reach.
+            guard filled == buffer.count || !words[1].hasPrefix("rw") else {
+                throw Failed(description: "\(filled) bytes could be read of \(line)")
+            }
+            found.append(Array(buffer[..<filled]))
+        }
+        return found
+    }
+}
+
+/// The kernel's files about processes.
+package enum ProcessFiles {
+    /// A whole file of /proc. Foundation reads their first page only, because their size is stated as 0.
+    package static func text(_ path: String) throws -> String {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw MemoryDump.Failed(description: "\(path): errno \(errno)") }
+        defer { close(file) }
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = unsafe read(file, &buffer, buffer.count), count != 0 {
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw MemoryDump.Failed(description: "\(path): errno \(errno)") }
+            all += buffer[..<count]
+        }
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    package static func lines(_ path: String) throws -> [String] {
+        try text(path).split(separator: "\n").map(String.init)
+    }
+
+    /// The children of a process of one thread.
+    package static func children(of process: Int32) throws -> [Int32] {
+        try text("/proc/\(process)/task/\(process)/children").split(separator: " ").compactMap { Int32(String($0)) }
+    }
+
+    /// The process, its children, theirs, and so on.
+    package static func family(of process: Int32) throws -> [Int32] {
+        try [process] + children(of: process).flatMap { try family(of: $0) }
+    }
+}
