@@ -55,6 +55,32 @@ struct GitHelperTests {
         #expect(try runner.run("git-credential", "get", input: asked).exitCode == 65)
     }
 
+    @Test("the index finds every way of writing an address; hidden and archived logins are not given")
+    func addresses() throws {
+        let runner = try Self.makeRunner()
+        let places = [
+            ("https://Plain.Example.org", "plain.example.org"), ("https://usual.example.org:443/", "usual.example.org"),
+            ("https://port.example.org:8443/x?y#z", "port.example.org:8443"),
+            ("https://someone@under_score.example-org.de/a/b", "under_score.example-org.de"),
+            ("https://b\u{FC}cher.example", "b\u{FC}cher.example"), ("https://[::1]:8080/", "[::1]:8080"),
+            ("https://\u{4F8B}\u{3048}.jp", "\u{4F8B}\u{3048}.jp"),
+        ]
+        for (index, place) in places.enumerated() {
+            try Self.makeLogin(runner, "Login \(index)", "someone", place.0, "password \(index)")
+        }
+        func get(_ host: String) throws -> String {
+            try runner.succeed("git-credential", "get", input: "protocol=https\nhost=\(host)\n\n")
+        }
+        for (index, place) in places.enumerated() {
+            #expect(try get(place.1) == "username=someone\npassword=password \(index)\n", "\(place)")
+        }
+        #expect(try get("example.org") == "" && get("port.example.org") == "")
+        try runner.succeed("archive", "Login 0")
+        #expect(try get("plain.example.org") == "")
+        try runner.succeed("note", "hide", "Login 1")
+        #expect(try get("usual.example.org") == "")
+    }
+
     @Test("what worked is kept, what no longer works goes to the trash if git had put it there")
     func storeAndErase() throws {
         let runner = try Self.makeRunner()

@@ -108,6 +108,34 @@ struct OpenNoteTests {
         #expect(try agent.succeed("show", ids[0]) == Self.text)
     }
 
+    @Test("references to locked notes: an error with what to do; values while the note is open")
+    func references() throws {
+        let (agent, ids) = try Self.makeAgent()
+        defer { try? agent.stop() }
+        try agent.succeed(
+            "edit", ids[0], "--set", "pin=1234", "--note-passphrase-fd", "0", input: "note one\n")
+        let reference = "coffret://Personal/\(ids[0])/pin"
+        let ways: [([String], String)] = [
+            (["read", reference], ""), (["inject"], "pin={{ \(reference) }}\n"),
+            (["run", "-e", "PIN=\(reference)", "--", "/bin/sh", "-c", "test $PIN = 1234 && echo right"], ""),
+        ]
+        func run(_ way: ([String], String)) throws -> ProcessResult {
+            try agent.runner.run(way.0, input: Array(way.1.utf8), environment: agent.environment())
+        }
+        for way in ways {
+            let refused = try run(way)
+            #expect(refused.exitCode == 89 && refused.text == "", "\(way.0)")
+            #expect(
+                refused.errorText.contains("core.note.locked") && refused.errorText.contains("coffret note unlock"),
+                "\(refused.errorText)")
+        }
+        try agent.succeed("note", "unlock", ids[0], "--note-passphrase-fd", "0", input: "note one\n")
+        #expect(try ways.map { try run($0).text } == ["1234", "pin=1234\n", "right\n"])
+        try agent.succeed("lock")
+        #expect(try agent.unlock().exitCode == 0)
+        #expect(try run(ways[0]).exitCode == 89)
+    }
+
     @Test("without an agent: said so, with what to do, and before a passphrase is asked for")
     func withoutAgent() throws {
         let runner = try CoffretRunner()

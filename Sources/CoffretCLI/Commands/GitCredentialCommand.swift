@@ -50,10 +50,10 @@ enum GitCredentialCommand {
 
     /// The items that are for that place.
     private static func matches(_ asked: GitCredential, _ vault: Vault) throws -> [Match] {
-        var filter = ItemFilter()
-        filter.kinds = [.login, .apiToken]
-        return try vault.list(filter).compactMap { summary in
-            let item = try vault.item(summary.id)
+        try candidates(asked, vault).compactMap { id in
+            let item = try vault.item(id)
+            // Nobody is asked here whether somebody is there.
+            guard !item.isHidden else { return nil }
             let addresses = item.fields.filter { $0.kind == .url && asked.matches($0.value) }
             let key = item.kind == .apiToken ? "token" : "password"
             guard !addresses.isEmpty, let password = item.fields.first(where: { $0.key.name == key }) else {
@@ -65,6 +65,27 @@ enum GitCredentialCommand {
             return Match(item: item, username: username, password: password)
         }
     }
+
+    /// The items in which the words of the host stand side by side, out of the index: those that fit are among them, and
+    /// nothing else is opened.
+    private static func candidates(_ asked: GitCredential, _ vault: Vault) throws -> [EntityID] {
+        let words = asked.searchWords
+        guard !words.isEmpty else {
+            var filter = ItemFilter()
+            filter.kinds = [.login, .apiToken]
+            return try vault.list(filter).map(\.id)
+        }
+        let query = "(type:login OR type:token) fields:\"\(words.joined(separator: " "))\""
+        var found: [ItemSummary] = []
+        while true {
+            let page = try vault.search(query, limit: candidateCountMax, offset: found.count)
+            found += page.hits.map(\.item)
+            guard !page.hits.isEmpty, found.count < page.totalCount else { break }
+        }
+        return found.filter { !$0.isArchived && !$0.isTrashed }.map(\.id)
+    }
+
+    private static let candidateCountMax = 200
 
     /// Of several, the one whose address has the path that git tells.
     private static func only(_ found: [Match], _ asked: GitCredential) -> [Match] {

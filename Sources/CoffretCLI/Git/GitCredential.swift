@@ -55,6 +55,14 @@ struct GitCredential: Equatable {
         return Self.plain(path) == address.path
     }
 
+    /// The words of the host, as they stand side by side in every address for it. None for a host without any, or one that
+    /// is longer than a search may be.
+    var searchWords: [String] {
+        guard host.utf8.count <= 1_000 else { return [] }
+        let words = Self.withoutUsualPort(host, protocolName).split { !$0.isLetter && !$0.isNumber }.map(String.init)
+        return words.count <= 40 ? words : []
+    }
+
     /// A path without slashes around it.
     private static func plain(_ path: String) -> String {
         var path = path[...]

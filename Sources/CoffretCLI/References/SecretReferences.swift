@@ -36,8 +36,15 @@ enum SecretReferences {
             throw CommandFailure(.badInput, .inputTooLarge, "more than \(countMax) references at once")
         }
         var resolver = SecretResolver(store: session.store)
-        return try context.timings.measure("resolve") {
-            try resolver.values(of: references, now: context.nowMilliseconds)
+        do {
+            return try context.timings.measure("resolve") {
+                try resolver.values(of: references, now: context.nowMilliseconds)
+            }
+        } catch let error as CoreError where error.code == .noteLocked {
+            throw CommandFailure(
+                .noteLocked, code: error.code.rawValue,
+                "the note of \(TextWidth.truncate(TextWidth.displaySafe(error.place ?? ""), to: 100)) is locked, and a reference opens no lock",
+                hint: "with the agent (coffret unlock), coffret note unlock NOTE opens it until the store locks")
         }
     }
 

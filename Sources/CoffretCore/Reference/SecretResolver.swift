@@ -62,7 +62,14 @@ package struct SecretResolver {
             vault = try store.open(record, isWritable: false)
             vaults[record.vaultID.hex] = vault
         }
-        let item = try vault.opened(vault.item(vault.resolveForScripts(reference.item)))
+        let stored = try vault.item(vault.resolveForScripts(reference.item))
+        let item: Item
+        do throws(CoreError) {
+            item = try vault.opened(stored)
+        } catch {
+            // Nobody is asked for a passphrase here, either. A sealed title is not known.
+            throw error.code == .noteLocked ? CoreError(.noteLocked, at: "\(reference)") : error
+        }
         // Nobody is asked here whether somebody is there.
         guard !item.isHidden else { throw CoreError(.noteHidden, at: item.title) }
         let value = try item.value(of: reference.part, in: vault, now: now)
