@@ -24,6 +24,10 @@ package struct KeyError: Error, Equatable, Sendable {
         case keyringChanged = "keys.keyring.changed"
         /// The passphrase, PIN or recovery key opens no slot. There is no further detail.
         case unlockFailed = "keys.unlock-failed"
+        /// Too many wrong secrets: nothing was tried; `waitSeconds` says for how long.
+        case attemptsPausing = "keys.attempts.pausing"
+        /// The count of wrong secrets cannot be written down, so nothing was tried.
+        case attemptsUncounted = "keys.attempts.uncounted"
         /// A slot states parameters of passphrase stretching outside the bounds; nothing was derived.
         case passwordPolicy = "keys.password-policy"
         /// No slot of the kind that was asked for.
@@ -79,15 +83,18 @@ package struct KeyError: Error, Equatable, Sendable {
     package let place: String?
     /// What led to it. Ignored by equality.
     package let cause: (any Error)?
+    /// Seconds until the next attempt is made, rounded up, where a pause is why this one was not.
+    package let waitSeconds: UInt32?
 
-    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
+    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil, waitSeconds: UInt32? = nil) {
         self.code = code
         self.place = place
         self.cause = cause
+        self.waitSeconds = waitSeconds
     }
 
     package static func == (left: KeyError, right: KeyError) -> Bool {
-        left.code == right.code && left.place == right.place
+        left.code == right.code && left.place == right.place && left.waitSeconds == right.waitSeconds
     }
 
     init(_ error: FileSystemError) {

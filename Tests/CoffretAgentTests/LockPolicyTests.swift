@@ -1,6 +1,7 @@
 // The lock policy behind a clock seam: every order of events on a small grid of times, and the rules one by one.
 
 import CoffretAgent
+import CoffretBase
 import Testing
 
 @Suite("Lock policy")

@@ -20,13 +20,13 @@ final class Pinentry {
     /// Starts the pinentry that the agent's variable COFFRET_PINENTRY names, else `pinentry` on PATH.
     ///
     /// - Parameter variables: where the person is: a display, or a terminal in GPG_TTY.
-    /// - Throws: `AttemptRefusal` `.pinentryMissing`.
-    init(_ variables: [String: String]) throws(AttemptRefusal) {
+    /// - Throws: `AgentRefusal` `.pinentryMissing`.
+    init(_ variables: [String: String]) throws(AgentRefusal) {
         let places = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
         guard places.contains(where: { variables[$0] != nil }),
             let program = variables["COFFRET_PINENTRY"] ?? ProgramStart.find("pinentry"),
             let questions = ProgramStart.makePipe(), let answers = ProgramStart.makePipe()
-        else { throw AttemptRefusal(.pinentryMissing) }
+        else { throw AgentRefusal(.pinentryMissing) }
         let started = ProgramStart.start(
             [program], input: questions.reading, output: answers.writing, environment: variables)
         close(questions.reading)
@@ -34,7 +34,7 @@ final class Pinentry {
         input = answers.reading
         output = questions.writing
         processID = started ?? -1
-        guard started != nil, readAnswer() != nil else { throw AttemptRefusal(.pinentryMissing) }
+        guard started != nil, readAnswer() != nil else { throw AgentRefusal(.pinentryMissing) }
         // Options that a pinentry does not know are its own business.
         if let terminal = variables["GPG_TTY"] { _ = send("OPTION ttyname=\(Self.escaped(terminal))") }
         if let kind = variables["TERM"] { _ = send("OPTION ttytype=\(Self.escaped(kind))") }
@@ -55,11 +55,11 @@ final class Pinentry {
     /// Asks once.
     ///
     /// - Parameter complaint: what was wrong with the last answer.
-    /// - Throws: `AttemptRefusal` `.pinentryCancelled`.
-    func ask(_ description: String, complaint: String?) throws(AttemptRefusal) -> SecretBytes {
+    /// - Throws: `AgentRefusal` `.pinentryCancelled`.
+    func ask(_ description: String, complaint: String?) throws(AgentRefusal) -> SecretBytes {
         _ = send("SETDESC \(Self.escaped(description))")
         if let complaint { _ = send("SETERROR \(Self.escaped(complaint))") }
-        guard let answer = send("GETPIN"), answer.byteCount > 0 else { throw AttemptRefusal(.pinentryCancelled) }
+        guard let answer = send("GETPIN"), answer.byteCount > 0 else { throw AgentRefusal(.pinentryCancelled) }
         return answer
     }
 

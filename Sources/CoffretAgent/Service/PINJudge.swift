@@ -47,7 +47,7 @@ struct PINJudge {
     }
 
     /// - Throws: `KeyError.unlockFailed` if the PIN opens none; otherwise what the last key store said.
-    func open(_ pin: Passphrase?) throws -> StorageKey {
+    func open(_ pin: Passphrase?) throws(KeyError) -> StorageKey {
         var refusal = KeyError(.unlockFailed)
         let keyring = StoreLayout(path).keyringPath
         for slot in slots {

@@ -47,7 +47,7 @@ struct SecretJudge {
                 var intervals = IntervalRecord.read(records, store: opened.storeID)
                 if let seconds {
                     guard let wanted = LockIntervals(idleSeconds: seconds, absoluteSeconds: seconds) else {
-                        throw AttemptRefusal(.intervalInvalid)
+                        throw AgentRefusal(.intervalInvalid)
                     }
                     intervals = wanted
                 }
@@ -58,17 +58,26 @@ struct SecretJudge {
                 guard
                     let wanted = LockIntervals(
                         idleSeconds: idle ?? before.idleSeconds, absoluteSeconds: absolute ?? before.absoluteSeconds)
-                else { throw AttemptRefusal(.intervalInvalid) }
+                else { throw AgentRefusal(.intervalInvalid) }
                 try IntervalRecord.write(wanted, records, store: opened.storeID)
                 return .opened(opened.store(wanted))
             default: return .refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil)
             }
-        } catch let refusal as AttemptRefusal {
-            return .refused(code: refusal.code.rawValue, waitSeconds: refusal.waitSeconds)
+        } catch let refusal as AgentRefusal {
+            return .refused(code: refusal.code.rawValue, waitSeconds: nil)
         } catch {
-            let cause = (error as? KeyError)?.cause as? KeyStoreError
-            return .refused(code: FailureCode.of(error), waitSeconds: cause?.waitSeconds.map { UInt64($0) })
+            return .refused(code: FailureCode.of(error), waitSeconds: FailureCode.waitSeconds(error))
         }
+    }
+
+    /// Wrong secrets count in the agent's own records and in the files of the programs that go without it.
+    private func attempts(_ stateDirectory: String) -> AttemptCounting {
+        let shared = FileRecords(stateDirectory: stateDirectory, fileSystem: fileSystem, random: SystemRandomSource())
+        // One file is locked and counted in once.
+        let isShared = (records as? FileRecords)?.folder == shared.folder
+        return AttemptCounting(
+            homes: isShared ? [shared] : [records, shared], bootID: BootClock.bootID(fileSystem),
+            now: { BootClock.now })
     }
 
     /// What opening a keyring gives.
@@ -88,20 +97,18 @@ struct SecretJudge {
         for (name, value) in given.environment { unsafe setenv(name, value, 1) }
         guard let path = AgentLocation.canonical(given.store), path == given.store,
             let stateDirectory = AgentLocation.stateDirectory
-        else { throw AttemptRefusal(.requestInvalid) }
+        else { throw AgentRefusal(.requestInvalid) }
         let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: fileSystem)
         let storeID = summary.storeID.hex
+        let attempts = attempts(stateDirectory)
         let kept = Mutex<(key: StorageKey, generation: UInt64)?>(nil)
         let environment = StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: fileSystem, random: SystemRandomSource(),
-            clock: SystemWallClock(),
+            clock: SystemWallClock(), attempts: attempts,
             keepStorageKey: { key, generation in kept.withLock { $0 = (key, generation) } })
-        let ledger = AttemptLedger(
-            records: records, store: storeID, bootID: BootClock.bootID(fileSystem), now: { BootClock.now })
+        let ledger = attempts.ledger(ofStore: summary.storeID)
         func attempt(_ secret: UnlockSecret) throws {
-            try ledger.attempt(isWrong: { FailureCode.of($0) == KeyError.Code.unlockFailed.rawValue }) {
-                _ = try Store.open(at: path, with: secret, environment: environment)
-            }
+            _ = try Store.open(at: path, with: secret, environment: environment)
         }
         switch given.kind {
         case .passphrase: try attempt(.passphrase(Self.passphrase(given.bytes)))
@@ -112,9 +119,8 @@ struct SecretJudge {
                 path: path, surroundings: surroundings(stateDirectory), hasPIN: !given.bytes.isEmpty)
             try pin.checkAttempts()
             let typed = try given.bytes.isEmpty ? nil : Self.passphrase(given.bytes)
-            try ledger.attempt(isWrong: { FailureCode.of($0) == KeyError.Code.unlockFailed.rawValue }) {
-                _ = try Store.open(at: path, with: .storageKey(try pin.open(typed)), environment: environment)
-            }
+            let key = try ledger.attempt { () throws(KeyError) in try pin.open(typed) }
+            try attempt(.storageKey(key))
         case .asked:
             let client = given.environment.filter { Self.placeVariables.contains($0.key) }
             let pinentry = try Pinentry(places.merging(client) { $1 })
@@ -133,7 +139,7 @@ struct SecretJudge {
                 }
             }
         }
-        guard let found = kept.withLock({ $0 }) else { throw AttemptRefusal(.requestInvalid) }
+        guard let found = kept.withLock({ $0 }) else { throw AgentRefusal(.requestInvalid) }
         return Opened(path: path, storeID: storeID, key: found.key, generation: found.generation)
     }
 
@@ -167,7 +173,7 @@ enum IntervalRecord {
         do {
             try records.write(name(store), bytes)
         } catch {
-            throw AttemptRefusal(.recordsUnwritable)
+            throw AgentRefusal(.recordsUnwritable)
         }
     }
 }

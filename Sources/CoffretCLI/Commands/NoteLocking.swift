@@ -50,13 +50,11 @@ enum NoteLocking {
         }
         guard !inUse.isEmpty else { return nil }
         let passphrase = try PassphraseSource(context: context).note("Passphrase of your locked notes: ")
-        for summary in inUse {
-            do {
-                return try context.timings.measure("key-derivation") {
-                    try session.vault.unlockRecord(summary.record, passphrase)
-                }
-            } catch let error as CoreError where error.code == .notePassphraseWrong {}
-        }
+        do {
+            return try context.timings.measure("key-derivation") {
+                try session.vault.unlockRecord(among: inUse.map(\.record), passphrase)
+            }
+        } catch let error as CoreError where error.code == .notePassphraseWrong {}
         throw CommandFailure(
             .wrongPassphrase, code: CoreError.Code.notePassphraseWrong.rawValue,
             "no locked note has this passphrase; nothing was changed",

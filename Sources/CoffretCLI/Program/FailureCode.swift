@@ -5,6 +5,11 @@ package enum FailureCode {
     /// The stable code that tells most.
     package static func of(_ error: any Error) -> String { FailureTranslation.failure(from: error).code }
 
+    /// Seconds until another try is possible, if that is why this one was not.
+    package static func waitSeconds(_ error: any Error) -> UInt64? {
+        (error as? any CodedError)?.waitSeconds.map { UInt64($0) }
+    }
+
     /// One line for people.
     package static func words(for error: any Error) -> String { FailureTranslation.failure(from: error).message }
 }

@@ -172,6 +172,11 @@ struct FailureMeaning: Sendable {
         "keys.unlock-failed": FailureMeaning(
             .wrongPassphrase, "wrong passphrase or recovery key",
             hint: "coffret help lost-passphrase says what can be done"),
+        "keys.attempts.pausing": FailureMeaning(
+            .lockedOut, "too many wrong tries", hint: "waiting helps, restarting does not"),
+        "keys.attempts.uncounted": FailureMeaning(
+            .permission, "the count of wrong tries cannot be written down, so nothing was tried",
+            hint: "the state folder (~/.local/state/coffret) must be yours and on a disk with space"),
         "keys.password-policy": FailureMeaning(
             .keyPolicy, "the key derivation of this store is outside the bounds that protect you",
             hint: "somebody may have altered store.keyring; restore a backup"),
@@ -428,10 +433,8 @@ struct FailureMeaning: Sendable {
         "net": FailureMeaning(.inputOutput, "talking to the agent failed", showsPlace: true),
         "wire": FailureMeaning(
             .unavailable, "the agent speaks another version of the protocol", hint: "coffret agent stop ends it"),
-        "agent.attempts.pausing": FailureMeaning(
-            .lockedOut, "too many wrong tries", hint: "waiting helps, restarting does not"),
         "agent.records.unwritable": FailureMeaning(
-            .permission, "the count of wrong tries cannot be written down, so nothing was tried",
+            .permission, "the settings cannot be written down, so nothing was changed",
             hint: "the state folder (~/.local/state/coffret) must be yours and on a disk with space"),
         "agent.pinentry.missing": FailureMeaning(
             .unavailable, "the passphrase is needed, and there is nowhere to ask for it",

@@ -22,8 +22,15 @@ enum FailureTranslation {
         if let core = telling as? CoreError, !core.candidates.isEmpty {
             failure.add(core.candidates, isShortened: core.code != .fieldAmbiguous)
         }
-        if let seconds = (telling as? KeyStoreError)?.waitSeconds { failure.addWait(seconds) }
+        if let seconds = coded.waitSeconds { failure.addWait(seconds) }
         return failure
+    }
+}
+
+extension CodedError {
+    /// Seconds until another try is possible, if that is why this one was not.
+    var waitSeconds: UInt32? {
+        chain.lazy.compactMap { ($0 as? KeyStoreError)?.waitSeconds ?? ($0 as? KeyError)?.waitSeconds }.first
     }
 }
 

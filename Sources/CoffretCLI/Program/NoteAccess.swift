@@ -52,17 +52,16 @@ extension VaultSession {
             isOlder
             ? "\"\(title)\" was changed on another device under the passphrase of \(day): "
             : "Passphrase of \"\(title)\": "
+        try vault.checkAttempts(at: record)
         let passphrase = try PassphraseSource(context: context).note(question)
+        // Somebody may have replaced the record on another device: then the old passphrase is as good.
+        let others = (item.lock?.records ?? []).filter { $0 != record.id }.compactMap { try? vault.record($0.hex) }
         do {
-            _ = try context.timings.measure("key-derivation") { try vault.unlockRecord(record, passphrase) }
-            return passphrase
-        } catch let error as CoreError where error.code == .notePassphraseWrong {
-            // Somebody may have replaced the record on another device: then the old passphrase is as good.
-            for other in item.lock?.records ?? [] where other != record.id {
-                if let older = try? vault.record(other.hex), (try? vault.unlockRecord(older, passphrase)) != nil {
-                    return nil
-                }
+            let opened = try context.timings.measure("key-derivation") {
+                try vault.unlockRecord(among: [record] + others, passphrase)
             }
+            return opened.record.id == record.id ? passphrase : nil
+        } catch let error as CoreError where error.code == .notePassphraseWrong {
             throw wrongPassphrase(error, hasHint: try vault.hint(of: record.id) != nil, item)
         }
     }

@@ -53,9 +53,10 @@ enum StoreAccess {
     static func environment(_ context: CommandContext) throws -> StoreEnvironment {
         guard let state = context.environment.baseDirectory(.stateHome, below: ".local/state") else { throw homeless() }
         let style = context.terminal.errorStyle
+        let (fileSystem, random) = (PosixFileSystem(), SystemRandomSource())
         return StoreEnvironment(
-            stateDirectory: state + "/coffret", fileSystem: PosixFileSystem(), random: SystemRandomSource(),
-            clock: SystemWallClock(),
+            stateDirectory: state + "/coffret", fileSystem: fileSystem, random: random, clock: SystemWallClock(),
+            attempts: .files(stateDirectory: state + "/coffret", fileSystem: fileSystem, random: random),
             notify: { notice in
                 let text = "coffret: \(style.apply(.hint, "note:")) \(words(for: notice))   [\(notice.kind.rawValue)]\n"
                 try? DescriptorIO.write(Array(text.utf8), to: STDERR_FILENO)
@@ -114,6 +115,14 @@ enum StoreAccess {
         case .recoveryKey: return .recoveryKey(try RecoveryKey.parse(source.recoveryKey()))
         case .pin, .keyStore: return .machinePIN(try source.current("PIN: "))
         }
+    }
+
+    /// Refuses before anybody types in vain.
+    ///
+    /// - Throws: `KeyError` `.attemptsPausing`, `.attemptsUncounted`.
+    static func checkAttempts(_ path: String, _ environment: StoreEnvironment) throws {
+        let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: environment.fileSystem)
+        try environment.attempts?.ledger(ofStore: summary.storeID).checkPause()
     }
 
     // MARK: Backups

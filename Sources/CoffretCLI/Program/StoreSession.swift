@@ -37,6 +37,7 @@ final class StoreSession {
             }
             try AgentHandover.attempt(context, store: path)
         }
+        try StoreAccess.checkAttempts(path, environment)
         let secret = try StoreAccess.secret(manner, context)
         let store = try context.timings.measure("key-derivation") {
             try Store.open(at: path, with: secret, environment: environment)

@@ -37,7 +37,7 @@ package final class OpenBackup {
             try file.read(byteCount: headerByteCount, at: start.count)
         }
         do throws(KeyError) {
-            keys = try BackupHeader.open(header, with: secret)
+            keys = try BackupHeader.open(header, with: secret, attempts: environment.attempts)
         } catch {
             switch error.code {
             case .backupMalformed, .backupAltered, .keyringInconsistent:

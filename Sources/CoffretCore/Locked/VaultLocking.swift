@@ -3,6 +3,7 @@
 
 package import CoffretBase
 internal import CoffretCrypto
+internal import CoffretKeys
 internal import CoffretSearch
 package import CoffretStorage
 
@@ -64,14 +65,70 @@ extension Vault {
         return found
     }
 
+    /// Refuses before anybody types a passphrase in vain.
+    ///
+    /// - Throws: `CoreError` `.keys` with the pause as its cause.
+    package func checkAttempts(at record: PasswordRecord) throws(CoreError) {
+        guard let noteAttempts else { return }
+        try inKeys { () throws(KeyError) in try noteAttempts(record.id).checkPause() }
+    }
+
     /// Takes a passphrase for a record, and holds its key from now on.
     ///
-    /// - Throws: `CoreError` `.notePassphraseWrong`, `.recordPolicy`.
+    /// - Throws: `CoreError` `.notePassphraseWrong`, `.recordPolicy`; `.keys` with the pause as its cause after too many
+    ///   wrong ones.
     @discardableResult
     package func unlockRecord(_ record: PasswordRecord, _ passphrase: NotePassphrase) throws(CoreError) -> RecordInUse {
-        let key = try record.open(passphrase)
-        noteKeys.add(key)
-        return RecordInUse(record: record, key: key)
+        try unlockRecord(among: [record], passphrase)
+    }
+
+    /// Takes a passphrase for whichever record it opens. It counts as wrong, for each of them, only if it opens none;
+    /// the counts of those that it does not open stay as they are.
+    ///
+    /// - Throws: as above; a pause of one record does not keep others from being tried.
+    package func unlockRecord(
+        among records: [PasswordRecord], _ passphrase: NotePassphrase
+    ) throws(CoreError) -> RecordInUse {
+        var opened: RecordInUse?
+        // In one order in all processes, since the counts are locked one inside the other.
+        try attempt(records.sorted { $0.id < $1.id }[...], passphrase, &opened)
+        guard let opened else { throw CoreError(.notePassphraseWrong) }
+        noteKeys.add(opened.key)
+        return opened
+    }
+
+    private func attempt(
+        _ records: ArraySlice<PasswordRecord>, _ passphrase: NotePassphrase, _ opened: inout RecordInUse?
+    ) throws(CoreError) {
+        guard let record = records.first else { throw CoreError(.notePassphraseWrong) }
+        do throws(CoreError) {
+            try counted(record) { () throws(CoreError) in
+                do throws(CoreError) {
+                    opened = RecordInUse(record: record, key: try record.open(passphrase))
+                    return
+                } catch {
+                    guard error.code == .notePassphraseWrong else { throw error }
+                }
+                try attempt(records.dropFirst(), passphrase, &opened)
+                // Not wrong, and not right for this one either.
+                throw CoreError(.noteLocked)
+            }
+        } catch {
+            if opened != nil { return }
+            guard (error.cause as? KeyError)?.code == .attemptsPausing, records.count > 1 else { throw error }
+            do throws(CoreError) {
+                try attempt(records.dropFirst(), passphrase, &opened)
+            } catch let other {
+                throw other.code == .notePassphraseWrong ? error : other
+            }
+        }
+    }
+
+    private func counted(_ record: PasswordRecord, _ body: () throws(CoreError) -> Void) throws(CoreError) {
+        guard let noteAttempts else { return try body() }
+        try noteAttempts(record.id).attempt(
+            isWrong: { (error: CoreError) in error.code == .notePassphraseWrong },
+            refusal: { CoreError(.keys, at: $0.code.rawValue, cause: $0) }, body)
     }
 
     // MARK: Locking

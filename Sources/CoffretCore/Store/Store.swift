@@ -169,7 +169,7 @@ package final class Store {
         let (fileSystem, random) = (environment.fileSystem, environment.random)
         let attachments = AttachmentStore(
             directory: layout.vaultPath(record.vaultID), keys: keys, environment: environment.storage)
-        return Vault(
+        let vault = Vault(
             name: record.name, repository: repository, clock: environment.clock, random: random,
             attachments: attachments, noteKeys: noteKeys
         ) { () throws(SearchError) in
@@ -177,6 +177,11 @@ package final class Store {
                 directory: directory, key: keys.searchKey, vaultID: record.vaultID, fileSystem: fileSystem,
                 random: random)
         }
+        if let attempts = environment.attempts {
+            let storeID = keyring.storeID
+            vault.noteAttempts = { attempts.ledger(ofStore: storeID, noteRecord: $0) }
+        }
+        return vault
     }
 
     /// Who this device is in the commits of a vault.

@@ -14,6 +14,8 @@ package struct StoreEnvironment: Sendable {
     package let clock: any WallClock
     /// Where generations of keyrings are remembered beside the state directory; nil where there is no such place.
     package var memory: GenerationMemory?
+    /// Where wrong secrets are counted, those of locked notes too; nil where nobody guesses.
+    package var attempts: AttemptCounting?
     package let tuning: StorageTuning
     /// Where notices of storage go, such as a damaged tail of a journal.
     package let notify: @Sendable (StorageNotice) -> Void
@@ -22,7 +24,7 @@ package struct StoreEnvironment: Sendable {
 
     package init(
         stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource, clock: any WallClock,
-        memory: GenerationMemory? = nil, tuning: StorageTuning = StorageTuning(),
+        memory: GenerationMemory? = nil, attempts: AttemptCounting? = nil, tuning: StorageTuning = StorageTuning(),
         notify: @escaping @Sendable (StorageNotice) -> Void = { _ in },
         keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
     ) {
@@ -31,6 +33,7 @@ package struct StoreEnvironment: Sendable {
         self.random = random
         self.clock = clock
         self.memory = memory
+        self.attempts = attempts
         self.tuning = tuning
         self.notify = notify
         self.keepStorageKey = keepStorageKey
@@ -42,7 +45,7 @@ package struct StoreEnvironment: Sendable {
     ) -> StoreEnvironment {
         StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
-            memory: memory, tuning: tuning, notify: notify, keepStorageKey: keep)
+            memory: memory, attempts: attempts, tuning: tuning, notify: notify, keepStorageKey: keep)
     }
 
     var storage: StorageEnvironment {
@@ -52,7 +55,7 @@ package struct StoreEnvironment: Sendable {
     func keyring(at path: String) -> KeyringEnvironment {
         KeyringEnvironment(
             keyringPath: path, stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,
-            memory: memory, keepStorageKey: keepStorageKey)
+            memory: memory, attempts: attempts, keepStorageKey: keepStorageKey)
     }
 }
 

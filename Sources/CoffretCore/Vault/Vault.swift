@@ -2,6 +2,7 @@
 // and nothing that is derived, such as the index, is ever the only place where something stands.
 
 package import CoffretBase
+internal import CoffretKeys
 package import CoffretSearch
 package import CoffretStorage
 
@@ -23,6 +24,8 @@ package final class Vault {
     var unindexed: UnindexedChanges?
     /// The keys of note passphrases that were typed. Opening a vault puts none in.
     package let noteKeys: UnlockedNoteKeys
+    /// Where wrong passphrases of a record are counted; nil where nobody guesses.
+    var noteAttempts: ((UniqueID) -> AttemptLedger)?
     /// What is thought of the schemes under which notes are sealed.
     package var lockPolicy = LockPolicy.release
 

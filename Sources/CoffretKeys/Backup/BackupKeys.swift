@@ -83,9 +83,14 @@ extension UnlockedKeyring {
 package enum BackupHeader {
     /// Opens a header with a passphrase or a recovery key.
     ///
+    /// A wrong secret counts like one for the store itself: it is the same one.
+    ///
+    /// - Parameter attempts: where it is counted; nil for nowhere.
     /// - Throws: `.backupMalformed`, `.passwordPolicy`, `.slotNotFound` before anything is derived;
-    ///   `.unlockFailed`; `.backupAltered`, `.keyringInconsistent` afterwards.
-    package static func open(_ header: [UInt8], with secret: UnlockSecret) throws(KeyError) -> RestoredKeys {
+    ///   `.attemptsPausing`, `.attemptsUncounted`; `.unlockFailed`; `.backupAltered`, `.keyringInconsistent` afterwards.
+    package static func open(
+        _ header: [UInt8], with secret: UnlockSecret, attempts: AttemptCounting? = nil
+    ) throws(KeyError) -> RestoredKeys {
         let file: KeyringFile
         do throws(KeyError) {
             guard header.count <= Limits.keyringByteCountMax else { throw KeyError(.backupMalformed) }
@@ -94,7 +99,9 @@ package enum BackupHeader {
             throw error.code == .keyringMalformed ? KeyError(.backupMalformed) : error
         }
         try PassphraseSlot.checkPolicy(of: file.slots)
-        let key = try openKey(of: file, with: secret)
+        let key = try Keyring.counted(secret, of: file.storeID, attempts) { () throws(KeyError) in
+            try openKey(of: file, with: secret)
+        }
         let storageKey = headerKey(from: key)
         do throws(KeyError) {
             try file.verify(storageKey: storageKey)

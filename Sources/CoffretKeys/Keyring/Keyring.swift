@@ -16,13 +16,15 @@ package struct KeyringEnvironment: Sendable {
     package let clock: any WallClock
     /// Where generations are remembered beside the marker; nil where there is no such place.
     package var memory: GenerationMemory?
+    /// Where wrong secrets are counted; nil where nobody guesses, such as in tests.
+    package var attempts: AttemptCounting?
     /// Hears of the storage key and its generation when a keyring was opened with a secret, and whenever the key is
     /// made anew. For the agent, which keeps it; everybody else leaves it out, and the key is gone after use.
     package let keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)?
 
     package init(
         keyringPath: String, stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource,
-        clock: any WallClock, memory: GenerationMemory? = nil,
+        clock: any WallClock, memory: GenerationMemory? = nil, attempts: AttemptCounting? = nil,
         keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
     ) {
         self.keyringPath = keyringPath
@@ -31,6 +33,7 @@ package struct KeyringEnvironment: Sendable {
         self.random = random
         self.clock = clock
         self.memory = memory
+        self.attempts = attempts
         self.keepStorageKey = keepStorageKey
     }
 
@@ -130,7 +133,8 @@ package enum Keyring {
     /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers;
     ///   `instanceStatus` is then `.rolledBack`, and a new instance has to be made.
     /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringUnsupported` before any secret is used;
-    ///   `.passwordPolicy` before anything is derived; `.unlockFailed` for a wrong secret;
+    ///   `.passwordPolicy` before anything is derived; `.attemptsPausing`, `.attemptsUncounted` before the secret is
+    ///   looked at; `.unlockFailed` for a wrong secret;
     ///   `.keyringAltered`, `.keyringInconsistent`, `.keyringRolledBack` afterwards.
     /// - Complexity: one run of Argon2id per slot of the kind until one opens.
     package static func open(
@@ -138,7 +142,9 @@ package enum Keyring {
     ) throws(KeyError) -> UnlockedKeyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         try PassphraseSlot.checkPolicy(of: file.slots)
-        let storageKey = try openStorageKey(of: file, with: secret, environment: environment)
+        let storageKey = try counted(secret, of: file.storeID, environment.attempts) { () throws(KeyError) in
+            try openStorageKey(of: file, with: secret, environment: environment)
+        }
         var asksMemory = true
         // Whoever holds the key opened the keyring with a secret before; asking a TPM each time would be slow.
         if case .storageKey = secret { asksMemory = false }
@@ -197,6 +203,16 @@ package enum Keyring {
             }
         }
         throw KeyError(.unlockFailed)
+    }
+
+    /// Makes an attempt with a secret of a person, counting it; what the agent kept is none.
+    static func counted<Value>(
+        _ secret: UnlockSecret, of store: UniqueID, _ attempts: AttemptCounting?,
+        _ body: () throws(KeyError) -> Value
+    ) throws(KeyError) -> Value {
+        if case .storageKey = secret { return try body() }
+        guard let ledger = attempts?.ledger(ofStore: store) else { return try body() }
+        return try ledger.attempt(body)
     }
 
     static func readFile(at path: String, fileSystem: any FileSystem) throws(KeyError) -> KeyringFile {

@@ -2,9 +2,7 @@
 
 /// Codes of `AgentResponse.failed` that arise in the agent itself; others are those of the layers below.
 package enum AgentErrorCode: String, Sendable, CaseIterable {
-    /// Too many wrong secrets; nothing was tried.
-    case attemptsPausing = "agent.attempts.pausing"
-    /// The count of attempts cannot be written down, so nothing was tried.
+    /// The settings cannot be written down, so nothing was changed.
     case recordsUnwritable = "agent.records.unwritable"
     /// Nobody can be asked: there is no pinentry, or no place for it to ask at.
     case pinentryMissing = "agent.pinentry.missing"

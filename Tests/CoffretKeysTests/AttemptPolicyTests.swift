@@ -1,6 +1,7 @@
 // Wrong attempts: three free, then a growing pause that a restart does not shorten (R30).
 
-import CoffretAgent
+import CoffretBase
+import CoffretKeys
 import Testing
 
 @Suite("Attempt policy")

@@ -1,9 +1,8 @@
-// The agent's records where there is neither a TPM nor a keyring. The one thing to keep true: a record that was altered
-// is told apart from one that is missing.
+// Records in files: of programs without a way to a TPM or a keyring, and where there is neither. The one thing to keep
+// true: a record that was altered is told apart from one that is missing.
 
 package import CoffretBase
 internal import CoffretCrypto
-package import CoffretKeys
 
 /// Records in files, each with a MAC under a secret of this machine.
 ///
@@ -13,7 +12,7 @@ package struct FileRecords: ProtectedRecords {
     private static let macByteCount = 32
     private static let byteCountMax = 4096
 
-    private let folder: String
+    package let folder: String
     private let fileSystem: any FileSystem
     private let random: any RandomSource
 
@@ -22,6 +21,11 @@ package struct FileRecords: ProtectedRecords {
         self.folder = folder
         self.fileSystem = fileSystem
         self.random = random
+    }
+
+    /// The records that all programs of the person share.
+    package init(stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource) {
+        self.init(folder: PathText.join(stateDirectory, "agent"), fileSystem: fileSystem, random: random)
     }
 
     package func read(_ name: String) -> ProtectedRecord {
@@ -57,17 +61,27 @@ package struct FileRecords: ProtectedRecords {
         let path = path("records.secret")
         if try !fileSystem.exists(path) {
             guard isMade else { return nil }
-            let fresh = AuthenticationKey.generate(from: random)
-            // EXPOSE: into the file that keeps it; the copy is zeroed.
-            var bytes = unsafe fresh.withUnsafeBytes { unsafe [UInt8]($0) }
-            defer { bytes.zero() }
-            try fileSystem.replaceFile(path, with: bytes)
+            try makeKey(path)
         }
         guard let status = try fileSystem.status(path), status.kind == .file, status.mode & 0o077 == 0,
             status.byteCount == AuthenticationKey.byteCount
         else { return nil }
         var bytes = try fileSystem.readFile(path, byteCountMax: AuthenticationKey.byteCount)
         return AuthenticationKey(SecretBytes(consuming: &bytes))
+    }
+
+    /// Two programs at once make one key: records of the other's would count as altered.
+    private func makeKey(_ path: String) throws(FileSystemError) {
+        let lock = try fileSystem.open(path + ".lock", .createIfAbsent)
+        try lock.lock(.exclusive, waits: true)
+        defer { withExtendedLifetime(lock) {} }
+        if try !fileSystem.exists(path) {
+            let fresh = AuthenticationKey.generate(from: random)
+            // EXPOSE: into the file that keeps it; the copy is zeroed.
+            var bytes = unsafe fresh.withUnsafeBytes { unsafe [UInt8]($0) }
+            defer { bytes.zero() }
+            try fileSystem.replaceFile(path, with: bytes)
+        }
     }
 
     private func computeMAC(_ key: AuthenticationKey, _ name: String, _ bytes: [UInt8]) -> [UInt8] {

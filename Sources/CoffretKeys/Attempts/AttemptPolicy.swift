@@ -1,6 +1,8 @@
 // Wrong passphrases and PINs slow down further ones. The one thing to keep true: an attempt is counted, and
 // the count is on disk, before the secret is looked at; only a right one takes it back.
 
+package import CoffretBase
+
 /// How often a secret was wrong, and until when the next attempt has to wait.
 ///
 /// The record is what survives: restarts of the program, of the machine (`bootID` differs: the pause starts

@@ -1,7 +1,6 @@
 // The kernel's clock that counts suspend and that nobody can set.
 
 internal import CPlatform
-package import CoffretBase
 
 package enum BootClock {
     /// CLOCK_BOOTTIME, asked of the kernel itself: libraries that fake clocks for a process do not reach it.

@@ -1,0 +1,120 @@
+// Wrong secrets are counted by every program alike. The one thing to keep true: a refused attempt looks at nothing and
+// changes nothing, even with the right secret.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Wrong tries, with and without an agent")
+struct AttemptTests {
+    private func write(_ text: String, _ runner: CoffretRunner) throws -> String {
+        let path = runner.folder.file("home/" + UUID().uuidString)
+        try Data((text + "\n").utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        return path
+    }
+
+    private func keyring(_ runner: CoffretRunner) throws -> Data {
+        try Data(contentsOf: URL(fileURLWithPath: runner.storePath + "/store.keyring"))
+    }
+
+    @Test("R30: without an agent three wrong ones are free, then nothing is looked at, in any process, for 5 s")
+    func withoutAgent() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        try runner.makeNote("# One\n")
+        try runner.succeed("backup", "create", "b.backup")
+        let wrong = try write("not it", runner)
+        let before = try keyring(runner)
+        // A backup opens with the same passphrase, and so counts like the store.
+        for arguments in [["ls"], ["recovery", "add"], ["backup", "verify", "b.backup"]] {
+            let result = try runner.run(arguments, input: [], environment: ["COFFRET_PASSPHRASE_FILE": wrong])
+            #expect(result.exitCode == 67, "\(arguments): \(result.errorText)")
+        }
+        for arguments in [["ls"], ["backup", "verify", "b.backup"], ["unlock"]] {
+            let refused = try runner.run(arguments + ["--json"], input: [], environment: ["COFFRET_AGENT": nil])
+            #expect(refused.exitCode == 85, "even with the right one: \(refused.errorText)")
+            #expect(refused.text == "")
+            #expect(refused.errorText.contains("\"keys.attempts.pausing\""))
+            let wait = try #require(refused.errorText.firstMatch(of: /"waitSeconds":([0-9]+)/))
+            #expect((1...5).contains(try #require(Int(wait.1))))
+        }
+        _ = try runner.run("agent", "stop", environment: ["COFFRET_AGENT": nil])
+        #expect(try runner.run("ls").errorText.contains("the next try is possible in"))
+        #expect(try keyring(runner) == before)
+        var isOpen = false
+        for _ in 0..<60 where !isOpen {
+            isOpen = try runner.run("ls").exitCode == 0
+            if !isOpen { Thread.sleep(forTimeInterval: 0.2) }
+        }
+        #expect(isOpen, "the pause ends")
+        #expect(try runner.run("ls", environment: ["COFFRET_PASSPHRASE_FILE": wrong]).exitCode == 67)
+        #expect(try runner.run("ls").exitCode == 0, "and the right one has taken the count back")
+    }
+
+    @Test("R30: nobody is asked for a passphrase that would not be looked at")
+    func notAsked() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        let wrong = try write("not it", runner)
+        for _ in 0..<3 {
+            #expect(try runner.run("ls", environment: ["COFFRET_PASSPHRASE_FILE": wrong]).exitCode == 67)
+        }
+        let terminal = try runner.onTerminal("ls")
+        try terminal.wait(for: "too many wrong tries")
+        #expect(try terminal.finish() == 85)
+        #expect(!terminal.screen.contains("Passphrase:"))
+    }
+
+    @Test("R30: what the agent counted, coffret without it has counted, and the other way round")
+    func shared() throws {
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        #expect(try agent.unlock(passphrase: "one").exitCode == 67)
+        let wrong = try write("two", agent.runner)
+        #expect(try agent.runner.run("ls", environment: ["COFFRET_PASSPHRASE_FILE": wrong]).exitCode == 67)
+        #expect(try agent.unlock(passphrase: "three").exitCode == 67)
+        #expect(try agent.runner.run("ls").exitCode == 85)
+        #expect(try agent.unlock().exitCode == 85)
+        #expect(try agent.succeed("agent", "status").contains("nothing was unlocked"))
+    }
+
+    @Test("R30: passphrases of locked notes are counted, each by itself, and not with the store's")
+    func notes() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        func run(_ line: String, _ arguments: String...) throws -> ProcessResult {
+            let path = try write(line, runner)
+            return try ProcessRunner.run(
+                "/bin/sh",
+                ["-c", "exec \"$0\" \"$@\" --note-passphrase-fd 3 3< \"$LINES\"", CoffretRunner.executable] + arguments,
+                environment: runner.environment(["LINES": path]), directory: runner.workPath, timeoutSeconds: 120)
+        }
+        for name in ["one", "two"] {
+            try runner.makeNote("# \(name)\n\ninside \(name)\n")
+            let locked = try run("note \(name)", "note", "lock", name, "--new", "--effort", "light")
+            #expect(locked.exitCode == 0, "\(locked.errorText)")
+        }
+        for number in 1...4 {
+            // Another note's passphrase is no wrong one where any will do.
+            let locked = try run("note two", "note", "lock", try runner.makeNote("# more \(number)\n"))
+            #expect(locked.exitCode == 0, "\(locked.errorText)")
+        }
+        for _ in 0..<3 {
+            let wrong = try run("not it", "show", "one")
+            #expect(wrong.exitCode == 67, "\(wrong.errorText)")
+        }
+        let refused = try run("note one", "show", "one", "--json")
+        #expect(refused.exitCode == 85 && refused.text == "", "\(refused.errorText)")
+        #expect(refused.errorText.contains("\"keys.attempts.pausing\"") && refused.errorText.contains("waitSeconds"))
+        #expect(try runner.run("ls").exitCode == 0)
+        #expect(try run("note two", "show", "two").text.contains("inside two"))
+        #expect(try run("note one", "show", "one").exitCode == 85, "another note's passphrase sets nothing back")
+        // Where the count cannot be written down nothing is tried; a full or read-only disk is another matter.
+        let state = runner.folder.file("home/.local/state/coffret/agent")
+        try FileManager.default.removeItem(atPath: state)
+        try Data().write(to: URL(fileURLWithPath: state))
+        let uncounted = try runner.run("ls")
+        #expect(uncounted.exitCode == 77 && uncounted.errorText.contains("keys.attempts.uncounted"))
+    }
+}
