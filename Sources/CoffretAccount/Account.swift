@@ -185,8 +185,9 @@ package final class Account {
 
     /// Revokes a device and gives all synced vaults new keys, which the remaining devices get.
     ///
+    /// The revocation takes effect in a vault with the next sync of it, which writes the cut.
     /// - Returns: the vaults whose key is new.
-    package func revoke(_ device: UniqueID) throws(AccountError) -> [VaultRecord] {
+    package func revoke(_ device: UniqueID) throws(AccountError) -> [VaultID] {
         try append { (account) throws(AccountError) in
             try inAccount { () throws(KeyError) in
                 // Another device may have done it meanwhile.
@@ -194,12 +195,22 @@ package final class Account {
                 return try account.store.keyring.signLink(.revoke(id: device))
             }
         }
+        return try renewKeys()
+    }
+
+    /// Gives synced vaults the keys that this device's revocations ask for, and sends them; what was done already stays.
+    ///
+    /// - Returns: the vaults whose key is new.
+    @discardableResult
+    package func renewKeys() throws(AccountError) -> [VaultID] {
+        guard let link = try inAccount({ () throws(KeyError) in try store.keyring.newestOwnRevocation() }) else {
+            return []
+        }
         let renewed = try Self.inCore { () throws(CoreError) in
-            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys() }
+            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys(after: link) }
         }
         try sendKeys()
-        return try inAccount { () throws(KeyError) in try store.keyring.vaults() }
-            .filter { renewed.contains($0.vaultID) }
+        return renewed
     }
 
     // MARK: Vaults

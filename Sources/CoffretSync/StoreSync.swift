@@ -30,12 +30,22 @@ extension Store {
         let side = VaultSync(
             repository: vault.repository, signers: signers, acknowledger: acknowledger, now: now)
         defer { side.cancel() }
-        var memory = try VaultSync.memory(of: vault.repository) ?? SyncMemory(server: server)
-        if memory.server != server { memory = SyncMemory(server: server) }
         var options = SyncEngine.Options()
         options.acceptsRestoredServer = acceptsRestoredServer
-        let engine = SyncEngine(memory: memory, knownEpoch: vault.repository.currentEpoch, options: options)
-        return try SyncSession(transport: transport, vault: side).run(engine).report
+        func run() throws -> SyncReport {
+            var memory = try VaultSync.memory(of: vault.repository) ?? SyncMemory(server: server)
+            if memory.server != server { memory = SyncMemory(server: server) }
+            let engine = SyncEngine(memory: memory, knownEpoch: vault.repository.currentEpoch, options: options)
+            return try SyncSession(transport: transport, vault: side).run(engine).report
+        }
+        let cuts = RevocationCuts(chain: try keyring.deviceChain(), signers: signers)
+        // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
+        if let own = try keyring.newestOwnRevocation() {
+            try cuts.write(in: vault.repository, upTo: own, time: clock.now)
+        }
+        let report = try run()
+        guard try cuts.write(in: vault.repository, upTo: .max, time: clock.now) else { return report }
+        return try report.followed(by: run())
     }
 
     /// What two devices compare by eye to know that they see the same: 16 characters of Crockford's base32 in groups of four.

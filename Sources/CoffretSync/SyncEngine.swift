@@ -247,6 +247,7 @@ package struct SyncEngine {
         report.receivedCommitCount += adoption.newCommitCount
         report.mergeCount += adoption.mergeCount
         report.quarantinedCount += adoption.quarantinedCount
+        report.setAsideCount += adoption.setAsideCount
         report.head = adoption.localHead
         if adoption.localHead == adoption.head { return acknowledge() }
         return prepare(from: adoption.head)

@@ -98,19 +98,25 @@ package enum VaultReply: Equatable, Sendable {
 package struct SyncAdoption: Equatable, Sendable {
     /// The server's head.
     package let head: BlobName
-    /// This device's head afterwards; another one if it has more.
-    package let localHead: BlobName
+    /// This device's head afterwards; another one if it has more, nil if the server's is set aside and there is none.
+    package let localHead: BlobName?
     package let newCommitCount: Int
     package let mergeCount: Int
     /// Heads of the server that are kept and not merged.
     package let quarantinedCount: Int
+    /// Commits of the own head that count no more, since a revocation took effect.
+    package let setAsideCount: Int
 
-    package init(head: BlobName, localHead: BlobName, newCommitCount: Int, mergeCount: Int, quarantinedCount: Int) {
+    package init(
+        head: BlobName, localHead: BlobName?, newCommitCount: Int, mergeCount: Int, quarantinedCount: Int,
+        setAsideCount: Int
+    ) {
         self.head = head
         self.localHead = localHead
         self.newCommitCount = newCommitCount
         self.mergeCount = mergeCount
         self.quarantinedCount = quarantinedCount
+        self.setAsideCount = setAsideCount
     }
 }
 
@@ -173,6 +179,8 @@ package struct SyncReport: Equatable, Sendable {
     package var sentCommitCount = 0
     package var mergeCount = 0
     package var quarantinedCount = 0
+    /// Commits of this device's past that a revocation took out; what this device wrote in them was written again.
+    package var setAsideCount = 0
     package var peers: [SyncPeer] = []
     package var progress = SyncProgress()
     /// Requests that were made.

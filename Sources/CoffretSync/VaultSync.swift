@@ -93,7 +93,8 @@ package final class VaultSync: SyncVault {
         guard let name = try repository.commitName(at: address), let head = repository.headNames.first,
             try repository.isKnown(name, to: head)
         else { return .judged(.unknown) }
-        guard let remembered else { return .judged(.newer(name)) }
+        // What a revocation has set aside since need not have been seen.
+        guard let remembered, try !repository.isSetAside(remembered) else { return .judged(.newer(name)) }
         switch try repository.relation(of: remembered, to: name) {
         case .same: return .judged(.same)
         case .ancestor: return .judged(.newer(name))
@@ -121,11 +122,11 @@ package final class VaultSync: SyncVault {
         self.adoption = nil
         let report = try adoption.adopt(
             [name], signers: signers, time: now(), required: required, note: memory.encode())
-        if report.revoked.contains(name) { throw SyncError(.headRevoked, at: "commit \(name)") }
         return .adopted(
             SyncAdoption(
-                head: name, localHead: report.newHead ?? name, newCommitCount: report.newCommitCount,
-                mergeCount: report.mergeCount, quarantinedCount: report.quarantined.count))
+                head: name, localHead: report.newHead, newCommitCount: report.newCommitCount,
+                mergeCount: report.mergeCount, quarantinedCount: report.quarantined.count + report.revoked.count,
+                setAsideCount: report.setAsideCount))
     }
 
     private func export(from known: BlobName?) throws(StorageError) -> VaultReply {

@@ -116,7 +116,8 @@ struct DeviceKeyTests {
         #expect(try joined.accept(before).added.isEmpty, "nothing is new")
         // A vault made later, and a new epoch.
         let late = try owner.addVault(named: "Later", kind: .synced)
-        let renewed = try owner.renewSyncedVaultKeys()
+        let renewed = try owner.renewSyncedVaultKeys(after: 1)
+        #expect(try owner.renewSyncedVaultKeys(after: 1).isEmpty, "once for each revocation")
         #expect(renewed.count == 2)
         let box = try #require(owner.makeDeviceBoxes().first)
         let accepted = try joined.accept(box)

@@ -15,7 +15,8 @@ final class ServerRunner {
     let url: String
     /// Of its key, by OpenSSL.
     let fingerprint: String
-    private let process: SpawnedProcess
+    private var process: SpawnedProcess
+    private let port: Int
 
     init() throws {
         folder = try TemporaryDirectory("server")
@@ -32,22 +33,47 @@ final class ServerRunner {
         let data = folder.file("data")
         let initialized = try ProcessRunner.run(Self.executable, ["init", "--data", data])
         try #require(initialized.exitCode == 0, "\(initialized.errorText)")
+        let started = try Self.start(folder, port: 0)
+        (process, port) = started
+        url = "https://localhost:\(started.port)"
+    }
+
+    private static func start(_ folder: TemporaryDirectory, port: Int) throws -> (process: SpawnedProcess, port: Int) {
         let process = try SpawnedProcess(
-            Self.executable,
+            executable,
             [
-                "serve", "--data", data, "--listen", "127.0.0.1:0", "--registration", "open", "--tls-certificate",
-                certificate, "--tls-key", key,
+                "serve", "--data", folder.file("data"), "--listen", "127.0.0.1:\(port)", "--registration", "open",
+                "--tls-certificate", folder.file("certificate.pem"), "--tls-key", folder.file("key.pem"),
             ], error: .pipe)
-        self.process = process
         var text = ""
-        var port: Int?
-        while port == nil {
+        while true {
             let bytes = process.readError()
             try #require(!bytes.isEmpty, "the server ended: \(text)")
             text += String(decoding: bytes, as: UTF8.self)
-            port = text.firstMatch(of: /port\W+(\d+)/).flatMap { Int($0.1) }
+            if let found = text.firstMatch(of: /port\W+(\d+)/).flatMap({ Int($0.1) }) { return (process, found) }
         }
-        url = "https://localhost:\(try #require(port))"
+    }
+
+    /// Ends the server in order, does something with its data, and starts it again at the same address.
+    func restart(_ body: (_ dataPath: String) throws -> Void = { _ in }) throws {
+        _ = process.kill(SIGTERM)
+        try body(folder.file("data"))
+        process = try Self.start(folder, port: port).process
+    }
+
+    /// A copy of the server's data as it is now, to be put back by `putBack`.
+    func keepData(as name: String) throws {
+        try restart { data in
+            try FileManager.default.copyItem(atPath: data, toPath: folder.file(name))
+        }
+    }
+
+    /// Puts older data back, as a restore from a backup or a lying operator would.
+    func putBack(_ name: String) throws {
+        try restart { data in
+            try FileManager.default.removeItem(atPath: data)
+            try FileManager.default.copyItem(atPath: folder.file(name), toPath: data)
+        }
     }
 
     deinit { process.kill(SIGTERM) }

@@ -6,6 +6,7 @@ internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretPairing
+internal import CoffretSync
 internal import CoffretTrust
 
 enum DeviceCommand {
@@ -32,9 +33,10 @@ enum DeviceCommand {
             CommandDescription(
                 "revoke", "Throw a device out: a lost one, or one you no longer use",
                 discussion: [
-                    "Vaults that are synced get new keys. What the device holds already, it keeps."
+                    "Vaults that are synced get new keys. What the device holds already, it keeps. What it had sent by now counts; what it writes from now on does not."
                 ],
                 arguments: [device], options: [CommonArguments.yes], staysHere: true, run: revoke),
+            DeviceRescue.description,
         ])
 
     /// Says what other devices changed; recoveries and threats to paper devices loudly.
@@ -174,11 +176,12 @@ enum DeviceCommand {
         report(try account.follow(), context, session)
         let keyring = session.store.keyring
         let wanted = context.arguments.required(device)
-        let found = try keyring.deviceChain().devices.filter { device in
-            guard device.isTrusted else { return false }
+        let matching = try keyring.deviceChain().devices.filter { device in
             if wanted.utf8.count >= 4, device.id.hex.hasPrefix(wanted.lowercased()) { return true }
             return try keyring.details(of: device)?.name == wanted
         }
+        let found = matching.filter(\.isTrusted)
+        if found.isEmpty, !matching.isEmpty, try finish(account, session, context) { return }
         guard let target = found.first else {
             throw CommandFailure(
                 .notFound, .deviceNotFound, "you have no device \"\(TextWidth.displaySafe(wanted))\"",
@@ -198,9 +201,13 @@ enum DeviceCommand {
         try context.confirmDanger(
             "\"\(name)\" will get nothing new, and nothing that it writes from now on counts. What it holds, it keeps.",
             question: "Revoke it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        // What it has sent by now counts, so that has to be here before it is thrown out.
+        if target.kind == .ordinary { eachSynced(account, session, context, "what it sent lately may not count") }
         let renewed = try account.revoke(target.id)
+        let isComplete = eachSynced(account, session, context, "coffret sync makes the revocation whole there")
         let value = JSONValue.fields([
-            "revoked": .string(target.id.hex), "renewed": .array(renewed.map { .string($0.vaultID.hex) }),
+            "revoked": .string(target.id.hex), "renewed": .array(renewed.map { .string($0.hex) }),
+            "complete": .bool(isComplete),
         ])
         try context.confirmDone(value) {
             let keys =
@@ -208,5 +215,41 @@ enum DeviceCommand {
                 ? "" : " \(NumberText.counted(renewed.count, "synced vault")) got a new key."
             return "Revoked \"\(name)\"." + keys
         }
+    }
+
+    /// Makes a revocation whole that another device began and did not end.
+    private static func finish(_ account: Account, _ session: StoreSession, _ context: CommandContext) throws -> Bool {
+        var written: [VaultRecord] = []
+        for record in try session.store.vaults where record.kind == .synced {
+            if try session.store.writeCut(in: record, clock: SystemWallClock()) { written.append(record) }
+        }
+        guard !written.isEmpty else { return false }
+        let isComplete = eachSynced(account, session, context, "coffret sync sends it")
+        let value = JSONValue.fields([
+            "revoked": .null, "renewed": .array([]), "complete": .bool(isComplete),
+        ])
+        try context.confirmDone(value) {
+            "It was revoked already; now \(NumberText.counted(written.count, "vault")) know where that takes effect."
+        }
+        return true
+    }
+
+    /// Syncs all synced vaults; a failure is a warning.
+    @discardableResult
+    private static func eachSynced(
+        _ account: Account, _ session: StoreSession, _ context: CommandContext, _ consequence: String
+    ) -> Bool {
+        var isComplete = true
+        for record in (try? session.store.vaults) ?? [] where record.kind == .synced {
+            do {
+                _ = try SyncCommand.sync(record, account, session, acceptsRestored: false)
+            } catch {
+                isComplete = false
+                let failure = FailureTranslation.failure(from: error)
+                context.warn(
+                    "\"\(TextWidth.displaySafe(record.name))\": \(failure.message) (\(failure.code)); \(consequence)")
+            }
+        }
+        return isComplete
     }
 }

@@ -36,6 +36,8 @@ enum SyncCommand {
         defer { account.connection.logOut() }
         DeviceCommand.report(try account.follow(), context, session)
         let received = try account.receiveKeys()
+        // A revocation that broke off is made whole: keys first, then the cut in each vault.
+        if try session.store.lacksOwnCut() { try account.renewKeys() }
         var vaults = try session.store.vaults.filter { $0.kind == .synced }
         if let wanted = session.wantedVault {
             let record = try session.store.vaultRecord(wanted)
@@ -117,6 +119,7 @@ enum SyncCommand {
             JSONValue.Member("sent", .integer(report.sentCommitCount)),
             JSONValue.Member("merges", .integer(report.mergeCount)),
             JSONValue.Member("quarantined", .integer(report.quarantinedCount)),
+            JSONValue.Member("setAside", .integer(report.setAsideCount)),
             JSONValue.Member("version", report.head.map { .string($0.description) } ?? .null),
         ]
     }
@@ -144,8 +147,13 @@ enum SyncCommand {
         }
         if report.quarantinedCount > 0 {
             context.warn(
-                "\(name): \(NumberText.counted(report.quarantinedCount, "change")) could not be believed and was set aside"
-            )
+                "\(name): the server showed what a revoked device wrote; it was set aside, and yours put in its place "
+                    + "(sync.head.revoked-signer); coffret device rescue shows it")
+        }
+        if report.setAsideCount > 0 {
+            context.warn(
+                "\(name): a revocation took out \(NumberText.counted(report.setAsideCount, "change")) of the history here; "
+                    + "yours among them were written again, and coffret device rescue shows the others")
         }
     }
 }

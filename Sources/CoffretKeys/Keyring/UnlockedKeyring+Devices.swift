@@ -126,23 +126,36 @@ extension UnlockedKeyring {
         return "\(name) \(number)"
     }
 
+    /// The newest link by which this very device threw another one out; nil if it never did.
+    package func newestOwnRevocation() throws(KeyError) -> UInt64? {
+        let (body, own) = (try body(), try trustedDevice())
+        let key = own.signing.verifyingKey.bytes
+        // Paper holds no vault keys that are not renewed with the next device, and writes nothing.
+        return body.deviceChain.devices.filter { $0.kind == .ordinary }.compactMap(\.revokedAt).filter { number in
+            body.deviceChain.links[Int(number)].link.signerKey == key
+        }.max()
+    }
+
     /// Opens a new epoch of every synced vault's key: what is written from now on, a revoked device cannot read.
     ///
+    /// The epoch's number is the revoking link's and one, so that two devices that revoke at one time never give one number
+    /// to two keys: links have one order. Calling it again changes nothing.
+    /// - Parameter link: the number of the link by which this device revoked another.
     /// - Returns: the vaults whose key is new.
-    package func renewSyncedVaultKeys() throws(KeyError) -> [VaultID] {
-        let synced = try body().vaults.filter { $0.kind == .synced }.map(\.vaultID)
-        guard !synced.isEmpty else { return [] }
+    package func renewSyncedVaultKeys(after link: UInt64) throws(KeyError) -> [VaultID] {
+        guard let epoch = UInt32(exactly: link + 1) else { throw KeyError(.keyringInconsistent, at: "epoch") }
+        let due = try body().vaults.filter { $0.kind == .synced && ($0.vaultKeys.keys.max() ?? 0) < epoch }
+            .map(\.vaultID)
+        guard !due.isEmpty else { return [] }
         let random = environment.random
         try change { (body, _) throws(KeyError) in
-            for index in body.vaults.indices where body.vaults[index].kind == .synced {
+            for index in body.vaults.indices where due.contains(body.vaults[index].vaultID) {
                 var keys = body.vaults[index].vaultKeys
-                let newest = keys.keys.max() ?? 0
-                guard newest < .max else { throw KeyError(.keyringInconsistent, at: "epoch") }
-                keys[newest + 1] = .generate(from: random)
+                keys[epoch] = .generate(from: random)
                 body.vaults[index] = body.vaults[index].replacing(vaultKeys: keys)
             }
         }
-        return synced
+        return due
     }
 
     /// Says whether a vault is on this device only, or on all of the person's.

@@ -56,7 +56,7 @@ extension Adoption {
             previousOfInstance: previous.flatMap { parents.contains($0) ? nil : $0 }, versionVector: versions)
         var unstored = left.state.overlay.unstored.merging(right.state.overlay.unstored) { one, _ in one }
         if isLarge(changes) {
-            try storeTree(of: changes, outcome, unstored: unstored, in: &commit, dot: dot)
+            try storeTree(of: changes, in: &commit, dot: dot)
         } else {
             for change in changes {
                 guard let content = change.content.unstoredBlob else { continue }
@@ -80,7 +80,7 @@ extension Adoption {
         return try graph.commit(with: dot, from: newest.commit.name)
     }
 
-    private func isLarge(_ changes: [CommitChange]) -> Bool {
+    func isLarge(_ changes: [CommitChange]) -> Bool {
         var byteCount = 0
         for change in changes {
             byteCount += change.key.bytes.count
@@ -128,10 +128,7 @@ extension Adoption {
     }
 
     /// Puts many changes into a tree of their own, with all values in blobs.
-    private func storeTree(
-        of changes: [CommitChange], _ outcome: StateMerge.Outcome, unstored: [BlobName: [UInt8]],
-        in commit: inout Commit, dot: Dot
-    ) throws(StorageError) {
+    func storeTree(of changes: [CommitChange], in commit: inout Commit, dot: Dot) throws(StorageError) {
         var builder = TreeBuilder(splitHash: repository.splitHash, sink: NodeSink(writer: transaction))
         for change in changes {
             if let content = change.content.unstoredBlob {

@@ -17,6 +17,8 @@ package struct AdoptionReport: Equatable, Sendable {
     package let quarantined: [BlobName]
     /// Heads that a revoked device wrote: not taken.
     package let revoked: [BlobName]
+    /// Commits of the own head before that count no more; what this device wrote in them it wrote again.
+    package let setAsideCount: Int
 
     package var isNews: Bool { oldHead != newHead }
 }
@@ -141,11 +143,7 @@ package final class Adoption {
             graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
             ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known)
         try foreign.check(heads)
-        for head in heads {
-            for name in required where try !graph.isAncestor(name, of: head) {
-                throw StorageError(.historyUnrelated, place: "commit \(head)")
-            }
-        }
+        try checkRequired(required, heads, foreign, annotation)
         for name in foreign.order {
             if let commit = foreign.commits[name]?.summary { try keep(commit) }
         }
@@ -159,21 +157,32 @@ package final class Adoption {
             case .revoked: revoked.append(head)
             }
         }
-        if let localHead, !heads.contains(localHead) { sides.append(try localSide(localHead)) }
+        if foreign.lacksCut, let head = (revoked + quarantined).first {
+            // Where the revocation takes effect is not known yet: whoever revoked says it first.
+            throw StorageError(.commitRevokedSigner, place: "commit \(head)")
+        }
+        if let localHead, foreign.setAside.contains(localHead) {
+            sides += try validSides(of: foreign, localHead, joining: sides, time: time)
+        } else if let localHead, !heads.contains(localHead) {
+            sides.append(try localSide(localHead))
+        }
         let head = try reduce(sides, time: time)
         var state = repository.backend.state
         let newEpochs = foreign.order.filter { foreign.commits[$0]?.summary.flags.contains(.epoch) ?? false }
         let droppedOwn = droppedOwn
+        let aside = try newest(
+            of: annotation.quarantined + quarantined + revoked
+                + (localHead.map { foreign.setAside.contains($0) ? [$0] : [] } ?? []))
         try state.annotate { annotation in
-            annotation.quarantined = Set(annotation.quarantined + quarantined).sorted()
-            annotation.epochs = Set(annotation.epochs + newEpochs).sorted()
+            annotation.quarantined = aside
+            annotation.epochs = RepositoryAnnotation.bounded(Set(annotation.epochs + newEpochs))
             annotation.usedSequences.merge(droppedOwn)
             if let note { annotation.note = note }
         }
         try finish(head, state: &state)
         return AdoptionReport(
             oldHead: localHead, newHead: head?.commit.name, newCommitCount: foreign.order.count,
-            mergeCount: mergeCount, quarantined: quarantined, revoked: revoked)
+            mergeCount: mergeCount, quarantined: quarantined, revoked: revoked, setAsideCount: foreign.setAside.count)
     }
 
     private func known() throws(StorageError) -> KnownCommits {
@@ -208,7 +217,7 @@ package final class Adoption {
     // MARK: Heads
 
     /// Brings heads together, pairwise in ascending order of their names, until one is left.
-    private func reduce(_ sides: [MergeSide], time: Milliseconds) throws(StorageError) -> MergeSide? {
+    func reduce(_ sides: [MergeSide], time: Milliseconds) throws(StorageError) -> MergeSide? {
         var sides = sides
         while true {
             sides.sort { $0.commit.name < $1.commit.name }

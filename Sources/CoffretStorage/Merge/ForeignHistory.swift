@@ -68,6 +68,13 @@ struct ForeignHistory {
     var roots: Set<BlobName> = []
 
     private(set) var commits: [BlobName: CheckedCommit] = [:]
+    /// Commits of the local head that count no more: a revoked device wrote them behind the cut that came now, or they
+    /// build on such a commit.
+    private(set) var setAside: Set<BlobName> = []
+    /// `setAside` and what they build on, as far as the cut has not seen it; parents before children.
+    private(set) var rejudged: [CommitSummary] = []
+    /// A revoked device's commit was met, and no commit here says where its revocation took effect.
+    private(set) var lacksCut = false
     /// Parents before children.
     private(set) var order: [BlobName] = []
     private var trees: [BlobName: TreeNode] = [:]
@@ -101,8 +108,11 @@ struct ForeignHistory {
             try checkRoot(summary, laterNames: names[(index + 1)...], heads: heads)
             checked.append((summary, verified, versions))
         }
-        try checkForks(checked.map { $0.0 })
         try judge(checked)
+        // What does not count may be left behind by its author, who then goes on from before it.
+        var counting: [CommitSummary] = []
+        for (summary, _, _) in checked where commits[summary.name]?.standing == .valid { counting.append(summary) }
+        try checkForks(counting)
     }
 
     /// The new commits, parents first.
@@ -258,7 +268,7 @@ struct ForeignHistory {
                     with: Dot(instance: commit.instance, sequence: sequence), from: localHead)
             else { return }
             let skipped = try graph.summary(name)
-            guard try isDroppable(skipped) else { throw forked }
+            if !setAside.contains(name), try !isDroppable(skipped) { throw forked }
             sequence = try graph.versions(of: name, without: skipped)[commit.instance]
         }
     }
@@ -269,23 +279,59 @@ struct ForeignHistory {
     private mutating func judge(_ checked: [(CommitSummary, VerifiedCommit, VersionVector)]) throws(StorageError) {
         var epochs: [CommitSummary] = []
         for name in knownEpochs where try graph.contains(name) { epochs.append(try graph.summary(name)) }
-        epochs += checked.map { $0.0 }.filter { $0.flags.contains(.epoch) }
+        let newEpochs = checked.map { $0.0 }.filter { $0.flags.contains(.epoch) }
+        epochs += newEpochs
+        if !newEpochs.isEmpty { try judgeLocal(newEpochs, epochs) }
         for (summary, verified, versions) in checked {
             var standing = CommitStanding.valid
-            if summary.parents.contains(where: { commits[$0].map { $0.standing != .valid } ?? false }) {
+            if summary.parents.contains(where: {
+                setAside.contains($0) || commits[$0].map { $0.standing != .valid } ?? false
+            }) {
                 standing = .quarantined
             }
-            if let position = signers.revocation(ofAuthorOf: summary.context) {
-                let cut = try cut(of: position, account: summary.accountID, epochs)
-                if let cut, try graph.versions(of: cut.name).covers(summary.dot) {
-                } else {
-                    standing = .revoked
-                }
+            switch try isCutOff(summary, epochs) {
+            case true?: standing = .revoked
+            case nil:
+                lacksCut = true
+                standing = .revoked
+            case false?: break
             }
             commits[summary.name] = CheckedCommit(
                 verified: verified, summary: summary, versions: versions, standing: standing)
             order.append(summary.name)
         }
+    }
+
+    /// Judges anew what is here and what the cuts that came now have not seen.
+    private mutating func judgeLocal(
+        _ newEpochs: [CommitSummary], _ epochs: [CommitSummary]
+    ) throws(StorageError) {
+        guard let localHead else { return }
+        var cuts: [VersionVector] = []
+        for epoch in newEpochs { cuts.append(try graph.versions(of: epoch.name)) }
+        var seen: Set<BlobName> = []
+        var stack: [(name: BlobName, isDone: Bool)] = [(localHead, false)]
+        while let (name, isDone) = stack.popLast() {
+            guard isDone || !seen.contains(name), try graph.contains(name) else { continue }
+            let commit = try graph.summary(name)
+            guard isDone else {
+                seen.insert(name)
+                if cuts.allSatisfy({ $0.covers(commit.dot) }) { continue }
+                stack.append((name, true))
+                for parent in commit.parents.reversed() { stack.append((parent, false)) }
+                continue
+            }
+            let isCutOff = try isCutOff(commit, epochs) ?? false
+            if isCutOff || commit.parents.contains(where: setAside.contains) { setAside.insert(name) }
+            rejudged.append(commit)
+        }
+    }
+
+    /// Whether a commit is by a revoked device and behind the cut; nil if there is no cut.
+    private func isCutOff(_ commit: CommitSummary, _ epochs: [CommitSummary]) throws(StorageError) -> Bool? {
+        guard let position = signers.revocation(ofAuthorOf: commit.context) else { return false }
+        guard let cut = try cut(of: position, account: commit.accountID, epochs) else { return nil }
+        return try !graph.versions(of: cut.name).covers(commit.dot)
     }
 
     /// The commit by which a revocation took effect here: of several, the one that states the lowest link, then

@@ -139,7 +139,7 @@ package final class BulkCommit {
         state.heads = [name]
         state.tailCommits.append(name)
         if commit.flags.contains(.epoch) {
-            try state.annotate { $0.epochs = Set($0.epochs + [name]).sorted() }
+            try state.annotate { $0.epochs = RepositoryAnnotation.bounded(Set($0.epochs + [name])) }
         }
         var nodes = TreeWriter()
         if isCheckpoint {

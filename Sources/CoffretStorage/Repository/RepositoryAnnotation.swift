@@ -23,6 +23,9 @@ struct RepositoryAnnotation: Equatable {
     /// Bytes of who syncs the vault, opaque here.
     var note: [UInt8] = []
 
+    /// As many names as the annotation takes, ascending.
+    static func bounded(_ names: Set<BlobName>) -> [BlobName] { Array(names.sorted().prefix(nameCountMax)) }
+
     func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 8)

@@ -52,7 +52,8 @@ extension VaultRepository {
             state.previousCheckpoint = nil
         }
         let trees = try keptTrees(plan, state: state)
-        let kept = plan.kept
+        // What was set aside is kept, so that it can be looked at and taken.
+        let kept = try plan.kept + setAsideSummaries().filter { !keptNames.contains($0.name) }
         let walk = ReachableBlobs(history: history, nodes: nodes, kinds: kinds)
         let blobs = try backend.compact(state: state) { (keep) throws(StorageError) in
             for commit in kept { try walk.walk(commit, visit: keep, visitFact: visitFact) }

@@ -11,11 +11,14 @@ import CoffretTestSupport
 final class ReplicaKeys {
     let vaultID: VaultID
     let splitKey: SplitKey
+    /// Whose devices the replicas are.
+    let accountID: [UInt8]
     var vaultKeys: [UInt32: VaultKey]
 
     init(_ random: SeededGenerator) {
         vaultID = VaultID(random.bytes(count: 32...32))!
         splitKey = .generate(from: random)
+        accountID = random.bytes(count: 32...32)
         vaultKeys = [1: .generate(from: random)]
     }
 
@@ -39,7 +42,7 @@ final class Replica {
         self.random = random
         self.keys = keys
         self.policy = policy
-        author = RepositoryFixture.author(random)
+        author = RepositoryFixture.author(random, account: keys.accountID)
         local = .generate(from: random)
         let environment = StorageEnvironment(fileSystem: disk, random: random, clock: clock)
         let store = try BlobStore.create(

@@ -80,10 +80,10 @@ struct RepositoryFixture {
         backend = MemoryBackend()
     }
 
-    static func author(_ random: SeededGenerator) -> CommitAuthor {
+    static func author(_ random: SeededGenerator, account: [UInt8]? = nil) -> CommitAuthor {
         CommitAuthor(
             signingKey: .generate(from: random), deviceID: random.bytes(count: 32...32),
-            instanceID: .generate(from: random), accountID: random.bytes(count: 32...32),
+            instanceID: .generate(from: random), accountID: account ?? random.bytes(count: 32...32),
             deviceChainHead: random.bytes(count: 32...32), memberChainHead: random.bytes(count: 32...32))
     }
 

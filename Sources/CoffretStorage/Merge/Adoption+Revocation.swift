@@ -1,0 +1,203 @@
+// What becomes of own work that was built on a revoked device's commits. The one thing to keep true: nothing that this
+// device's person wrote is lost by it, and nothing that the revoked device wrote enters by it.
+
+internal import CoffretBase
+internal import CoffretCrypto
+
+extension Adoption {
+    /// Each head must have seen what was seen before, as far as that still counts; what is not merged needs nothing.
+    func checkRequired(
+        _ required: [BlobName], _ heads: [BlobName], _ foreign: ForeignHistory, _ annotation: RepositoryAnnotation
+    ) throws(StorageError) {
+        var counting: [BlobName] = []
+        for name in required {
+            if foreign.setAside.contains(name) { continue }
+            if try graph.isSetAside(name, heads: annotation.quarantined, localHead: repository.headNames.first) {
+                continue
+            }
+            counting.append(name)
+        }
+        for head in heads where foreign.commits[head]?.standing ?? .valid == .valid {
+            for name in counting where try !graph.isAncestor(name, of: head) {
+                throw StorageError(.historyUnrelated, place: "commit \(head)")
+            }
+        }
+    }
+
+    /// What is left of the local head when it counts no more: its newest commits that do, and above them one commit with
+    /// what this device wrote in those that do not (protocol 3).
+    ///
+    /// - Parameter others: heads that were taken; where nothing of the own head is left, they are gone on from.
+    func validSides(
+        of foreign: ForeignHistory, _ localHead: BlobName, joining others: [MergeSide], time: Milliseconds
+    ) throws(StorageError) -> [MergeSide] {
+        var bases: [MergeSide] = []
+        var changes: [FactKey: CommitChange] = [:]
+        var seen: Set<BlobName> = []
+        for commit in foreign.rejudged where foreign.setAside.contains(commit.name) {
+            for parent in commit.parents where !foreign.setAside.contains(parent) && seen.insert(parent).inserted {
+                bases.append(try side(parent))
+            }
+            // A merge says nothing of its own.
+            guard commit.instance == author.instanceID, !commit.flags.contains(.merge) else { continue }
+            for change in try ownChanges(of: commit) { changes[change.key] = change }
+        }
+        guard !changes.isEmpty else { return bases }
+        let used = try graph.versions(of: localHead)[author.instanceID]
+        let base = try reduce(bases.isEmpty ? others : bases, time: time)
+        let sorted = changes.values.sorted { $0.key < $1.key }
+        return [try write(sorted, on: base, after: used, time: time)]
+    }
+
+    private func ownChanges(of commit: CommitSummary) throws(StorageError) -> [CommitChange] {
+        if case .list(let changes) = commit.commit.changes { return changes }
+        return try graph.history.changes(of: commit).facts.map { fact in
+            switch fact.content {
+            case .retraction: CommitChange(key: fact.key, content: .retraction)
+            case .inline(let bytes): CommitChange(key: fact.key, content: .inline(bytes))
+            case .stored(let value): CommitChange(key: fact.key, content: .stored(value))
+            }
+        }
+    }
+
+    /// Writes an ordinary commit on a state.
+    ///
+    /// - Parameters:
+    ///   - changes: ascending, one for each key.
+    ///   - used: the greatest number that this instance has used, wherever.
+    private func write(
+        _ changes: [CommitChange], on base: MergeSide?, after used: UInt64, time: Milliseconds
+    ) throws(StorageError) -> MergeSide {
+        var versions = base?.versions ?? VersionVector()
+        let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
+        let before = Dot(instance: author.instanceID, sequence: versions[author.instanceID])
+        let newest = max(
+            before.sequence, used, annotation.usedSequences[author.instanceID], droppedOwn[author.instanceID])
+        let dot = Dot(instance: author.instanceID, sequence: newest + 1)
+        var previous: BlobName?
+        if let base, before.sequence > 0 { previous = try graph.commit(with: before, from: base.commit.name) }
+        versions.advance(dot)
+
+        let facts = changes.map { $0.fact(ownDot: dot) }
+        let root = try loader.editor.apply(
+            facts.map { Replacement(key: $0.key, facts: $0.isRetraction ? [] : [$0]) },
+            to: base?.state.root() ?? loader.emptyRoot)
+        let context = repository.context(for: author, epoch: base?.commit.context.epoch)
+        let parents = base.map { [$0.commit.name] } ?? []
+        var commit = Commit(
+            context: try transaction.writeBlob(type: .commitContext, bytes: context.encode()), root: root.name,
+            parents: parents, sequence: dot.sequence, timeMilliseconds: time, changes: .list(changes),
+            previousOfInstance: previous.flatMap { parents.contains($0) ? nil : $0 }, versionVector: versions)
+        var unstored = base?.state.overlay.unstored ?? [:]
+        if isLarge(changes) {
+            try storeTree(of: changes, in: &commit, dot: dot)
+        } else {
+            for (change, fact) in zip(changes, facts) {
+                guard let content = change.content.unstoredBlob, case .stored(let value) = fact.content else {
+                    continue
+                }
+                unstored[value.name] = content
+            }
+        }
+        let name = try transaction.writeBlob(
+            type: .commit, bytes: commit.sign(with: author, vaultID: context.vaultID))
+        graph.note(versions, of: name)
+        return MergeSide(
+            commit: CommitSummary(name: name, commit: commit, context: context), versions: versions,
+            state: state(of: name, root: root, unstored: unstored))
+    }
+
+    /// Those that are no ancestors of others, ascending, as many as the annotation takes.
+    func newest(of heads: [BlobName]) throws(StorageError) -> [BlobName] {
+        let names = Set(heads)
+        var kept: Set<BlobName> = []
+        for name in names {
+            var isCovered = false
+            for other in names where other != name && !isCovered { isCovered = try graph.isAncestor(name, of: other) }
+            if !isCovered { kept.insert(name) }
+        }
+        return RepositoryAnnotation.bounded(kept)
+    }
+}
+
+extension CommitGraph {
+    /// Whether a commit leads to one of `heads`, which are kept and not merged, and not to the own head.
+    func isSetAside(_ name: BlobName, heads: [BlobName], localHead: BlobName?) throws(StorageError) -> Bool {
+        guard !heads.isEmpty, try contains(name) else { return false }
+        if let localHead, try isAncestor(name, of: localHead) { return false }
+        for head in heads where try contains(head) {
+            if try isAncestor(name, of: head) { return true }
+        }
+        return false
+    }
+}
+
+/// A commit that is kept and not merged.
+package struct SetAsideCommit {
+    package let summary: CommitSummary
+    package let changes: CommitChanges
+}
+
+extension VaultRepository {
+    /// Whether a commit was set aside by a revocation: it is here and does not count.
+    package func isSetAside(_ name: BlobName) throws(StorageError) -> Bool {
+        try graph().isSetAside(name, heads: quarantinedHeads(), localHead: headNames.first)
+    }
+
+    /// Commits that are kept and not merged, by others than this device, which wrote its own again; parents first.
+    package func setAsideCommits() throws(StorageError) -> [SetAsideCommit] {
+        var commits: [SetAsideCommit] = []
+        for summary in try setAsideSummaries() where !summary.flags.contains(.merge) {
+            guard summary.instance != author?.instanceID else { continue }
+            commits.append(SetAsideCommit(summary: summary, changes: try changes(of: summary)))
+        }
+        return commits
+    }
+
+    func setAsideSummaries() throws(StorageError) -> [CommitSummary] {
+        let graph = try graph()
+        var order: [CommitSummary] = []
+        var seen: Set<BlobName> = []
+        var stack: [(name: BlobName, isDone: Bool)] = try quarantinedHeads().reversed().map { ($0, false) }
+        while let (name, isDone) = stack.popLast() {
+            if isDone {
+                order.append(try graph.summary(name))
+                continue
+            }
+            guard try graph.contains(name), seen.insert(name).inserted else { continue }
+            if let head = headNames.first, try graph.isAncestor(name, of: head) { continue }
+            stack.append((name, true))
+            for parent in try graph.summary(name).parents.reversed() { stack.append((parent, false)) }
+        }
+        return order
+    }
+
+    /// Forgets what was set aside; the next compaction removes it.
+    package func dropSetAside() throws(StorageError) {
+        var state = backend.state
+        try state.annotate { $0.quarantined = [] }
+        let changed = state
+        guard changed != backend.state else { return }
+        try transact { (transaction) throws(StorageError) in
+            try transaction.commit(state: changed, isCheckpoint: false)
+        }
+    }
+
+    /// Whether a commit that is here says where a revocation takes effect in this vault.
+    ///
+    /// - Parameters:
+    ///   - position: the revoking link in the account's chain; a later one serves as well.
+    package func hasCut(
+        at position: UInt64, account: [UInt8], signers: any CommitSignerDirectory
+    ) throws(StorageError) -> Bool {
+        for name in try RepositoryAnnotation.decode(backend.state.annotation).epochs {
+            guard try backend.containsBlob(name) else { continue }
+            let context = try commit(named: name).context
+            guard context.accountID == account, signers.revocation(ofAuthorOf: context) == nil else {
+                continue
+            }
+            if let stated = signers.chainPosition(of: context), stated >= position { return true }
+        }
+        return false
+    }
+}

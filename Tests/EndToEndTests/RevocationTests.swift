@@ -1,0 +1,97 @@
+// Three stores and the real server: a device is thrown out, while others are there and while they are not.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Revocation", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
+struct RevocationTests {
+    /// Three devices of one person, with one synced vault that all have.
+    private struct Three {
+        let server: ServerRunner
+        let first, lost, third: CoffretRunner
+
+        init() throws {
+            server = try ServerRunner()
+            (first, lost, third) = (try CoffretRunner(), try CoffretRunner(), try CoffretRunner())
+            try first.makeStore()
+            try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+            try first.makeNote("Base\nof all")
+            try first.succeed("vault", "sync", "Personal")
+            try DevicePairing.pair(lost, first, server, name: "Lost")
+            try DevicePairing.pair(third, first, server, name: "Third")
+            for runner in [lost, third, first] { try runner.succeed("sync") }
+        }
+
+        func version(_ runner: CoffretRunner) throws -> String {
+            try #require(try runner.json("status")["version"] as? String)
+        }
+    }
+
+    @Test(
+        "R22, R27, R28: the others go on under a new key, what the lost device sent counts, what it writes later does not"
+    )
+    func life() throws {
+        let three = try Three()
+        let (first, lost, third) = (three.first, three.lost, three.third)
+        try lost.makeNote("Sent in time")
+        try lost.succeed("sync")
+        try third.makeNote("Written while away")
+        // The one who revokes fetches what was sent first, though nobody told it to.
+        let revoked = try first.json("device", "revoke", "Lost", "--yes")
+        #expect((revoked["renewed"] as? [String])?.count == 1 && revoked["complete"] as? Bool == true, "\(revoked)")
+        #expect(try first.succeed("ls").contains("Sent in time"))
+        try lost.makeNote("Written too late")
+        let refused = try lost.run("sync")
+        #expect(refused.exitCode == 77, "\(refused.errorText)")
+
+        #expect(try third.succeed("sync").contains("sent"))
+        try third.makeNote("Under the new key")
+        try third.succeed("sync")
+        try first.succeed("sync")
+        #expect(try three.version(first) == three.version(third))
+        for runner in [first, third] {
+            let list = try runner.succeed("ls")
+            for title in ["Base", "Sent in time", "Written while away", "Under the new key"] {
+                #expect(list.contains(title), "\(list)")
+            }
+            #expect(!list.contains("too late"))
+            try runner.succeed("fsck")
+        }
+        #expect(try first.run("device", "revoke", "Lost", "--yes").exitCode == 66, "nothing is left to do")
+        #expect(try first.succeed("device", "rescue").contains("nothing"))
+    }
+
+    @Test("R1, R22: work on top of what the lost device wrote behind the cut is written again; the rest is offered")
+    func quarantine() throws {
+        let three = try Three()
+        let (first, lost, third) = (three.first, three.lost, three.third)
+        // The server shows the first device nothing of what the other two do now.
+        try three.server.keepData(as: "before")
+        try lost.makeNote("By the thief")
+        try lost.succeed("sync")
+        try third.succeed("sync")
+        try third.makeNote("Honest, on top of it")
+        try third.succeed("sync")
+        try three.server.putBack("before")
+        try first.succeed("device", "revoke", "Lost", "--yes")
+
+        let synced = try third.run("sync")
+        #expect(synced.exitCode == 0, "\(synced.errorText)")
+        #expect(synced.errorText.contains("device rescue"), "\(synced.errorText)")
+        try first.succeed("sync")
+        for runner in [first, third] {
+            let list = try runner.succeed("ls")
+            #expect(list.contains("Honest, on top of it") && !list.contains("By the thief"), "\(list)")
+            try runner.succeed("fsck")
+        }
+        #expect(try three.version(first) == three.version(third))
+        #expect(try third.succeed("device", "rescue").contains("By the thief"))
+        #expect(try third.run("device", "rescue", "--take", "--drop").exitCode == 64)
+        #expect(try third.succeed("device", "rescue", "--take", "--yes").contains("Took 1 item"))
+        try third.succeed("sync")
+        try first.succeed("sync")
+        #expect(try first.succeed("show", "By the thief").contains("By the thief"))
+        #expect(try third.succeed("device", "rescue").contains("nothing"))
+    }
+}
