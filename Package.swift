@@ -199,9 +199,21 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretServer",
             "CoffretTestSupport",
         ]),
+    // Devices, a server and a network in one process; thousands of seeds want an optimised build.
+    .target(
+        name: "CoffretSimulation",
+        dependencies: [
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport",
+        ], path: "Tests/CoffretSimulation", swiftSettings: settings),
+    .executableTarget(
+        name: "coffret-simulator", dependencies: ["CoffretSimulation", "CoffretTestSupport"],
+        path: "Tests/coffret-simulator", swiftSettings: settings),
     tests(
         "CoffretSyncTests",
-        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport",
+            "CoffretSimulation",
+        ]),
     // The real executable, driven as a person or a script would.
     tests("EndToEndTests", ["CoffretBase", "CoffretCrypto", "CoffretKeys", "CoffretCore", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.

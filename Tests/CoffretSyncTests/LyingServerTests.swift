@@ -1,6 +1,7 @@
 // What a server may do wrong, and what must come of it: a named error, and nothing changed (R1 to R7, R14).
 
 import CoffretBase
+import CoffretSimulation
 import CoffretStorage
 import CoffretSync
 import CoffretTestSupport

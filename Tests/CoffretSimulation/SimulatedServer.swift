@@ -1,28 +1,30 @@
 // A server and a network in memory, which lose, double, delay and cut. The one thing to keep true: what the server
 // does is what Spec/server.md says, so that what survives here survives there.
 
-import CoffretBase
-import CoffretStorage
-import CoffretSync
-import CoffretTestSupport
-import CoffretWire
+internal import CoffretBase
+package import CoffretStorage
+package import CoffretSync
+package import CoffretTestSupport
+package import CoffretWire
 
 /// One zone.
-final class SimulatedZone {
-    private(set) var objects: [ZoneObject] = []
+package final class SimulatedZone {
+    package private(set) var objects: [ZoneObject] = []
     private var digests: Set<[UInt8]> = []
-    var head: [UInt8]?
-    private(set) var epoch: UInt32 = 1
-    private(set) var pushCount = 0
+    package var head: [UInt8]?
+    package private(set) var epoch: UInt32 = 1
+    package private(set) var pushCount = 0
     /// Tells apart the cursors of this server from those of others.
-    var family: UInt8 = 1
-    var acknowledgements: [[UInt8]: [UInt8]] = [:]
+    package var family: UInt8 = 1
+    package var acknowledgements: [[UInt8]: [UInt8]] = [:]
+
+    package init() {}
 
     private func cursor(_ count: Int) -> [UInt8] { [family] + UInt64(count).bigEndianBytes }
 
-    var state: ZoneHead { ZoneHead(address: head, cursor: cursor(objects.count), epoch: epoch) }
+    package var state: ZoneHead { ZoneHead(address: head, cursor: cursor(objects.count), epoch: epoch) }
 
-    func push(_ push: ZonePush) -> ServerReply {
+    package func push(_ push: ZonePush) -> ServerReply {
         // A push that was made already is answered as it was then.
         if push.newHead != push.expectedHead, push.newHead == head { return .pushed(PushReceipt(cursor: state.cursor)) }
         guard push.expectedHead == head else { return .headMoved(state) }
@@ -39,7 +41,7 @@ final class SimulatedZone {
     }
 
     /// Frames from a cursor, with a mark after each few objects.
-    func frames(since: [UInt8]) -> [ChangeFrame] {
+    package func frames(since: [UInt8]) -> [ChangeFrame] {
         var start = 0
         if since.first == family, let count = UInt64(bigEndianBytes: Array(since.dropFirst())) {
             start = min(Int(count), objects.count)
@@ -52,7 +54,7 @@ final class SimulatedZone {
         return frames + [.mark(head: head, cursor: cursor(objects.count), hasMore: false)]
     }
 
-    func fetch(_ addresses: [BlobAddress]) -> [ChangeFrame] {
+    package func fetch(_ addresses: [BlobAddress]) -> [ChangeFrame] {
         let wanted = Set(addresses.map(\.bytes))
         return objects.filter { wanted.contains($0.address) }.map {
             .object($0, uploader: [UInt8](repeating: 0, count: 32))
@@ -60,19 +62,19 @@ final class SimulatedZone {
     }
 
     /// Puts the zone back to what it was after so many objects.
-    func restore(objectCount: Int, head: [UInt8]?) {
+    package func restore(objectCount: Int, head: [UInt8]?) {
         objects = Array(objects.prefix(objectCount))
         digests = Set(objects.map { $0.address + $0.ciphertext })
         self.head = head
         family &+= 1
     }
 
-    func remove(_ address: BlobAddress) {
+    package func remove(_ address: BlobAddress) {
         objects.removeAll { $0.address == address.bytes }
         family &+= 1
     }
 
-    func poison(_ address: BlobAddress) {
+    package func poison(_ address: BlobAddress) {
         objects.insert(
             ZoneObject(address: address.bytes, ciphertext: [0, 0, 0, 1] + [UInt8](repeating: 7, count: 300)), at: 0)
         family &+= 1
@@ -80,22 +82,22 @@ final class SimulatedZone {
 }
 
 /// The way between a device and the zone.
-final class SimulatedNetwork: SyncTransport {
-    let zone: SimulatedZone
-    let random: SeededGenerator
+package final class SimulatedNetwork: SyncTransport {
+    package let zone: SimulatedZone
+    package let random: SeededGenerator
     /// One in so many requests meets a fault; 0 for none.
-    var faultRate = 0
+    package var faultRate = 0
     /// Pushes that were seen once and come again later.
     private var delayed: [ZonePush] = []
-    private(set) var requestCount = 0
-    var onRequest: ((ServerRequest) -> ServerReply?)?
+    package private(set) var requestCount = 0
+    package var onRequest: ((ServerRequest) -> ServerReply?)?
 
-    init(zone: SimulatedZone, random: SeededGenerator) {
+    package init(zone: SimulatedZone, random: SeededGenerator) {
         self.zone = zone
         self.random = random
     }
 
-    func send(_ request: ServerRequest, frame: (ChangeFrame) throws -> Void) -> ServerReply {
+    package func send(_ request: ServerRequest, frame: (ChangeFrame) throws -> Void) -> ServerReply {
         requestCount += 1
         if let reply = onRequest?(request) { return reply }
         let isFaulty = faultRate > 0 && random.int(in: 1...faultRate) == 1

@@ -1,20 +1,20 @@
 // A device in memory: a vault on a disk that fails and loses power. The one thing to keep true: what it
 // acknowledged to its person is on the disk, whatever happens next.
 
-import CoffretBase
-import CoffretCrypto
-import CoffretStorage
-import CoffretSync
-import CoffretTestSupport
+internal import CoffretBase
+package import CoffretCrypto
+package import CoffretStorage
+package import CoffretSync
+package import CoffretTestSupport
 
 /// Keys that all devices of a simulation share.
-final class SimulatedKeys {
-    let vaultID: VaultID
-    let splitKey: SplitKey
-    private(set) var vaultKeys: [UInt32: VaultKey]
+package final class SimulatedKeys {
+    package let vaultID: VaultID
+    package let splitKey: SplitKey
+    package private(set) var vaultKeys: [UInt32: VaultKey]
     private let random: SeededGenerator
 
-    init(_ random: SeededGenerator) {
+    package init(_ random: SeededGenerator) {
         guard let id = VaultID(random.bytes(count: 32...32)) else { preconditionFailure("32 bytes are an id") }
         self.random = random
         vaultID = id
@@ -22,30 +22,34 @@ final class SimulatedKeys {
         vaultKeys = [1: .generate(from: random)]
     }
 
-    var epoch: UInt32 { vaultKeys.keys.max() ?? 1 }
+    package var epoch: UInt32 { vaultKeys.keys.max() ?? 1 }
 
-    func rotate() { vaultKeys[epoch + 1] = .generate(from: random) }
+    package func rotate() { vaultKeys[epoch + 1] = .generate(from: random) }
 
-    func keys(local: LocalKey) -> VaultKeys {
+    package func keys(local: LocalKey) -> VaultKeys {
         VaultKeys(vaultID: vaultID, vaultKeys: vaultKeys, splitKey: splitKey, localKey: local)
     }
 }
 
 /// Trusts the devices of a simulation.
-final class SimulatedSigners: CommitSignerDirectory {
-    var authors: [CommitAuthor] = []
+package final class SimulatedSigners: CommitSignerDirectory {
+    package var authors: [CommitAuthor] = []
 
-    func verifyingKey(for context: CommitContext) -> VerifyingKey? {
+    package init() {}
+
+    package func verifyingKey(for context: CommitContext) -> VerifyingKey? {
         authors.first { $0.deviceID == context.deviceID && $0.accountID == context.accountID }?.signingKey
             .verifyingKey
     }
 }
 
 /// Puts texts of lines together; the lines of both, in an order that does not depend on the side.
-struct SimulatedRule: ValueMergeRule {
-    func mergesValues(under key: FactKey) -> Bool { key.attribute == "text" }
+package struct SimulatedRule: ValueMergeRule {
+    package init() {}
 
-    func merge(base: [UInt8], _ first: [UInt8], _ second: [UInt8]) -> [UInt8]? {
+    package func mergesValues(under key: FactKey) -> Bool { key.attribute == "text" }
+
+    package func merge(base: [UInt8], _ first: [UInt8], _ second: [UInt8]) -> [UInt8]? {
         func lines(_ bytes: [UInt8]) -> [[UInt8]] { bytes.split(separator: 10).map(Array.init) }
         let (old, one, two) = (lines(base), lines(first), lines(second))
         guard old.allSatisfy({ one.contains($0) && two.contains($0) }) else { return nil }
@@ -54,18 +58,18 @@ struct SimulatedRule: ValueMergeRule {
     }
 }
 
-final class SimulatedDevice {
-    let author: CommitAuthor
-    let keys: SimulatedKeys
-    let signers: SimulatedSigners
-    let network: SimulatedNetwork
+package final class SimulatedDevice {
+    package let author: CommitAuthor
+    package let keys: SimulatedKeys
+    package let signers: SimulatedSigners
+    package let network: SimulatedNetwork
     private let local: LocalKey
     private let random: SeededGenerator
-    private(set) var disk = SimulatedFileSystem()
-    private(set) var repository: VaultRepository
+    package private(set) var disk = SimulatedFileSystem()
+    package private(set) var repository: VaultRepository
     private var tuning = StorageTuning()
 
-    init(
+    package init(
         keys: SimulatedKeys, signers: SimulatedSigners, zone: SimulatedZone, random: SeededGenerator
     ) throws {
         self.keys = keys
@@ -86,10 +90,10 @@ final class SimulatedDevice {
             checkpointPolicy: CheckpointPolicy(factCountMax: random.element(of: [8, 40, 256])))
     }
 
-    var head: BlobName? { repository.headNames.first }
+    package var head: BlobName? { repository.headNames.first }
 
     /// Opens the vault anew, on a disk; power that went unnoticed comes back first.
-    func start(on newDisk: SimulatedFileSystem? = nil) throws {
+    package func start(on newDisk: SimulatedFileSystem? = nil) throws {
         if let newDisk {
             disk = newDisk
         } else if disk.isPoweredOff {
@@ -105,10 +109,10 @@ final class SimulatedDevice {
     }
 
     /// The power goes, and comes back.
-    func crash() throws { try start(on: disk.restarted(keeping: random)) }
+    package func crash() throws { try start(on: disk.restarted(keeping: random)) }
 
     @discardableResult
-    func sync(_ change: (inout SyncEngine.Options) -> Void = { _ in }) throws -> SyncReport {
+    package func sync(_ change: (inout SyncEngine.Options) -> Void = { _ in }) throws -> SyncReport {
         var options = SyncEngine.Options()
         options.acknowledges = false
         options.stagedByteCountMax = 2 << 10
@@ -121,13 +125,13 @@ final class SimulatedDevice {
         return try SyncSession(transport: network, vault: vault).run(engine).report
     }
 
-    func texts(_ key: FactKey) throws -> [String] {
+    package func texts(_ key: FactKey) throws -> [String] {
         let present = try repository.present
         return try present.facts(under: key).map { String(decoding: try present.value(of: $0), as: UTF8.self) }
     }
 
     /// Adds a line to a text; where there are several texts, the person puts them together.
-    func addLine(_ line: String, to key: FactKey) throws {
+    package func addLine(_ line: String, to key: FactKey) throws {
         var lines: [Substring] = []
         for text in try texts(key) {
             for line in text.split(separator: "\n") where !lines.contains(line) { lines.append(line) }
@@ -136,7 +140,7 @@ final class SimulatedDevice {
         try repository.commit([FactChange(key: key, value: value)], time: 1)
     }
 
-    static func key(_ number: Int, _ attribute: Attribute = "text") -> FactKey {
+    package static func key(_ number: Int, _ attribute: Attribute = "text") -> FactKey {
         var uuid = [UInt8](repeating: 0, count: 16)
         uuid[0] = UInt8(number)
         guard let id = UniqueID(bytes: uuid) else { preconditionFailure("16 bytes are an id") }
