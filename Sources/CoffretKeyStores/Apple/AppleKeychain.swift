@@ -78,4 +78,20 @@ enum AppleKeychain {
         }
     }
 }
+
+extension BlockingQueue {
+    /// Runs what may ask the person, with a context of its own; when the time is up the question goes away.
+    func askingPerson<Value: Sendable>(
+        limit: Duration, _ body: @escaping @Sendable (LAContext) throws(KeyStoreFailure) -> Value
+    ) async throws(KeyError) -> Value {
+        let context = LAContext()
+        return try await run(limit: limit, cancel: { context.invalidate() }) { () -> Result<Value, KeyError> in
+            do throws(KeyStoreFailure) {
+                return .success(try body(context))
+            } catch {
+                return .failure(error.keyError)
+            }
+        }
+    }
+}
 #endif

@@ -44,7 +44,7 @@ package struct KeychainKeyStore: KeyStore {
             PasswordParameters.generate(
                 from: random, memoryKibibytes: memoryKibibytes, passCount: PasswordParameters.passCountRange.lowerBound)
         }
-        return try await perform { _ throws(KeyStoreFailure) in
+        return try await queue.askingPerson(limit: limit) { _ throws(KeyStoreFailure) in
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
             let wrapping = try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 SlotSecretKey(
@@ -69,7 +69,7 @@ package struct KeychainKeyStore: KeyStore {
         guard slot.algorithm == .x25519 else { throw KeyError(.unlockFailed) }
         let reference = try SlotReference(decoding: slot.reference, partCount: 2)
         let machine = try machineSecret.load()
-        return try await perform { context throws(KeyStoreFailure) in
+        return try await queue.askingPerson(limit: limit) { context throws(KeyStoreFailure) in
             let found = try KeyStoreFailure.from { () throws(KeyStoreError) in
                 try AppleKeychain.find(tag: reference.parts[0], context: context)
             }
@@ -89,25 +89,12 @@ package struct KeychainKeyStore: KeyStore {
 
     package func removeKey(of slot: KeySlot, storeID: UniqueID) async throws(KeyError) {
         let reference = try SlotReference(decoding: slot.reference, partCount: 2)
-        try await perform { _ throws(KeyStoreFailure) in
+        try await queue.askingPerson(limit: limit) { _ throws(KeyStoreFailure) in
             try KeyStoreFailure.from { () throws(KeyStoreError) in try AppleKeychain.remove(tag: reference.parts[0]) }
         }
     }
 
     /// The keychain knows nothing of PINs.
     package func attempts() async throws(KeyError) -> KeyStoreAttempts? { nil }
-
-    private func perform<Value: Sendable>(
-        _ body: @escaping @Sendable (LAContext) throws(KeyStoreFailure) -> Value
-    ) async throws(KeyError) -> Value {
-        let context = LAContext()
-        return try await queue.run(limit: limit, cancel: { context.invalidate() }) { () -> Result<Value, KeyError> in
-            do throws(KeyStoreFailure) {
-                return .success(try body(context))
-            } catch {
-                return .failure(error.keyError)
-            }
-        }
-    }
 }
 #endif

@@ -50,7 +50,7 @@ package struct SecureEnclaveKeyStore: KeyStore {
         }
         let machine = try machineSecret.loadOrMake()
         let tags = [random.bytes(count: Self.tagByteCount), random.bytes(count: Self.tagByteCount)]
-        return try await perform { context throws(KeyStoreFailure) in
+        return try await queue.askingPerson(limit: limit) { context throws(KeyStoreFailure) in
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
             let credential = try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 try SlotPIN.derive(
@@ -77,7 +77,7 @@ package struct SecureEnclaveKeyStore: KeyStore {
         guard slot.algorithm == .p256ECIES else { throw KeyError(.unlockFailed) }
         let reference = try SlotReference(decoding: slot.reference, partCount: 2)
         let machine = try machineSecret.load()
-        return try await perform { context throws(KeyStoreFailure) in
+        return try await queue.askingPerson(limit: limit) { context throws(KeyStoreFailure) in
             let found = try KeyStoreFailure.from { () throws(KeyStoreError) in
                 try AppleKeychain.find(tag: reference.parts[1], context: context)
             }
@@ -110,7 +110,7 @@ package struct SecureEnclaveKeyStore: KeyStore {
 
     package func removeKey(of slot: KeySlot, storeID: UniqueID) async throws(KeyError) {
         let reference = try SlotReference(decoding: slot.reference, partCount: 2)
-        try await perform { _ throws(KeyStoreFailure) in
+        try await queue.askingPerson(limit: limit) { _ throws(KeyStoreFailure) in
             try KeyStoreFailure.from { () throws(KeyStoreError) in
                 let status = SecItemDelete(Self.query(tag: reference.parts[0]) as CFDictionary)
                 if status != errSecItemNotFound { try AppleKeychain.check(status) }
@@ -189,19 +189,6 @@ package struct SecureEnclaveKeyStore: KeyStore {
         case LAError.authenticationFailed.rawValue, Int(errSecAuthFailed): return KeyStoreError(.wrongPIN)
         case LAError.biometryLockout.rawValue: return KeyStoreError(.lockedOut)
         default: return KeyStoreError(.failed, place: "secure enclave \(error.code)")
-        }
-    }
-
-    private func perform<Value: Sendable>(
-        _ body: @escaping @Sendable (LAContext) throws(KeyStoreFailure) -> Value
-    ) async throws(KeyError) -> Value {
-        let context = LAContext()
-        return try await queue.run(limit: limit, cancel: { context.invalidate() }) { () -> Result<Value, KeyError> in
-            do throws(KeyStoreFailure) {
-                return .success(try body(context))
-            } catch {
-                return .failure(error.keyError)
-            }
         }
     }
 }
