@@ -24,6 +24,13 @@ static inline const struct sockaddr *coffret_mhd_peer(struct MHD_Connection *con
     return info ? info->client_addr : NULL;
 }
 
+/* What the connection's callback left with it. */
+static inline void *coffret_mhd_state(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
 static inline void coffret_mhd_close_upgraded(struct MHD_UpgradeResponseHandle *handle)
 {
     MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);

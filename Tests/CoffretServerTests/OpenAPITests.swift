@@ -1,7 +1,9 @@
-// Spec/openapi.yaml against the running server: every route in it is there, takes the methods that it states and no
-// others, and answers with the statuses that it states.
+// Spec/openapi.yaml against the running server: every route in it is there and none is left out, takes the methods that
+// it states and no others, and answers with what it states; and what a fuzzer makes of the description.
 
 import CoffretBase
+import CoffretNet
+import CoffretServer
 import CoffretTestSupport
 import CoffretWire
 import Foundation
@@ -33,10 +35,22 @@ struct OpenAPITests {
         return operations
     }
 
+    @Test("what the server answers is described, and what is described it answers")
+    func complete() throws {
+        let described = try Self.operations().map { "\($0.method) \($0.path)" }
+        // HEAD is described with GET, which says so.
+        let answered = ServerInterface.operations.filter { $0.method != "HEAD" }.map { "\($0.method) \($0.path)" }
+        #expect(Set(answered).subtracting(described) == [], "not in Spec/openapi.yaml")
+        #expect(Set(described).subtracting(answered) == [], "not in the server")
+        #expect(Set(described).count == described.count && Set(answered).count == answered.count)
+        for head in ServerInterface.operations where head.method == "HEAD" {
+            #expect(described.contains("GET \(head.path)"))
+        }
+    }
+
     @Test("routes, methods and statuses are those of the server")
     func described() throws {
         let operations = try Self.operations()
-        #expect(operations.count == 27)
         let server = try ServerProcessTests.open(try ServerProcessTests.folder())
         let client = try ServerProcessTests.client(server)
         let zone = try ServerProcessTests.zone(client)
@@ -74,8 +88,34 @@ struct OpenAPITests {
             let target = path.replacing("{kind}", with: "device").replacing(/\{(zone|address|id|account)\}/, with: zone)
                 .replacing(/\{(device|entry|relay)\}/, with: String(repeating: "1", count: 32))
             for method in ["GET", "PUT", "POST", "DELETE", "PATCH"] where !known.contains(method) {
-                #expect(try client.send(method, target).code == "server.request.method", "\(method) \(path)")
+                let answer = try client.send(method, target)
+                #expect(answer.code == "server.request.method", "\(method) \(path)")
+                let allowed = answer.head.single("allow")?.components(separatedBy: ", ") ?? []
+                #expect(Set(known).isSubset(of: allowed), "\(allowed) \(path)")
             }
+        }
+    }
+
+    static let python = SharedData.packageRoot.appendingPathComponent(".build/venv/bin/python").path
+    static let hasFuzzer =
+        FileManager.default.isExecutableFile(atPath: python)
+        && FileManager.default.isExecutableFile(
+            atPath: SharedData.packageRoot.appendingPathComponent(".build/venv/bin/schemathesis").path)
+
+    /// The long form is `Scripts/fuzz-server`. Bounded by cases, not by time: under load it takes longer, and does the same.
+    @Test(
+        "Schemathesis, with bodies that are nearly right, finds nothing that the description does not say (R14, R47)",
+        .enabled(if: hasFuzzer, "needs Schemathesis in .build/venv"))
+    func fuzzed() throws {
+        let script = SharedData.packageRoot.path + "/Tests/Interop/fuzz_server.py"
+        let seed = ProcessInfo.processInfo.environment["COFFRET_TEST_SEED"].map { [$0] } ?? []
+        let result = try ProcessRunner.run(
+            Self.python, [script, ServerProcess.executable, "12"] + seed, timeoutSeconds: 300)
+        #expect(result.exitCode == 0, "\(result.text.suffix(6_000)) \(result.errorText)")
+        #expect(result.text.contains("fuzz: good"))
+        // A fuzzer that reaches nothing finds nothing.
+        for name in ServerInterface.operations.map(\.name) where name != "chunks.size" {
+            #expect(result.text.contains(" \(name)"), "\(name): \(result.text)")
         }
     }
 }

@@ -3,12 +3,14 @@
 Shares no code with Coffret: chains are those of Tests/Vectors/trust/generate.py, and all messages are written out here.
 """
 import base64
-import hashlib
 import http.client
 import os
 import pathlib
+import re
 import socket
 import struct
+import subprocess
+import time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -41,8 +43,11 @@ class Device(chains.Device):
 class Client:
     """One device of one account, on one connection."""
 
-    def __init__(self, port, device=None, chain=None, host="127.0.0.1", certificate=None, context=None):
+    def __init__(self, port, device=None, chain=None, host="127.0.0.1", certificate=None, context=None,
+                 source=None):
         self.port, self.host, self.context = port, host, context
+        # The address to come from; loopback has many.
+        self.source = source
         self.device = device or Device()
         self.chain = chain or chains.Chain().add(self.device, self.device)
         # SHA-256 of the certificate's public key, zeros without TLS.
@@ -54,7 +59,8 @@ class Client:
         if self.connection is None:
             make = http.client.HTTPSConnection if self.context else http.client.HTTPConnection
             more = {"context": self.context} if self.context else {}
-            self.connection = make(self.host, self.port, timeout=60, **more)
+            self.connection = make(
+                self.host, self.port, timeout=60, source_address=self.source and (self.source, 0), **more)
         headers = {"Content-Type": "application/cbor", **dict(fields)}
         if self.token:
             headers["Authorization"] = "Bearer " + self.token
@@ -105,9 +111,102 @@ class Client:
     def push(self, zone, before, after, objects):
         return self.request("POST", f"/v1/zones/{zone}/push", cbor([before, after, 1, [list(o) for o in objects]]))
 
+    def socket(self, path):
+        """A WebSocket, once the server has agreed to it."""
+        stream = socket.create_connection((self.host, self.port), 60, self.source and (self.source, 0))
+        if self.context:
+            stream = self.context.wrap_socket(stream, server_hostname=self.host)
+        stream.sendall(self.upgrade(path))
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            byte = stream.recv(1)
+            if not byte:
+                raise Refused(0, head)
+            head += byte
+        if not head.startswith(b"HTTP/1.1 101 "):
+            raise Refused(int(head.split()[1]), head)
+        return WebSocket(stream)
+
     def upgrade(self, path):
         """The bytes that ask for a WebSocket."""
         key = base64.b64encode(os.urandom(16)).decode()
         bearer = f"Authorization: Bearer {self.token}\r\n" if self.token else ""
         return (f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{bearer}"
                 f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode()
+
+
+class WebSocket:
+    """Short messages on a socket that left HTTP."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def exactly(self, count):
+        data = b""
+        while len(data) < count:
+            more = self.stream.recv(count - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+    def receive(self):
+        """The next message; for a close its code."""
+        first, length = self.exactly(2)
+        if length == 126:
+            length = struct.unpack(">H", self.exactly(2))[0]
+        data = self.exactly(length)
+        return struct.unpack(">H", data[:2])[0] if first == 0x88 else data
+
+    def send(self, data):
+        mask = os.urandom(4)
+        self.stream.sendall(bytes([0x82, 0x80 | len(data)]) + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(data)))
+
+    def close(self):
+        self.stream.close()
+
+
+class Server:
+    """A coffret-server of its own, with its data in a folder."""
+
+    def __init__(self, program, folder, *options, environment=None):
+        self.program, self.data = program, ["--data", f"{folder}/data"]
+        # One on PostgreSQL finds its database ready.
+        if "--postgres" not in options:
+            subprocess.run([program, "init", *self.data], check=True)
+        self.log = pathlib.Path(folder, "log")
+        with open(self.log, "w") as output:
+            self.process = subprocess.Popen(
+                [program, "serve", *self.data, "--listen", "127.0.0.1:0", "--registration", "open", *options],
+                stderr=output, env={**os.environ, **(environment or {})})
+        while not (found := re.search(r'"port":"(\d+)"', self.log.read_text())):
+            if self.process.poll() is not None:
+                raise SystemExit("the server did not start: " + self.log.read_text())
+            time.sleep(0.02)
+        self.port = int(found[1])
+
+    def resident_mib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    def cpu_seconds(self):
+        return cpu_seconds(self.process.pid)
+
+    def stop(self):
+        """Ends it as an operator does; returns its exit code."""
+        self.process.terminate()
+        return self.process.wait(60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def cpu_seconds(pid):
+    """Processor time of a process, its own and the kernel's for it."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

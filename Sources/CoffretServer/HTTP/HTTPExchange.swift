@@ -13,6 +13,21 @@ internal import Synchronization
     let pointer: OpaquePointer
 
     func header(_ name: String) -> String? { value(.HEADER_KIND, name) }
+
+    /// A field as the library holds it, for those that every request is asked for.
+    func field(_ name: StaticString) -> UnsafePointer<CChar>? {
+        // SAFETY: a static string ends with a zero.
+        unsafe UnsafeRawPointer(name.utf8Start).withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount) {
+            unsafe MHD_lookup_connection_value(pointer, .HEADER_KIND, $0)
+        }
+    }
+
+    /// What is kept of this connection; nil when it could not be made.
+    var state: ConnectionState? {
+        guard let opaque = unsafe coffret_mhd_state(pointer) else { return nil }
+        // SAFETY: retained when the connection began, released when the library says that it ended.
+        return unsafe Unmanaged<ConnectionState>.fromOpaque(opaque).takeUnretainedValue()
+    }
     func query(_ name: String) -> String? { value(.GET_ARGUMENT_KIND, name) }
 
     private func value(_ kind: MHD_ValueKind, _ name: String) -> String? {
@@ -39,12 +54,39 @@ internal import Synchronization
     }
 }
 
+/// What is known of a connection, from one request to the next.
+// SAFETY: the library calls for one connection from one thread at a time.
+final class ConnectionState: @unchecked Sendable {
+    /// A token that was looked up, as it stands in the field, and whose it is.
+    struct Session {
+        let digits: [UInt8]
+        let token: [UInt8]
+        let owner: SessionOwner
+        let expiry: Int64
+        /// What `ServerStore.sessionChanges` was before the look-up; another value may mean that it ended.
+        let changes: Int
+        let bucket: RateBucket
+    }
+
+    let descriptor: Int32
+    /// The network that limits are counted for.
+    let peer: [UInt8]
+    let bucket: RateBucket
+    var session: Session?
+
+    init(descriptor: Int32, peer: [UInt8], bucket: RateBucket) {
+        self.descriptor = descriptor
+        self.peer = peer
+        self.bucket = bucket
+    }
+}
+
 /// What is known of one request between the library's calls.
 // SAFETY: the library calls for one connection from one thread at a time.
 final class HTTPExchange: @unchecked Sendable {
-    let method: String
-    let match: Route.Match
-    let startedAt = Monotonic.microseconds
+    let match: RouteTable.Match
+    let startedAt = Monotonic.nanoseconds
+    let descriptor: Int32
     var body: [UInt8] = []
     var byteCountStated = 0
     /// Bytes taken from the budget.
@@ -55,16 +97,16 @@ final class HTTPExchange: @unchecked Sendable {
     var token: [UInt8] = []
     /// What will be answered whatever the body is.
     var refusal: ServerResponse?
-    var isReady = false
-    var descriptor: Int32 = -1
+    /// When the asker may come again, if that is why he is refused.
+    var retryAfterSeconds = 1
 
-    init(method: String, path: String) {
-        self.method = method
-        match = Route.match(method, path)
+    init(_ match: RouteTable.Match, descriptor: Int32) {
+        self.match = match
+        self.descriptor = descriptor
     }
 
-    var route: Route? { if case .route(let route) = match { route } else { nil } }
-    var routeName: String { route?.name ?? "unknown" }
+    var row: RouteRow? { if case .route(_, let row) = match { row } else { nil } }
+    var routeName: String { row?.name ?? "unknown" }
 }
 
 /// What the library calls for a socket that left HTTP.
@@ -129,9 +171,10 @@ extension ServerResponse {
     }
 
     private static func copied(_ bytes: [UInt8], type: String?) -> OpaquePointer? {
-        var bytes = bytes
-        let response = unsafe bytes.withUnsafeMutableBytes { buffer in
-            unsafe MHD_create_response_from_buffer(buffer.count, buffer.baseAddress, .RESPMEM_MUST_COPY)
+        let response = unsafe bytes.withUnsafeBytes { buffer in
+            // The library copies them and changes nothing.
+            unsafe MHD_create_response_from_buffer(
+                buffer.count, UnsafeMutableRawPointer(mutating: buffer.baseAddress), .RESPMEM_MUST_COPY)
         }
         if let type { _ = unsafe MHD_add_response_header(response, "Content-Type", type) }
         return unsafe response

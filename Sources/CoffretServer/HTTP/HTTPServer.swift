@@ -14,7 +14,7 @@ internal import Synchronization
     let metrics: ServerMetrics
     let log: ServerLog
     let hub: LiveHub
-    let watch = ConnectionWatch()
+    let watch: ConnectionWatch
     private let store: ServerStore
     private let addressLimit: RateLimiter
     private let accountLimit: RateLimiter
@@ -36,6 +36,8 @@ internal import Synchronization
         self.hub = hub
         self.isMetricsOnly = isMetricsOnly
         store = service.store
+        // Descriptors are the lowest free numbers: two listeners' connections, and what else the process has open.
+        watch = ConnectionWatch(descriptorCountMax: 2 * configuration.connectionCountMax + 4_096)
         let perAddress = Double(configuration.requestsPerSecondPerAddress)
         addressLimit = RateLimiter(RateLimiter.Rate(burst: perAddress * 10, perSecond: perAddress))
         let perAccount = Double(configuration.requestsPerSecondPerAccount)
@@ -89,75 +91,121 @@ internal import Synchronization
         while let daemon = unsafe daemons.popLast() { unsafe MHD_stop_daemon(daemon) }
     }
 
+    /// A connection was accepted.
+    fileprivate func opened(_ connection: HTTPConnection) -> ConnectionState {
+        let (peer, descriptor) = (connection.peer, connection.descriptor)
+        watch.set(descriptor, ConnectionWatch.headMilliseconds)
+        let bucket = addressLimit.bucket(peer, now: Monotonic.nanoseconds)
+        return ConnectionState(descriptor: descriptor, peer: peer, bucket: bucket)
+    }
+
     // MARK: A request, call by call
 
     /// The head is whole: decides whether the body is wanted.
-    fileprivate func begin(_ exchange: HTTPExchange, _ connection: HTTPConnection) {
-        exchange.descriptor = connection.descriptor
+    fileprivate func begin(_ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState) {
         do throws(ServerFailure) {
-            let route = try admit(exchange, connection)
-            let stated = try bodyByteCount(connection, route)
+            let row = try admit(exchange, connection, state)
+            let stated = try bodyByteCount(connection, row)
             exchange.byteCountStated = stated
             if stated > 0 {
-                exchange.asker = exchange.owner?.accountID ?? peer(connection)
                 guard budget.take(stated, for: exchange.asker) else { throw ServerFailure(.busy) }
                 exchange.byteCountReserved = stated
                 exchange.body.reserveCapacity(stated)
+                watch.set(exchange.descriptor, forByteCount: stated)
             }
-            watch.set(exchange.descriptor, forByteCount: stated)
         } catch {
-            exchange.refusal = ServerResponse(error)
+            var refusal = ServerResponse(error, retryAfterSeconds: exchange.retryAfterSeconds)
+            if error.code == .method, case .method(let allowed) = exchange.match {
+                refusal.fields.append(("Allow", allowed))
+            }
+            exchange.refusal = refusal
         }
     }
 
-    private func admit(_ exchange: HTTPExchange, _ connection: HTTPConnection) throws(ServerFailure) -> Route {
-        let now = Monotonic.milliseconds
-        let asker = peer(connection)
-        let wait = addressLimit.take(asker, now: now)
-        guard wait == 0 else { throw ServerFailure(.rateExceeded) }
-        let route: Route
+    private func admit(
+        _ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState
+    ) throws(ServerFailure) -> RouteRow {
+        let now = exchange.startedAt
+        let asker = forwarded(connection)
+        let bucket = asker.map { addressLimit.bucket($0, now: now) } ?? state.bucket
+        try take(bucket, addressLimit.rate, exchange)
+        let row: RouteRow
         switch exchange.match {
-        case .route(let found): route = found
+        case .route(_, let found): row = found
         case .unknown: throw ServerFailure(.unknownRoute)
         case .method: throw ServerFailure(.method)
         case .malformed: throw ServerFailure(.malformed)
         }
         if isMetricsOnly || configuration.metricsListen != nil {
-            guard (route == .metrics) == isMetricsOnly || route == .health else { throw ServerFailure(.unknownRoute) }
+            guard case .route(let route, _) = exchange.match, (route == .metrics) == isMetricsOnly || route == .health
+            else { throw ServerFailure(.unknownRoute) }
         }
-        switch route {
-        case .loginChallenge, .login, .register, .relayCreate, .relayJoin:
-            guard loginLimit.take(asker, now: now) == 0 else { throw ServerFailure(.rateExceeded) }
-        default: break
+        if row.isCostly {
+            try take(loginLimit.bucket(asker ?? state.peer, now: now), loginLimit.rate, exchange)
         }
-        if route.needsSession {
-            guard let text = connection.header("Authorization"), text.hasPrefix("Bearer "),
-                let token = Route.hex(text.dropFirst(7), 32)
-            else { throw ServerFailure(.sessionUnknown) }
-            let owner = try store.session(token: token)
-            guard accountLimit.take(owner.accountID, now: now) == 0 else { throw ServerFailure(.rateExceeded) }
-            exchange.owner = owner
-            exchange.token = token
+        if row.needsSession {
+            let session = try session(connection, state, now: now)
+            try take(session.bucket, accountLimit.rate, exchange)
+            exchange.owner = session.owner
+            exchange.token = session.token
         }
-        return route
+        exchange.asker = exchange.owner?.accountID ?? asker ?? state.peer
+        return row
     }
 
-    /// The address that limits are counted for.
-    private func peer(_ connection: HTTPConnection) -> [UInt8] {
-        if configuration.trustsForwardedFor, let text = connection.header("X-Forwarded-For"),
+    private func take(
+        _ bucket: RateBucket, _ rate: RateLimiter.Rate, _ exchange: HTTPExchange
+    ) throws(ServerFailure) {
+        let seconds = bucket.take(rate, now: exchange.startedAt)
+        guard seconds == 0 else {
+            exchange.retryAfterSeconds = seconds
+            throw ServerFailure(.rateExceeded)
+        }
+    }
+
+    /// Whose token the request shows. It is looked up once for a connection, unless sessions may have ended since, or
+    /// other processes may end them.
+    private func session(
+        _ connection: HTTPConnection, _ state: ConnectionState, now: Int64
+    ) throws(ServerFailure) -> ConnectionState.Session {
+        let prefix: StaticString = "Bearer "
+        guard let text = unsafe connection.field("Authorization"),
+            unsafe strncmp(text, prefix.utf8Start, 7) == 0, unsafe strnlen(text + 7, 65) == 64
+        else { throw ServerFailure(.sessionUnknown) }
+        return try unsafe (text + 7).withMemoryRebound(to: UInt8.self, capacity: 64) {
+            (digits) throws(ServerFailure) -> ConnectionState.Session in
+            let changes = store.sessionChanges.value
+            if let known = state.session, known.changes == changes, store.database.servesAlone,
+                known.expiry >= store.now,
+                unsafe known.digits.withUnsafeBytes({ unsafe memcmp($0.baseAddress!, digits, 64) == 0 })
+            {
+                return known
+            }
+            let digits = unsafe UnsafeBufferPointer(start: digits, count: 64)
+            guard let token = unsafe RouteTable.hex(digits, 32) else { throw ServerFailure(.sessionUnknown) }
+            let (owner, expiry) = try store.sessionWithExpiry(token: token)
+            let session = ConnectionState.Session(
+                digits: unsafe Array(digits), token: token, owner: owner, expiry: expiry, changes: changes,
+                bucket: accountLimit.bucket(owner.accountID, now: now))
+            state.session = session
+            return session
+        }
+    }
+
+    /// The address that a trusted proxy names; nil without one.
+    private func forwarded(_ connection: HTTPConnection) -> [UInt8]? {
+        guard configuration.trustsForwardedFor, let text = connection.header("X-Forwarded-For"),
             // The last entry is the proxy's own; what stands before it is the client's word.
             let last = text.split(separator: ",").last
-        {
-            return Array(last.utf8.drop { $0 == 32 }.prefix(64))
-        }
-        return connection.peer
+        else { return nil }
+        return Array(last.utf8.drop { $0 == 32 }.prefix(64))
     }
 
-    private func bodyByteCount(_ connection: HTTPConnection, _ route: Route) throws(ServerFailure) -> Int {
-        guard connection.header("Transfer-Encoding") == nil else { throw ServerFailure(.lengthRequired) }
-        guard let text = connection.header("Content-Length") else { return 0 }
-        guard let count = try ServerService.number(text, max: .max) else { return 0 }
-        guard count <= Int64(route.bodyByteCountMax) else { throw ServerFailure(.tooLarge) }
+    private func bodyByteCount(_ connection: HTTPConnection, _ row: RouteRow) throws(ServerFailure) -> Int {
+        guard unsafe connection.field("Transfer-Encoding") == nil else { throw ServerFailure(.lengthRequired) }
+        guard let text = unsafe connection.field("Content-Length") else { return 0 }
+        guard let count = try unsafe ServerService.number(String(cString: text), max: .max) else { return 0 }
+        guard count <= Int64(row.bodyByteCountMax) else { throw ServerFailure(.tooLarge) }
         return Int(count)
     }
 
@@ -173,26 +221,24 @@ internal import Synchronization
         exchange.body = []
         release(exchange)
         if case .stream = response.body {
-            exchange.asker = exchange.owner?.accountID ?? []
             if !budget.take(StreamContext.byteCount, for: exchange.asker) {
                 response = ServerResponse(ServerFailure(.busy))
             }
         }
-        let milliseconds = Double(Monotonic.microseconds - exchange.startedAt) / 1_000
+        let microseconds = (Monotonic.nanoseconds - exchange.startedAt) / 1_000
+        let byteCount = response.byteCount
         metrics.record(
-            route: exchange.routeName, status: response.status, milliseconds: milliseconds,
-            bytesIn: exchange.byteCountStated,
-            bytesOut: response.byteCount)
+            route: exchange.row?.number ?? RouteTable.unknownNumber, status: response.status,
+            microseconds: microseconds, bytesIn: exchange.byteCountStated, bytesOut: byteCount)
         log.request(
-            route: exchange.routeName, status: response.status, milliseconds: milliseconds,
-            bytesIn: exchange.byteCountStated,
-            bytesOut: response.byteCount)
+            route: exchange.routeName, status: response.status, microseconds: microseconds,
+            bytesIn: exchange.byteCountStated, bytesOut: byteCount)
         let made = unsafe response.libraryResponse(self, exchange)
         guard let made = unsafe made else { return false }
         if response.status == 101 {
             watch.remove(exchange.descriptor)
         } else {
-            watch.set(exchange.descriptor, forByteCount: response.byteCount)
+            watch.set(exchange.descriptor, forByteCount: byteCount)
         }
         let result = unsafe MHD_queue_response(connection.pointer, UInt32(response.status), made)
         unsafe MHD_destroy_response(made)
@@ -200,7 +246,7 @@ internal import Synchronization
     }
 
     private func answer(_ exchange: HTTPExchange, _ connection: HTTPConnection) -> ServerResponse {
-        guard let route = exchange.route else { return ServerResponse(ServerFailure(.unknownRoute)) }
+        guard case .route(let route, _) = exchange.match else { return ServerResponse(ServerFailure(.unknownRoute)) }
         let request = ServerRequest(
             route: route, body: exchange.body, owner: exchange.owner, token: exchange.token,
             query: { connection.query($0) }, header: { connection.header($0) })
@@ -250,12 +296,18 @@ private func handleRequest(
     let server = unsafe server(context)
     let connection = unsafe HTTPConnection(pointer: pointer)
     guard let opaque = unsafe state.pointee else {
-        let exchange = unsafe HTTPExchange(method: String(cString: method), path: String(cString: url))
+        guard let known = connection.state else { return .NO }
+        let length = unsafe strlen(url)
+        let match = unsafe url.withMemoryRebound(to: UInt8.self, capacity: length) {
+            unsafe RouteTable.match(String(cString: method), UnsafeBufferPointer(start: $0, count: length))
+        }
+        let exchange = HTTPExchange(match, descriptor: known.descriptor)
         unsafe state.pointee = unsafe Unmanaged.passRetained(exchange).toOpaque()
-        server.begin(exchange, connection)
+        server.begin(exchange, connection, known)
+        guard exchange.refusal != nil else { return .YES }
         // A body that nobody wants is not read: the answer goes out and the connection closes.
         let hasBody = connection.header("Content-Length").map { $0 != "0" } ?? false
-        let isRefused = exchange.refusal != nil && (hasBody || connection.header("Transfer-Encoding") != nil)
+        let isRefused = unsafe hasBody || connection.field("Transfer-Encoding") != nil
         return isRefused ? (server.finish(exchange, connection) ? .YES : .NO) : .YES
     }
     // SAFETY: retained at the first call, released when the library says that the request is over.
@@ -278,7 +330,7 @@ private func requestCompleted(
     unsafe state.pointee = nil
     let server = unsafe server(context)
     server.release(exchange)
-    if reason == .REQUEST_TERMINATED_COMPLETED_OK, exchange.route?.isWebSocket != true {
+    if reason == .REQUEST_TERMINATED_COMPLETED_OK, exchange.row?.isWebSocket != true {
         server.watch.set(exchange.descriptor, ConnectionWatch.idleMilliseconds)
     }
 }
@@ -288,12 +340,15 @@ private func connectionChanged(
     _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ change: MHD_ConnectionNotificationCode
 ) {
-    guard let pointer = unsafe connection else { return }
+    guard let pointer = unsafe connection, let state = unsafe state else { return }
     let server = unsafe server(context)
-    let descriptor = unsafe HTTPConnection(pointer: pointer).descriptor
     if change == .CONNECTION_NOTIFY_STARTED {
-        server.watch.set(descriptor, ConnectionWatch.headMilliseconds)
-    } else {
-        server.watch.remove(descriptor)
+        let known = server.opened(unsafe HTTPConnection(pointer: pointer))
+        unsafe state.pointee = unsafe Unmanaged.passRetained(known).toOpaque()
+    } else if let opaque = unsafe state.pointee {
+        // SAFETY: retained above, for this one release.
+        let known = unsafe Unmanaged<ConnectionState>.fromOpaque(opaque).takeRetainedValue()
+        unsafe state.pointee = nil
+        server.watch.remove(known.descriptor)
     }
 }

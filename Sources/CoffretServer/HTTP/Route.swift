@@ -1,9 +1,10 @@
-// Which request is meant. The one thing to keep true: a path is matched whole, ids in their one spelling, and the
-// list here is the list in Spec/openapi.yaml.
+// Which request is meant. The one thing to keep true: a path is matched whole, ids in their one spelling, and what is
+// not in the table is not there; a test holds the table against Spec/openapi.yaml.
 
 internal import CoffretBase
 internal import CoffretTrust
 internal import CoffretWire
+internal import Glibc
 
 /// A request's target with what its path says.
 enum Route: Equatable {
@@ -17,153 +18,264 @@ enum Route: Equatable {
     case postMail([UInt8]), mail([UInt8]), deleteMail([UInt8], UniqueID)
     case events, relayCreate
     case relayJoin([UInt8])
+}
 
-    enum Match: Equatable {
-        case route(Route)
-        case method
+/// What an address takes, and what is known of it before a request comes.
+final class RouteRow: Sendable {
+    /// Its place in the table.
+    let number: Int
+    let method: String
+    /// The path as in Spec/openapi.yaml.
+    let template: String
+    /// The name in logs and metrics, without ids.
+    let name: String
+    let needsSession: Bool
+    /// Whether it costs as much as a login, and has its own limit.
+    let isCostly: Bool
+    let isWebSocket: Bool
+    /// The longest body that is read.
+    let bodyByteCountMax: Int
+    /// The route of a path's ids; nil if one of them is not as it must be.
+    let make: @Sendable (RouteTable.Parts) -> Route?
+
+    init(_ number: Int, _ definition: RouteTable.Definition) {
+        self.number = number
+        method = definition.method
+        template = definition.template
+        name = definition.name
+        needsSession = definition.access == .session
+        isCostly = definition.access == .costly
+        isWebSocket = definition.isWebSocket
+        bodyByteCountMax = definition.body
+        make = definition.make
+    }
+}
+
+/// All addresses.
+enum RouteTable {
+    /// The ids of a path in their order, and the kind of chain if it names one.
+    struct Parts {
+        var ids: [[UInt8]] = []
+        var kind = ChainKind.device
+    }
+
+    enum Access {
+        case session, open, costly
+    }
+
+    struct Definition {
+        let method: String
+        let template: String
+        let name: String
+        var access = Access.session
+        var body = 0
+        var isWebSocket = false
+        let make: @Sendable (Parts) -> Route?
+
+        init(
+            _ method: String, _ template: String, _ name: String, _ access: Access = .session, body: Int = 0,
+            isWebSocket: Bool = false, _ make: @escaping @Sendable (Parts) -> Route?
+        ) {
+            self.method = method
+            self.template = template
+            self.name = name
+            self.access = access
+            self.body = body
+            self.isWebSocket = isWebSocket
+            self.make = make
+        }
+    }
+
+    private static let link = ServerLimits.linkByteCountMax + 1_024
+    private static let addresses = ServerLimits.addressCountMax * 34 + 16
+    private static let list = ServerLimits.addressCountMax * 70 + 16
+    private static let mailEntry = ServerLimits.mailboxEntryByteCountMax + 64
+
+    /// The paths that say more about an address stand before those with an id in its place.
+    private static let definitions: [Definition] = [
+        Definition("GET", "/health", "health", .open) { _ in .health },
+        Definition("GET", "/metrics", "metrics", .open) { _ in .metrics },
+        Definition("POST", "/v1/login/challenge", "login.challenge", .costly, body: 1 << 10) { _ in .loginChallenge },
+        Definition("POST", "/v1/login", "login", .costly, body: 1 << 10) { _ in .login },
+        Definition("POST", "/v1/logout", "logout") { _ in .logout },
+        Definition("POST", "/v1/accounts", "accounts.register", .costly, body: link) { _ in .register },
+        Definition("GET", "/v1/chains/{kind}/{id}", "chains.read") { .chain($0.kind, $0.ids[0]) },
+        Definition("POST", "/v1/chains/{kind}/{id}", "chains.append", body: link) { .appendChain($0.kind, $0.ids[0]) },
+        Definition("GET", "/v1/zones", "zones.list") { _ in .zones },
+        Definition("POST", "/v1/zones", "zones.create", body: link) { _ in .createZone },
+        Definition("DELETE", "/v1/zones/{zone}", "zones.delete") { .deleteZone($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/head", "zones.head") { .head($0.ids[0]) },
+        Definition("POST", "/v1/zones/{zone}/push", "zones.push", body: ServerLimits.pushByteCountMax) {
+            .push($0.ids[0])
+        },
+        Definition("GET", "/v1/zones/{zone}/changes", "zones.changes") { .changes($0.ids[0]) },
+        Definition("POST", "/v1/zones/{zone}/fetch", "zones.fetch", body: addresses) { .fetch($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/acks", "acks.read") { .acks($0.ids[0]) },
+        Definition(
+            "PUT", "/v1/zones/{zone}/acks/{device}", "acks.write", body: ServerLimits.acknowledgementByteCountMax
+        ) { parts in UniqueID(bytes: parts.ids[1]).map { .putAck(parts.ids[0], $0) } },
+        Definition("POST", "/v1/zones/{zone}/chunks/missing", "chunks.missing", body: list) { .missing($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/chunks/{address}", "chunks.read") { .chunk($0.ids[0], $0.ids[1]) },
+        Definition("HEAD", "/v1/zones/{zone}/chunks/{address}", "chunks.size") { .chunk($0.ids[0], $0.ids[1]) },
+        Definition(
+            "PUT", "/v1/zones/{zone}/chunks/{address}", "chunks.write", body: ServerLimits.chunkByteCountMax
+        ) { .putChunk($0.ids[0], $0.ids[1]) },
+        Definition("DELETE", "/v1/zones/{zone}/chunks/{address}", "chunks.delete") {
+            .deleteChunk($0.ids[0], $0.ids[1])
+        },
+        Definition("GET", "/v1/mailboxes/{account}", "mail.read") { .mail($0.ids[0]) },
+        Definition("POST", "/v1/mailboxes/{account}", "mail.post", body: mailEntry) { .postMail($0.ids[0]) },
+        Definition("DELETE", "/v1/mailboxes/{account}/{entry}", "mail.delete") { parts in
+            UniqueID(bytes: parts.ids[1]).map { .deleteMail(parts.ids[0], $0) }
+        },
+        Definition("GET", "/v1/events", "events", isWebSocket: true) { _ in .events },
+        Definition("GET", "/v1/relay", "relay.create", .costly, isWebSocket: true) { _ in .relayCreate },
+        Definition("GET", "/v1/relay/{relay}", "relay.join", .costly, isWebSocket: true) { .relayJoin($0.ids[0]) },
+    ]
+
+    static let rows = definitions.enumerated().map { RouteRow($0.offset, $0.element) }
+    /// One place more than there are rows: for what is not there.
+    static let unknownNumber = rows.count
+
+    // MARK: Matching
+
+    enum Match {
+        case route(Route, RouteRow)
+        /// The path is there and takes others: the methods that it takes, as in `Allow`.
+        case method(allowed: String)
         case unknown
         case malformed
     }
 
-    /// Finds the route of a method and a path without query.
-    static func match(_ method: String, _ path: String) -> Match {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        if path == "/health" { return method == "GET" ? .route(.health) : .method }
-        if path == "/metrics" { return method == "GET" ? .route(.metrics) : .method }
-        guard parts.first == "v1" else { return .unknown }
-        let words = Array(parts.dropFirst())
-        switch (words.first ?? "", words.count) {
-        case ("login", 1): return method == "POST" ? .route(.login) : .method
-        case ("login", 2) where words[1] == "challenge": return method == "POST" ? .route(.loginChallenge) : .method
-        case ("logout", 1): return method == "POST" ? .route(.logout) : .method
-        case ("accounts", 1): return method == "POST" ? .route(.register) : .method
-        case ("chains", 3): return chain(method, words)
-        case ("zones", 1):
-            return method == "GET" ? .route(.zones) : method == "POST" ? .route(.createZone) : .method
-        case ("zones", 2...4): return zone(method, words)
-        case ("mailboxes", 2...3): return mailbox(method, words)
-        case ("events", 1): return method == "GET" ? .route(.events) : .method
-        case ("relay", 1): return method == "GET" ? .route(.relayCreate) : .method
-        case ("relay", 2):
-            guard let id = hex(words[1], 16) else { return .malformed }
-            return method == "GET" ? .route(.relayJoin(id)) : .method
-        default: return .unknown
-        }
+    private enum Segment: Equatable {
+        case word([UInt8])
+        case id(byteCount: Int)
+        case kind
     }
 
-    private static func chain(_ method: String, _ words: [Substring]) -> Match {
-        guard let id = hex(words[2], 32) else { return .malformed }
-        let kind: ChainKind
-        switch words[1] {
-        case "device": kind = .device
-        case "member": kind = .member
-        default: return .unknown
-        }
-        return method == "GET" ? .route(.chain(kind, id)) : method == "POST" ? .route(.appendChain(kind, id)) : .method
-    }
+    /// A path with its rows.
+    private final class Path: Sendable {
+        let segments: [Segment]
+        let rows: [RouteRow]
+        let allowed: String
 
-    private static func zone(_ method: String, _ words: [Substring]) -> Match {
-        guard let id = hex(words[1], 32) else { return .malformed }
-        if words.count == 2 { return method == "DELETE" ? .route(.deleteZone(id)) : .method }
-        switch (words[2], words.count) {
-        case ("head", 3): return method == "GET" ? .route(.head(id)) : .method
-        case ("push", 3): return method == "POST" ? .route(.push(id)) : .method
-        case ("changes", 3): return method == "GET" ? .route(.changes(id)) : .method
-        case ("fetch", 3): return method == "POST" ? .route(.fetch(id)) : .method
-        case ("acks", 3): return method == "GET" ? .route(.acks(id)) : .method
-        case ("acks", 4):
-            guard let device = hex(words[3], 16).flatMap({ UniqueID(bytes: $0) }) else { return .malformed }
-            return method == "PUT" ? .route(.putAck(id, device)) : .method
-        case ("chunks", 4) where words[3] == "missing": return method == "POST" ? .route(.missing(id)) : .method
-        case ("chunks", 4):
-            guard let address = hex(words[3], 32) else { return .malformed }
-            switch method {
-            case "GET", "HEAD": return .route(.chunk(id, address))
-            case "PUT": return .route(.putChunk(id, address))
-            case "DELETE": return .route(.deleteChunk(id, address))
-            default: return .method
+        init(_ rows: [RouteRow]) {
+            self.rows = rows
+            allowed = rows.map(\.method).joined(separator: ", ")
+            segments = rows[0].template.split(separator: "/").map { word in
+                switch word {
+                case "{zone}", "{address}", "{account}", "{id}": .id(byteCount: 32)
+                case "{device}", "{entry}", "{relay}": .id(byteCount: 16)
+                case "{kind}": .kind
+                default: .word(Array(word.utf8))
+                }
             }
-        default: return .unknown
         }
     }
 
-    private static func mailbox(_ method: String, _ words: [Substring]) -> Match {
-        guard let account = hex(words[1], 32) else { return .malformed }
-        if words.count == 3 {
-            guard let id = hex(words[2], 16).flatMap({ UniqueID(bytes: $0) }) else { return .malformed }
-            return method == "DELETE" ? .route(.deleteMail(account, id)) : .method
+    private static let segmentCountMax = 5
+    /// By the number of segments.
+    private static let paths: [[Path]] = {
+        var paths = [[Path]](repeating: [], count: segmentCountMax + 1)
+        var templates: [String] = []
+        for row in rows where !templates.contains(row.template) {
+            templates.append(row.template)
+            let path = Path(rows.filter { $0.template == row.template })
+            paths[path.segments.count].append(path)
         }
-        return method == "GET" ? .route(.mail(account)) : method == "POST" ? .route(.postMail(account)) : .method
+        return paths
+    }()
+
+    /// Finds the route of a method and a path without query.
+    static func match(_ method: String, _ path: UnsafeBufferPointer<UInt8>) -> Match {
+        // Where each segment begins, and where the one after the last would.
+        var starts: (Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0)
+        return unsafe withUnsafeMutableBytes(of: &starts) { raw in
+            let starts = unsafe raw.bindMemory(to: Int.self)
+            guard unsafe path.first == UInt8(ascii: "/") else { return .unknown }
+            var count = 0
+            for index in path.indices where unsafe path[index] == UInt8(ascii: "/") {
+                guard count < segmentCountMax else { return .unknown }
+                unsafe starts[count] = index + 1
+                count += 1
+            }
+            unsafe starts[count] = path.count + 1
+            for candidate in paths[count] {
+                var isMatch = true
+                for (index, segment) in candidate.segments.enumerated() {
+                    let bytes = unsafe UnsafeBufferPointer(rebasing: path[starts[index]..<starts[index + 1] - 1])
+                    guard case .word(let word) = segment else { continue }
+                    guard
+                        unsafe bytes.count == word.count
+                            && word.withUnsafeBufferPointer({
+                                unsafe memcmp($0.baseAddress!, bytes.baseAddress!, word.count) == 0
+                            })
+                    else {
+                        isMatch = false
+                        break
+                    }
+                }
+                if isMatch { return unsafe found(candidate, method, path, UnsafeBufferPointer(starts)) }
+            }
+            return .unknown
+        }
+    }
+
+    private static func found(
+        _ candidate: Path, _ method: String, _ path: UnsafeBufferPointer<UInt8>, _ starts: UnsafeBufferPointer<Int>
+    ) -> Match {
+        guard let row = candidate.rows.first(where: { $0.method == method }) else {
+            return .method(allowed: candidate.allowed)
+        }
+        var parts = Parts()
+        for (index, segment) in candidate.segments.enumerated() {
+            let bytes = unsafe UnsafeBufferPointer(rebasing: path[starts[index]..<starts[index + 1] - 1])
+            switch segment {
+            case .word: break
+            case .id(let byteCount):
+                guard let id = unsafe hex(bytes, byteCount) else { return .malformed }
+                parts.ids.append(id)
+            case .kind:
+                switch unsafe String(decoding: bytes, as: UTF8.self) {
+                case "device": parts.kind = .device
+                case "member": parts.kind = .member
+                default: return .unknown
+                }
+            }
+        }
+        return row.make(parts).map { .route($0, row) } ?? .malformed
     }
 
     /// Lower-case digits of exactly so many bytes.
-    static func hex(_ text: Substring, _ byteCount: Int) -> [UInt8]? {
-        guard text.utf8.count == byteCount * 2, !text.utf8.contains(where: { (65...70).contains($0) }) else {
-            return nil
+    static func hex(_ digits: UnsafeBufferPointer<UInt8>, _ byteCount: Int) -> [UInt8]? {
+        guard digits.count == byteCount * 2 else { return nil }
+        var wrong: UInt8 = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
+            for index in 0..<byteCount {
+                let high = unsafe digit(digits[2 * index])
+                let low = unsafe digit(digits[2 * index + 1])
+                wrong |= high | low
+                unsafe bytes[index] = high << 4 | low & 15
+            }
+            count = byteCount
         }
-        return try? Hex.decode(String(text))
+        return wrong & 0x80 == 0 ? bytes : nil
     }
 
-    /// The name in logs and metrics, without ids.
-    var name: String {
-        switch self {
-        case .health: "health"
-        case .metrics: "metrics"
-        case .loginChallenge: "login.challenge"
-        case .login: "login"
-        case .logout: "logout"
-        case .register: "accounts.register"
-        case .chain: "chains.read"
-        case .appendChain: "chains.append"
-        case .zones: "zones.list"
-        case .createZone: "zones.create"
-        case .deleteZone: "zones.delete"
-        case .head: "zones.head"
-        case .push: "zones.push"
-        case .changes: "zones.changes"
-        case .fetch: "zones.fetch"
-        case .chunk: "chunks.read"
-        case .putChunk: "chunks.write"
-        case .deleteChunk: "chunks.delete"
-        case .missing: "chunks.missing"
-        case .acks: "acks.read"
-        case .putAck: "acks.write"
-        case .postMail: "mail.post"
-        case .mail: "mail.read"
-        case .deleteMail: "mail.delete"
-        case .events: "events"
-        case .relayCreate: "relay.create"
-        case .relayJoin: "relay.join"
+    /// 0 to 15, or 128 for what is no lower-case digit.
+    private static func digit(_ character: UInt8) -> UInt8 {
+        switch character {
+        case 48...57: character - 48
+        case 97...102: character - 87
+        default: 0x80
         }
     }
+}
 
-    /// Whether a session is needed.
-    var needsSession: Bool {
-        switch self {
-        case .health, .metrics, .loginChallenge, .login, .register, .relayCreate, .relayJoin: false
-        default: true
-        }
-    }
-
-    /// The longest body that is read.
-    var bodyByteCountMax: Int {
-        switch self {
-        case .loginChallenge, .login: 1 << 10
-        case .register, .appendChain, .createZone: ServerLimits.linkByteCountMax + 1_024
-        case .push: ServerLimits.pushByteCountMax
-        case .fetch: ServerLimits.addressCountMax * 34 + 16
-        case .missing: ServerLimits.addressCountMax * 70 + 16
-        case .putChunk: ServerLimits.chunkByteCountMax
-        case .putAck: ServerLimits.acknowledgementByteCountMax
-        case .postMail: ServerLimits.mailboxEntryByteCountMax + 64
-        default: 0
-        }
-    }
-
-    var isWebSocket: Bool {
-        switch self {
-        case .events, .relayCreate, .relayJoin: true
-        default: false
-        }
+/// The table for tests and tools.
+package enum ServerInterface {
+    /// Methods and path templates of all that the server answers, and their names in its log.
+    package static var operations: [(method: String, path: String, name: String)] {
+        RouteTable.rows.map { ($0.method, $0.template, $0.name) }
     }
 }

@@ -112,6 +112,7 @@ final class ServerService: Sendable {
         case .acks(let id): return ServerResponse(200, try store.acknowledgements(in: id, for: owner))
         case .putAck(let id, let device):
             guard device.bytes == owner.deviceID else { throw ServerFailure(.forbidden) }
+            guard !request.body.isEmpty else { throw ServerFailure(.malformed, "an empty acknowledgement") }
             try store.acknowledge(request.body, in: id, by: owner)
             return ServerResponse(204)
         case .missing(let id):

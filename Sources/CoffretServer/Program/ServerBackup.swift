@@ -7,15 +7,18 @@ internal import CoffretTrust
 internal import Glibc
 
 extension ServerCommands {
-    /// Columns of the tables that a backup holds, in order; challenges, sessions and half uploads are not worth keeping.
-    private static let columns: [(table: String, columns: [String])] = [
-        ("accounts", ["account", "used", "created"]), ("links", ["kind", "chain", "seq", "link", "added"]),
-        ("devices", ["account", "device", "signing", "revoked"]), ("invitations", ["hash", "expiry"]),
-        ("zones", ["zone", "number", "account", "head", "epoch", "seq"]),
-        ("objects", ["number", "seq", "address", "digest", "account", "data"]),
-        ("chunks", ["number", "address", "digest", "account", "created", "data"]),
-        ("acks", ["number", "device", "data"]), ("mail", ["id", "account", "device", "created", "data"]),
+    /// The tables that a backup holds, with their columns: the first `keyCount` of them are the key, by which rows are
+    /// read. Challenges, sessions and half uploads are not worth keeping.
+    private static let tables: [(name: String, keyCount: Int, columns: [String])] = [
+        ("accounts", 1, ["account", "used", "created"]), ("links", 3, ["kind", "chain", "seq", "link", "added"]),
+        ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry"]),
+        ("zones", 1, ["zone", "number", "account", "head", "epoch", "seq"]),
+        ("objects", 2, ["number", "seq", "address", "digest", "account", "data"]),
+        ("chunks", 3, ["number", "address", "digest", "account", "created", "data"]),
+        ("acks", 2, ["number", "device", "data"]), ("mail", 1, ["id", "account", "device", "created", "data"]),
     ]
+    /// Few rows at a time: one may be a mebibyte.
+    private static let pageRowCount = 64
 
     /// Copies one consistent state into a new SQLite file, whatever the database is.
     static func backup(_ configuration: ServerConfiguration, to path: String) throws(ServerFailure) -> String {
@@ -49,21 +52,22 @@ extension ServerCommands {
         try source.read { (from) throws(ServerFailure) -> Int in
             try target.write { (to) throws(ServerFailure) -> Int in
                 var total = 0
-                for (table, columns) in columns {
-                    let list = columns.joined(separator: ", ")
-                    let places = columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
-                    var offset: Int64 = 0
+                for table in tables {
+                    let list = table.columns.joined(separator: ", ")
+                    let places = table.columns.indices.map { "$\($0 + 1)" }
+                    let key = table.columns.prefix(table.keyCount).joined(separator: ", ")
+                    let insertion = "INSERT INTO \(table.name)(\(list)) VALUES(\(places.joined(separator: ", ")))"
+                    // Each page begins after the last row's key: a place in the index, not a count of rows to skip.
+                    let after = "WHERE (\(key)) > (\(places.prefix(table.keyCount).joined(separator: ", ")))"
+                    var last: [SQLValue] = []
                     while true {
-                        // Few rows at a time: one may be a mebibyte.
                         let rows = try from.query(
-                            "SELECT \(list) FROM \(table) ORDER BY \(columns[0]), \(columns[1]), \(columns[2 % columns.count]) LIMIT 64 OFFSET $1",
-                            [.int(offset)])
-                        for row in rows {
-                            try to.execute("INSERT INTO \(table)(\(list)) VALUES(\(places))", row)
-                        }
-                        offset += Int64(rows.count)
+                            "SELECT \(list) FROM \(table.name) \(last.isEmpty ? "" : after) ORDER BY \(key) LIMIT \(pageRowCount)",
+                            last)
+                        for row in rows { try to.execute(insertion, row) }
                         total += rows.count
-                        if rows.count < 64 { break }
+                        guard let end = rows.last, rows.count == pageRowCount else { break }
+                        last = Array(end.prefix(table.keyCount))
                     }
                 }
                 return total

@@ -106,7 +106,10 @@ enum ServerCommands {
         }
         let listening = try ListeningSocket.open(configuration.listen)
         let server = HTTPServer(service: service, configuration: configuration, metrics: metrics, log: log, hub: hub)
-        try store.database.listen { hub.post(.notice($0)) }
+        try store.database.listen { notice in
+            if case .sessionsEnded = notice { store.sessionChanges.note() }
+            hub.post(.notice(notice))
+        }
         hub.start()
         try server.start(socket: listening.descriptor, certificate: tls?.certificate, key: tls?.key)
         var operatorServer: HTTPServer?

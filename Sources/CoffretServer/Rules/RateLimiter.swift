@@ -3,49 +3,66 @@
 
 internal import Synchronization
 
-/// Token buckets by asker.
+/// How often somebody may ask: a bucket of tokens that fills again.
+///
+/// - Concurrency: any thread; a connection holds its asker's and asks no table.
+final class RateBucket: Sendable {
+    /// Nanoseconds at which the bucket will be full.
+    private let fullAt = Atomic<Int64>(0)
+
+    /// Takes one token.
+    ///
+    /// - Parameter now: nanoseconds of a clock that does not jump.
+    /// - Returns: 0 if there was one, else seconds after which there will be.
+    func take(_ rate: RateLimiter.Rate, now: Int64) -> Int {
+        var before = fullAt.load(ordering: .relaxed)
+        while true {
+            let after = max(before, now) + rate.nanosecondsPerToken
+            let excess = after - now - rate.nanosecondsToFill
+            if excess > 0 { return Int((excess + 999_999_999) / 1_000_000_000) }
+            let (isDone, seen) = fullAt.compareExchange(expected: before, desired: after, ordering: .relaxed)
+            if isDone { return 0 }
+            before = seen
+        }
+    }
+
+    fileprivate func isFull(now: Int64) -> Bool { fullAt.load(ordering: .relaxed) <= now }
+}
+
+/// The buckets of all askers.
 final class RateLimiter: Sendable {
     struct Rate: Sendable {
-        /// Requests that may come at once.
-        let burst: Double
-        let perSecond: Double
+        let nanosecondsPerToken: Int64
+        let nanosecondsToFill: Int64
+
+        /// - Parameter burst: requests that may come at once.
+        init(burst: Double, perSecond: Double) {
+            nanosecondsPerToken = max(1, Int64(1e9 / perSecond))
+            nanosecondsToFill = Int64(burst * 1e9 / perSecond)
+        }
     }
 
-    private struct Bucket {
-        var tokens: Double
-        var updated: Int64
-    }
-
-    private let rate: Rate
+    let rate: Rate
     private let bucketCountMax: Int
-    private let buckets = Mutex<[[UInt8]: Bucket]>([:])
+    private let buckets = Mutex<[[UInt8]: RateBucket]>([:])
 
     init(_ rate: Rate, bucketCountMax: Int = 65_536) {
         self.rate = rate
         self.bucketCountMax = bucketCountMax
     }
 
-    /// Takes `cost` tokens of `asker`.
-    ///
-    /// - Parameter now: milliseconds of a clock that does not jump.
-    /// - Returns: 0 if there were enough, else seconds after which there will be.
-    func take(_ asker: [UInt8], cost: Double = 1, now: Int64) -> Int {
+    /// An asker's bucket.
+    func bucket(_ asker: [UInt8], now: Int64) -> RateBucket {
         buckets.withLock { buckets in
-            if buckets.count >= bucketCountMax, buckets[asker] == nil {
-                // Those that are full again need no memory; if none is, all start anew.
-                let rate = rate
-                buckets = buckets.filter {
-                    $0.value.tokens + Double(now - $0.value.updated) / 1_000 * rate.perSecond < rate.burst
-                }
+            if let bucket = buckets[asker] { return bucket }
+            if buckets.count >= bucketCountMax {
+                // Those that are full again say nothing that a new one would not; if none is, all start anew.
+                buckets = buckets.filter { !$0.value.isFull(now: now) }
                 if buckets.count >= bucketCountMax { buckets = [:] }
             }
-            var bucket = buckets[asker] ?? Bucket(tokens: rate.burst, updated: now)
-            bucket.tokens = min(rate.burst, bucket.tokens + Double(now - bucket.updated) / 1_000 * rate.perSecond)
-            bucket.updated = now
-            defer { buckets[asker] = bucket }
-            guard bucket.tokens >= cost else { return Int(((cost - bucket.tokens) / rate.perSecond).rounded(.up)) }
-            bucket.tokens -= cost
-            return 0
+            let bucket = RateBucket()
+            buckets[asker] = bucket
+            return bucket
         }
     }
 }

@@ -21,12 +21,12 @@ package struct ServerLog: Sendable {
         if level != .errors { write("info", event, fields) }
     }
 
-    func request(route: String, status: Int, milliseconds: Double, bytesIn: Int, bytesOut: Int) {
+    func request(route: String, status: Int, microseconds: Int64, bytesIn: Int, bytesOut: Int) {
         guard level == .requests else { return }
         write(
             "info", "request",
             [
-                "route": route, "status": "\(status)", "ms": "\((milliseconds * 10).rounded() / 10)",
+                "route": route, "status": "\(status)", "ms": "\(microseconds / 1_000).\(microseconds / 100 % 10)",
                 "in": "\(bytesIn)",
                 "out": "\(bytesOut)",
             ])

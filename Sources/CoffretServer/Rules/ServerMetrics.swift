@@ -2,66 +2,87 @@
 
 internal import Synchronization
 
-final class ServerMetrics: Sendable {
-    private struct Key: Hashable {
-        let route: String
-        let status: Int
-    }
+/// Counters that any thread adds to without waiting for another.
+@safe final class ServerMetrics: Sendable {
+    private static let boundsMilliseconds: [Int64] = [1, 2, 5, 10, 25, 50, 100, 250, 1_000, 5_000]
+    /// All statuses that the server answers with.
+    private static let statuses = [
+        101, 200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 409, 411, 412, 413, 416, 422, 429, 500, 503, 507,
+    ]
 
-    private struct Histogram {
-        var counts = [Int](repeating: 0, count: ServerMetrics.boundsMilliseconds.count + 1)
-        var sum: Double = 0
-    }
+    /// A row of counters for each route: the statuses, the durations' buckets and one above, the durations' sum in
+    /// microseconds.
+    private static let bucketStart = statuses.count
+    private static let sumPlace = bucketStart + boundsMilliseconds.count + 1
+    private static let rowLength = sumPlace + 1
 
-    private struct State {
-        var requests: [Key: Int] = [:]
-        var durations: [String: Histogram] = [:]
-        var bytesIn = 0
-        var bytesOut = 0
-    }
+    // SAFETY: made once, freed with this object, which outlives all threads that use it; each counter is atomic.
+    nonisolated(unsafe) private let counters: UnsafeMutablePointer<Atomic<Int>>
+    private let bytesIn = Atomic(0)
+    private let bytesOut = Atomic(0)
+    private let names: [String]
 
-    private static let boundsMilliseconds: [Double] = [1, 2, 5, 10, 25, 50, 100, 250, 1_000, 5_000]
-
-    private let state = Mutex(State())
     /// Figures that are read when somebody asks: name, help, value.
     typealias Gauge = (name: String, help: String, value: @Sendable () -> Int)
 
-    func record(route: String, status: Int, milliseconds: Double, bytesIn: Int, bytesOut: Int) {
-        state.withLock { state in
-            state.requests[Key(route: route, status: status), default: 0] += 1
-            let bucket = Self.boundsMilliseconds.firstIndex { milliseconds <= $0 } ?? Self.boundsMilliseconds.count
-            state.durations[route, default: Histogram()].counts[bucket] += 1
-            state.durations[route, default: Histogram()].sum += milliseconds
-            state.bytesIn += bytesIn
-            state.bytesOut += bytesOut
-        }
+    init() {
+        names = RouteTable.rows.map(\.name) + ["unknown"]
+        unsafe counters = .allocate(capacity: names.count * Self.rowLength)
+        for index in 0..<names.count * Self.rowLength { unsafe (counters + index).initialize(to: Atomic(0)) }
     }
 
-    func sent(_ byteCount: Int) { state.withLock { $0.bytesOut += byteCount } }
+    deinit { unsafe counters.deallocate() }
+
+    /// - Parameter route: the row's number, or `RouteTable.unknownNumber`.
+    func record(route: Int, status: Int, microseconds: Int64, bytesIn: Int, bytesOut: Int) {
+        let row = route * Self.rowLength
+        // One that is not in the list would be counted as what it resembles most: a failure of the server's own.
+        let place = Self.statuses.firstIndex(of: status) ?? Self.statuses.firstIndex(of: 500)!
+        add(1, row + place)
+        let bucket =
+            Self.boundsMilliseconds.firstIndex { microseconds <= $0 * 1_000 } ?? Self.boundsMilliseconds.count
+        add(1, row + Self.bucketStart + bucket)
+        add(Int(microseconds), row + Self.sumPlace)
+        if bytesIn > 0 { self.bytesIn.add(bytesIn, ordering: .relaxed) }
+        if bytesOut > 0 { self.bytesOut.add(bytesOut, ordering: .relaxed) }
+    }
+
+    func sent(_ byteCount: Int) { bytesOut.add(byteCount, ordering: .relaxed) }
+
+    private func add(_ count: Int, _ place: Int) { unsafe counters[place].add(count, ordering: .relaxed) }
+    private func value(_ place: Int) -> Int { unsafe counters[place].load(ordering: .relaxed) }
 
     /// The Prometheus text format, version 0.0.4.
     func text(gauges: [Gauge]) -> String {
-        let state = state.withLock { $0 }
+        let routes = names.indices.sorted { names[$0] < names[$1] }
         var text = "# HELP coffret_requests_total Requests answered.\n# TYPE coffret_requests_total counter\n"
-        for (key, count) in state.requests.sorted(by: { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) })
-        {
-            text += "coffret_requests_total{route=\"\(key.route)\",status=\"\(key.status)\"} \(count)\n"
+        for route in routes {
+            for (place, status) in Self.statuses.enumerated() {
+                let count = value(route * Self.rowLength + place)
+                guard count > 0 else { continue }
+                text += "coffret_requests_total{route=\"\(names[route])\",status=\"\(status)\"} \(count)\n"
+            }
         }
         text += "# HELP coffret_request_seconds Time to answer.\n# TYPE coffret_request_seconds histogram\n"
-        for (route, histogram) in state.durations.sorted(by: { $0.key < $1.key }) {
+        for route in routes {
+            let row = route * Self.rowLength
+            let counts = (0...Self.boundsMilliseconds.count).map { value(row + Self.bucketStart + $0) }
+            let total = counts.reduce(0, +)
+            guard total > 0 else { continue }
             var sum = 0
-            for (bound, count) in zip(Self.boundsMilliseconds, histogram.counts) {
+            for (bound, count) in zip(Self.boundsMilliseconds, counts) {
                 sum += count
-                text += "coffret_request_seconds_bucket{route=\"\(route)\",le=\"\(bound / 1_000)\"} \(sum)\n"
+                text +=
+                    "coffret_request_seconds_bucket{route=\"\(names[route])\",le=\"\(Double(bound) / 1_000)\"} \(sum)\n"
             }
-            sum += histogram.counts[Self.boundsMilliseconds.count]
-            text += "coffret_request_seconds_bucket{route=\"\(route)\",le=\"+Inf\"} \(sum)\n"
-            text += "coffret_request_seconds_sum{route=\"\(route)\"} \(histogram.sum / 1_000)\n"
-            text += "coffret_request_seconds_count{route=\"\(route)\"} \(sum)\n"
+            text += "coffret_request_seconds_bucket{route=\"\(names[route])\",le=\"+Inf\"} \(total)\n"
+            let seconds = Double(value(row + Self.sumPlace)) / 1_000_000
+            text += "coffret_request_seconds_sum{route=\"\(names[route])\"} \(seconds)\n"
+            text += "coffret_request_seconds_count{route=\"\(names[route])\"} \(total)\n"
         }
         for (name, help, value) in [
-            ("coffret_received_bytes_total", "Bytes of bodies received.", state.bytesIn),
-            ("coffret_sent_bytes_total", "Bytes of bodies sent.", state.bytesOut),
+            ("coffret_received_bytes_total", "Bytes of bodies received.", bytesIn.load(ordering: .relaxed)),
+            ("coffret_sent_bytes_total", "Bytes of bodies sent.", bytesOut.load(ordering: .relaxed)),
         ] { text += "# HELP \(name) \(help)\n# TYPE \(name) counter\n\(name) \(value)\n" }
         for gauge in gauges {
             text += "# HELP \(gauge.name) \(gauge.help)\n# TYPE \(gauge.name) gauge\n\(gauge.name) \(gauge.value())\n"

@@ -36,6 +36,14 @@ package final class PostgresDatabase: SQLDatabase {
         return try session.query(sql, values)
     }
 
+    package let servesAlone = false
+
+    package func lookUp(
+        _ statement: FrequentStatement, _ values: [SQLValue]
+    ) throws(ServerFailure) -> [[SQLValue]] {
+        try lookUp(statement.sql, values)
+    }
+
     private func transaction<Result>(
         _ begin: String, _ body: (any SQLSession) throws(ServerFailure) -> Result
     ) throws(ServerFailure) -> Result {

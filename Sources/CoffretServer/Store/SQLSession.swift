@@ -37,6 +37,23 @@ extension SQLSession {
     func run(_ sql: String, _ values: SQLValue...) throws(ServerFailure) -> Int { try execute(sql, values) }
 }
 
+/// A statement that every second request needs: found by its number, not by its text.
+package struct FrequentStatement: Sendable {
+    let number: Int
+    let sql: String
+
+    static let session = FrequentStatement(
+        number: 0, sql: "SELECT account, device, expiry FROM sessions WHERE token = $1 AND expiry >= $2")
+    /// The ciphertexts under an address, two at most.
+    static let chunk = FrequentStatement(
+        number: 1,
+        sql: """
+            SELECT c.data FROM zones z JOIN chunks c ON c.number = z.number
+            WHERE z.zone = $1 AND z.account = $2 AND c.address = $3 LIMIT 2
+            """)
+    static let count = 2
+}
+
 /// A database: hands out sessions, one to a thread at a time.
 package protocol SQLDatabase: Sendable {
     /// Runs `body` in a transaction that is durable when this returns.
@@ -52,6 +69,9 @@ package protocol SQLDatabase: Sendable {
     ) throws(ServerFailure) -> Result
     /// Runs one statement that only reads, with no transaction around it.
     func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    /// Whether no other process serves from this database, so that what this one remembers is true.
+    var servesAlone: Bool { get }
     /// Where notices go, of this process and of others on the same database. Called from any thread.
     func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure)
     func close()

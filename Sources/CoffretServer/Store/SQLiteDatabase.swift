@@ -52,6 +52,17 @@ package final class SQLiteDatabase: SQLDatabase {
         return try session.query(sql, values)
     }
 
+    /// The data directory's lock is one server's.
+    package let servesAlone = true
+
+    package func lookUp(
+        _ statement: FrequentStatement, _ values: [SQLValue]
+    ) throws(ServerFailure) -> [[SQLValue]] {
+        let session = try take()
+        defer { give(back: session) }
+        return try session.query(statement, values)
+    }
+
     package func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure) {
         listener.withLock { $0 = body }
     }
@@ -70,6 +81,7 @@ package final class SQLiteDatabase: SQLDatabase {
 final class SQLiteSession: SQLSession, @unchecked Sendable {
     private let connection: Connection
     private var notices: [StoreNotice] = []
+    private var frequent = [Statement?](repeating: nil, count: FrequentStatement.count)
 
     let lockClause = ""
     let bytesType = "BLOB"
@@ -108,22 +120,37 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
     }
 
     func query(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+        do throws(SQLiteError) { return try rows(try connection.statement(sql), values) } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    func query(_ wanted: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
         do throws(SQLiteError) {
-            let statement = try bound(sql, values)
-            defer { statement.reset() }
-            var rows: [[SQLValue]] = []
-            while try statement.step() {
-                rows.append((0..<statement.columnCount).map { statement.value(at: $0) })
-            }
-            return rows
+            if let statement = frequent[wanted.number] { return try rows(statement, values) }
+            let statement = try connection.statement(wanted.sql)
+            frequent[wanted.number] = statement
+            return try rows(statement, values)
         } catch {
             throw Self.failure(error)
         }
     }
 
+    private func rows(_ statement: Statement, _ values: [SQLValue]) throws(SQLiteError) -> [[SQLValue]] {
+        try bind(values, to: statement)
+        defer { statement.reset() }
+        var rows: [[SQLValue]] = []
+        while try statement.step() {
+            rows.append((0..<statement.columnCount).map { statement.value(at: $0) })
+        }
+        return rows
+    }
+
     func execute(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> Int {
         do throws(SQLiteError) {
-            try bound(sql, values).runToEnd()
+            let statement = try connection.statement(sql)
+            try bind(values, to: statement)
+            try statement.runToEnd()
             return Int(connection.changedRowCount)
         } catch {
             throw Self.failure(error)
@@ -136,8 +163,7 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
 
     func notify(_ notice: StoreNotice) { notices.append(notice) }
 
-    private func bound(_ sql: String, _ values: [SQLValue]) throws(SQLiteError) -> Statement {
-        let statement = try connection.statement(sql)
+    private func bind(_ values: [SQLValue], to statement: Statement) throws(SQLiteError) {
         for (index, value) in values.enumerated() {
             switch value {
             case .int(let value): try statement.bind(value, at: Int32(index + 1))
@@ -145,7 +171,6 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
             case .null: try statement.bindNull(at: Int32(index + 1))
             }
         }
-        return statement
     }
 
     static func failure(_ error: SQLiteError) -> ServerFailure {

@@ -34,11 +34,6 @@ enum ServerSchema {
         CREATE INDEX mail_of_account ON mail(account, created)
         """
 
-    /// The tables that a backup copies, those that refer to others last.
-    static let tableNames = [
-        "accounts", "links", "devices", "invitations", "zones", "objects", "chunks", "acks", "mail",
-    ]
-
     private static let probe = "SELECT value FROM meta WHERE name = $1"
     private static let versionName = SQLValue.bytes(Array("version".utf8))
     static let incarnationName = SQLValue.bytes(Array("incarnation".utf8))

@@ -126,15 +126,18 @@ extension ServerStore {
     ///
     /// - Throws: `.sessionUnknown`, also for one that expired or whose device was revoked.
     package func session(token: [UInt8]) throws(ServerFailure) -> SessionOwner {
-        let row = try database.lookUp(
-            "SELECT account, device FROM sessions WHERE token = $1 AND expiry >= $2",
-            [.bytes(BLAKE2b.hash(token)), .int(now)]
-        ).first
+        try sessionWithExpiry(token: token).owner
+    }
+
+    func sessionWithExpiry(token: [UInt8]) throws(ServerFailure) -> (owner: SessionOwner, expiry: Int64) {
+        let row = try database.lookUp(.session, [.bytes(BLAKE2b.hash(token)), .int(now)]).first
         guard let row else { throw ServerFailure(.sessionUnknown) }
-        return SessionOwner(accountID: row[0].bytes, deviceID: row[1].bytes)
+        return (SessionOwner(accountID: row[0].bytes, deviceID: row[1].bytes), row[2].int)
     }
 
     package func logout(token: [UInt8]) throws(ServerFailure) {
+        // Also when it throws: whether it was carried out is not known then.
+        defer { sessionChanges.note() }
         try database.write { (session) throws(ServerFailure) in
             try session.run("DELETE FROM sessions WHERE token = $1", .bytes(BLAKE2b.hash(token)))
         }
@@ -170,6 +173,7 @@ extension ServerStore {
     ) throws(ServerFailure) -> AppendOutcome {
         guard kind == .member || id == owner.accountID else { throw ServerFailure(.forbidden) }
         let now = now
+        defer { sessionChanges.note() }
         return try database.write { (session) throws(ServerFailure) -> AppendOutcome in
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))

@@ -3,6 +3,7 @@
 
 package import CoffretBase
 internal import CoffretCrypto
+internal import Synchronization
 
 /// A session that was found: who asks.
 package struct SessionOwner: Hashable, Sendable {
@@ -30,6 +31,13 @@ package struct Quota: Sendable, Equatable {
     package init() {}
 }
 
+/// Counts what may have ended sessions, so that whoever remembers one knows when to look again.
+final class SessionChanges: Sendable {
+    private let count = Atomic(0)
+    var value: Int { count.load(ordering: .acquiring) }
+    func note() { count.add(1, ordering: .acquiringAndReleasing) }
+}
+
 package struct ServerStore: Sendable {
     package let database: any SQLDatabase
     let random: any RandomSource
@@ -37,6 +45,7 @@ package struct ServerStore: Sendable {
     let quota: Quota
     /// The first bytes of every cursor.
     let incarnation: [UInt8]
+    let sessionChanges = SessionChanges()
 
     package static let incarnationByteCount = 8
 

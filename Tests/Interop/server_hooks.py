@@ -1,0 +1,75 @@
+"""What Schemathesis cannot know about coffret-server: ids that exist, and bodies that are nearly right.
+
+Loaded through SCHEMATHESIS_HOOKS by fuzz_server.py, which says in COFFRET_FUZZ what there is on the server.
+"""
+import json
+import os
+import random
+import re
+
+import schemathesis
+from hypothesis import strategies as st
+
+from server_client import cbor
+
+there = json.loads(os.environ["COFFRET_FUZZ"])
+ids = [bytes.fromhex(there[name]) for name in ("zone", "account", "address", "head", "device")]
+
+leaves = st.one_of(
+    st.integers(0, 2**64 - 1), st.integers(0, 3), st.binary(max_size=80), st.sampled_from(ids),
+    st.sampled_from([bytes(16), bytes(32), bytes(64), b""]), st.binary(min_size=32, max_size=32))
+items = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.integers(0, 3), inner, max_size=3),
+    max_leaves=20)
+
+
+@st.composite
+def damaged(draw, good):
+    """A few bytes of a body changed, cut off or added."""
+    body = bytearray(draw(good))
+    for _ in range(draw(st.integers(0, 3))):
+        if body:
+            body[draw(st.integers(0, len(body) - 1))] = draw(st.integers(0, 255))
+    return bytes(body[:draw(st.integers(0, len(body)))] if draw(st.booleans()) else body) + draw(st.binary(max_size=3))
+
+
+def known(*allowed):
+    return st.sampled_from([bytes.fromhex(there[name]) for name in allowed])
+
+
+hash32, blob = st.binary(min_size=32, max_size=32), st.binary(max_size=200)
+head = st.one_of(st.just(b""), known("head"), hash32)
+shapes = st.one_of(
+    # Challenge, login, registration and zone, push, fetch and missing chunks, mail.
+    st.tuples(known("account") | hash32, known("device") | st.binary(min_size=16, max_size=16), hash32),
+    st.tuples(known("account"), known("device"), hash32, hash32, st.integers(0, 2**63), st.binary(min_size=64, max_size=64)),
+    st.tuples(blob, blob),
+    st.tuples(blob),
+    st.tuples(head, head, st.integers(0, 2**64 - 1), st.lists(st.tuples(hash32, blob).map(list), max_size=4)),
+    st.lists(known("address", "head") | hash32, max_size=5),
+    st.lists(st.tuples(known("address"), hash32).map(list), max_size=5),
+    st.tuples(st.just(b"") | known("device"), blob),
+).map(lambda value: cbor(list(value)))
+
+schemathesis.openapi.media_type("application/cbor", shapes | damaged(shapes) | items.map(cbor) | st.binary(max_size=300))
+schemathesis.openapi.media_type("application/octet-stream", st.binary(max_size=3000))
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Most ids are those of something that is there; what others need is never deleted."""
+    if not case.path_parameters:
+        return
+    # Other cases may share them.
+    case.path_parameters = parameters = dict(case.path_parameters)
+    kept = {"zone": "/v1/zones/{zone}", "address": "/v1/zones/{zone}/chunks/{address}"}
+    for name in ("zone", "account", "address", "device", "id"):
+        known = there.get(name) or there["account" if parameters.get("kind") == "device" else "zone"]
+        value = parameters.get(name)
+        # Only ids of the right form are replaced: those of a wrong form are there to be refused.
+        if not isinstance(value, str) or not re.fullmatch(f"[0-9a-f]{{{len(known)}}}", value):
+            continue
+        if case.method.upper() == "DELETE" and kept.get(name) == case.operation.path:
+            parameters[name] = os.urandom(len(known) // 2).hex()
+        elif random.random() < 0.8:
+            parameters[name] = known
