@@ -27,32 +27,7 @@ protocol CodedError: Error {
     var underlying: (any Error)? { get }
 }
 
-extension CoreError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { cause }
-}
-
-extension StorageError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { cause }
-}
-
-extension FileSystemError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { errorNumber == 0 ? nil : SystemFailure(number: errorNumber) }
-}
-
-extension CryptoError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { nil }
-}
-
-extension SystemFailure: CodedError {
-    var codeText: String { message }
+extension CodedError {
     var placeText: String? { nil }
     var underlying: (any Error)? { nil }
 }
@@ -72,87 +47,71 @@ extension CodedError {
     }
 }
 
-extension KeyError: CodedError {
+/// An error whose code is one of a list.
+protocol ListedError: CodedError {
+    associatedtype Code: RawRepresentable<String>
+    var code: Code { get }
+}
+
+extension ListedError {
     var codeText: String { code.rawValue }
+}
+
+/// An error that says where.
+protocol PlacedError: ListedError {
+    var place: String? { get }
+}
+
+extension PlacedError {
     var placeText: String? { place }
+}
+
+/// An error that says what is behind it.
+protocol CausedError: ListedError {
+    var cause: (any Error)? { get }
+}
+
+extension CausedError {
     var underlying: (any Error)? { cause }
 }
 
-extension KeyStoreError: CodedError {
-    var codeText: String { code.rawValue }
+extension CoreError: PlacedError, CausedError {}
+extension StorageError: PlacedError, CausedError {}
+extension CryptoError: PlacedError {}
+extension KeyError: PlacedError, CausedError {}
+extension KeyStoreError: PlacedError {}
+extension SQLiteError: ListedError {}
+extension NetError: PlacedError {}
+extension InteropError: PlacedError {}
+extension SSHError: PlacedError {}
+extension HTTPError: PlacedError {}
+extension PairingError: ListedError {}
+extension AccountError: PlacedError, CausedError {}
+extension SyncError: PlacedError, CausedError {}
+
+extension FileSystemError: ListedError {
     var placeText: String? { place }
-    var underlying: (any Error)? { nil }
+    var underlying: (any Error)? { errorNumber == 0 ? nil : SystemFailure(number: errorNumber) }
 }
 
-extension ImportExportError: CodedError {
-    var codeText: String { code.rawValue }
+extension SystemFailure: CodedError {
+    var codeText: String { message }
+}
+
+extension ImportExportError: CausedError {
     /// The file at fault, as the person knows it, says more than a technical place.
     var placeText: String? { subject ?? place }
-    var underlying: (any Error)? { cause }
 }
 
-extension SearchError: CodedError {
-    var codeText: String { code.rawValue }
+extension SearchError: ListedError {
+    var underlying: (any Error)? { cause }
     var placeText: String? { byteOffset.map { "byte \($0)" } ?? reason?.rawValue }
-    var underlying: (any Error)? { cause }
 }
 
-extension SQLiteError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { nil }
-    var underlying: (any Error)? { nil }
-}
-
-extension NetError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { nil }
-}
-
-extension WireError: CodedError {
-    var codeText: String { code.rawValue }
+extension WireError: ListedError {
     var placeText: String? { byteOffset.map { "byte \($0)" } }
-    var underlying: (any Error)? { nil }
 }
 
-extension InteropError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { nil }
-}
-
-extension SSHError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { nil }
-}
-
-extension TrustError: CodedError {
-    var codeText: String { code.rawValue }
+extension TrustError: ListedError {
     var placeText: String? { sequenceNumber.map { "link \($0)" } }
-    var underlying: (any Error)? { nil }
-}
-
-extension HTTPError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { nil }
-}
-
-extension PairingError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { nil }
-    var underlying: (any Error)? { nil }
-}
-
-extension AccountError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { cause }
-}
-
-extension SyncError: CodedError {
-    var codeText: String { code.rawValue }
-    var placeText: String? { place }
-    var underlying: (any Error)? { cause }
 }
