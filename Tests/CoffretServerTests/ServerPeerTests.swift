@@ -1,7 +1,9 @@
 // The real server beside other programs: many devices, a proxy in front, a clock that runs on, systemd's view of it. The
 // one thing to keep true: what is only skipped here is named, and each program says itself what it found.
 
+import CoffretBase
 import CoffretTestSupport
+import CoffretWire
 import Foundation
 import Testing
 
@@ -117,5 +119,66 @@ struct ServerPeerTests {
         #expect(made.contains("pwrite64") && made.contains("sendmsg"), "\(made)")
         // prlimit64 raises a limit that the unit sets; SQLite gives its files to their owner where root runs it.
         #expect(made.subtracting(allowed).subtracting(["prlimit64", "fchown"]) == [])
+    }
+
+    @Test(
+        "the container file installs the libraries that the program is linked with, and no others",
+        .enabled(if: isThere("/usr/bin/readelf", "/usr/bin/dpkg-query"), "needs readelf and dpkg"))
+    func container() throws {
+        let dynamic = try ProcessRunner.run("/usr/bin/readelf", ["-d", ServerProcess.executable]).text
+        var packages: Set<String> = []
+        for match in dynamic.matches(of: /\(NEEDED\).*\[(.+)\]/) {
+            // Swift's own libraries are in no package; the image has its program linked with them.
+            let owner = try ProcessRunner.run("/usr/bin/dpkg-query", ["-S", "*/\(match.1)"]).text
+            if let name = owner.firstMatch(of: /^([^:,]+):/) { packages.insert(String(name.1)) }
+        }
+        // What every Debian has.
+        packages.subtract(["libc6", "libgcc-s1", "libstdc++6"])
+        let file = try String(contentsOfFile: SharedData.packageRoot.path + "/Packaging/Containerfile", encoding: .utf8)
+        let stage = try #require(file.components(separatedBy: "debian:bookworm-slim").last)
+        let installed = Set(
+            stage.matches(of: /\blib[a-z0-9.+-]+/).map { String($0.0) })
+        #expect(packages.contains("libmicrohttpd12") && installed == packages, "\(installed) \(packages)")
+    }
+
+    @Test("a backup of more rows than it reads at a time has each of them once, in every table")
+    func pagedBackup() throws {
+        let folder = try ServerProcessTests.folder()
+        let server = try ServerProcessTests.open(folder)
+        let client = try ServerProcessTests.client(server)
+        let zone = try ServerProcessTests.zone(client)
+        // Twice what a page holds, and one more: the last page is full, and one that is not full follows.
+        let objects = (0..<129).map { _ in ZoneObject.random() }
+        #expect(try client.push(zone, from: nil, to: nil, objects).status == 200)
+        let paths = objects.map { "/v1/zones/\(zone)/chunks/\(Hex.encode($0.address))" }
+        let mailbox = "/v1/mailboxes/\(Hex.encode(client.account.id))"
+        for (object, path) in zip(objects, paths) {
+            #expect(try client.send("PUT", path, object.ciphertext).status == 201)
+            #expect(
+                try client.send("POST", mailbox, MailboxPost(deviceID: nil, bytes: object.address).encoded()).status
+                    == 201)
+        }
+        let backup = try ServerProcess.run("backup", "--data", folder.file("data"), folder.file("backup"))
+        // The account, its link and device, the zone and its link, and three times 129.
+        #expect(backup.text == "392 rows backed up\n", "\(backup.text) \(backup.errorText)")
+        #expect(server.stop() == 0)
+        let second = folder.file("second")
+        #expect(try ServerProcess.run("init", "--data", second).exitCode == 0)
+        #expect(try ServerProcess.run("restore", "--data", second, folder.file("backup")).text == "392 rows restored\n")
+        #expect(try ServerProcess.run("doctor", "--data", second).exitCode == 0)
+        let restored = try ServerProcess(["--data", second, "--requests-per-second-per-address", "100000"])
+        let again = ServerClient(port: restored.port, account: client.account)
+        #expect(try again.login().status == 200)
+        for (object, path) in zip(objects, paths) { #expect(try again.send("GET", path).body == object.ciphertext) }
+        var mail: Set<[UInt8]> = []
+        while case let entries = try MailboxEntries(decoding: try again.send("GET", mailbox).body).entries,
+            !entries.isEmpty
+        {
+            for entry in entries {
+                mail.insert(entry.bytes)
+                #expect(try again.send("DELETE", "\(mailbox)/\(entry.id.hex)").status == 204)
+            }
+        }
+        #expect(mail == Set(objects.map(\.address)))
     }
 }

@@ -111,8 +111,9 @@ internal import Synchronization
                 guard budget.take(stated, for: exchange.asker) else { throw ServerFailure(.busy) }
                 exchange.byteCountReserved = stated
                 exchange.body.reserveCapacity(stated)
-                watch.set(exchange.descriptor, forByteCount: stated)
             }
+            // Also without a body: what is left of the time between requests is not for the answer.
+            watch.set(exchange.descriptor, forByteCount: stated)
         } catch {
             var refusal = ServerResponse(error, retryAfterSeconds: exchange.retryAfterSeconds)
             if error.code == .method, case .method(let allowed) = exchange.match {
