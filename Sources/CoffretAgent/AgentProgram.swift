@@ -59,6 +59,7 @@ package enum AgentProgram {
         _ = setsid()
         _ = unsafe chdir("/")
         if !isForeground { detachStreams() }
+        CommandLineProgram.prepare()
         service.run()
         return 0
     }

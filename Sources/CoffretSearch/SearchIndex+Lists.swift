@@ -28,7 +28,7 @@ extension SearchIndex {
 
     /// The document of an entity (17 bytes); nil if the index does not hold it.
     package func document(_ entity: [UInt8]) throws(SearchError) -> DocumentSummary? {
-        try read { session throws(SQLiteError) in
+        try readNames { session throws(SQLiteError) in
             guard let number = try session.number(of: entity) else { return nil }
             return try session.summary(number)
         }
@@ -39,7 +39,7 @@ extension SearchIndex {
     ///
     /// Case does not count. Documents in the trash are among them, after the others.
     package func resolve(_ reference: String, limit: Int = 20) throws(SearchError) -> [DocumentSummary] {
-        try read { session throws(SQLiteError) in
+        try readNames { session throws(SQLiteError) in
             let byID = try session.documents(idPrefix: reference, limit: limit)
             if !byID.isEmpty { return byID }
             let byName = try session.documents(named: reference)
@@ -77,7 +77,7 @@ extension SearchIndex {
 
     /// The links in a document, in its order, with the documents that answer to each.
     package func links(of entity: [UInt8]) throws(SearchError) -> [ResolvedLink] {
-        try read { session throws(SQLiteError) in
+        try readNames { session throws(SQLiteError) in
             guard let number = try session.number(of: entity) else { return [] }
             var links: [ResolvedLink] = []
             for key in try session.keys("links", of: number) {
@@ -89,7 +89,7 @@ extension SearchIndex {
 
     /// The documents that answer to a key, those in the trash last.
     package func documents(answeringTo key: String) throws(SearchError) -> [DocumentSummary] {
-        try read { session throws(SQLiteError) in try session.documents("answer", key: key) }
+        try readNames { session throws(SQLiteError) in try session.documents("answer", key: key) }
     }
 
     /// The documents that link to one by any key that it answers to; those in the trash left out.
@@ -120,6 +120,24 @@ extension ListFilter {
 }
 
 extension SearchIndex.Session {
+    /// The documents with a tag (ASCII letters in lower case) or one below it.
+    func documents(tagged path: String) throws(SQLiteError) -> DocumentSet {
+        var documents = DocumentSet(numberMax: attributes.numberMax)
+        // "0" is the character after "/".
+        try connection.forEachRow(
+            "SELECT document FROM tag WHERE key = ?1 OR (key >= ?2 AND key < ?3)", path, path + "/", path + "0"
+        ) { row throws(SQLiteError) in documents.insert(row.int64(at: 0)) }
+        return documents
+    }
+}
+
+/// What any read can do.
+protocol NameReading {
+    var connection: Connection { get }
+    var fullText: FullText { get }
+}
+
+extension NameReading {
     func summary(_ number: Int64) throws(SQLiteError) -> DocumentSummary {
         let summary = try connection.firstRow(
             "SELECT kind, uuid, title, created, modified, flags FROM document WHERE id = ?1", number
@@ -135,16 +153,6 @@ extension SearchIndex.Session {
         }
         guard let summary else { throw SQLiteError(.corrupt, place: "document") }
         return summary
-    }
-
-    /// The documents with a tag (ASCII letters in lower case) or one below it.
-    func documents(tagged path: String) throws(SQLiteError) -> DocumentSet {
-        var documents = DocumentSet(numberMax: attributes.numberMax)
-        // "0" is the character after "/".
-        try connection.forEachRow(
-            "SELECT document FROM tag WHERE key = ?1 OR (key >= ?2 AND key < ?3)", path, path + "/", path + "0"
-        ) { row throws(SQLiteError) in documents.insert(row.int64(at: 0)) }
-        return documents
     }
 
     fileprivate func numbersByTitle(_ accepted: DocumentSet) throws(SQLiteError) -> [Int64] {

@@ -7,7 +7,7 @@ extension SearchIndex {
     ///
     /// - Complexity: one row per document, of which only the beginning is read.
     package func tagPaths(of entities: [[UInt8]]) throws(SearchError) -> [[String]] {
-        try read { session throws(SQLiteError) in
+        try readNames { session throws(SQLiteError) in
             var paths: [[String]] = []
             for entity in entities {
                 var tags = ""

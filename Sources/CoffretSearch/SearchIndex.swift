@@ -22,15 +22,19 @@ package final class SearchIndex {
         private(set) var visible = DocumentSet(numberMax: 0)
         /// The value of `meta.generation` that `attributes` reflect; nil if they have to be read.
         private(set) var generation: Int64?
+        /// The value of `meta.generation` with which the version was found to be ours.
+        var checkedGeneration: Int64?
 
         func take(_ attributes: AttributeTable, generation: Int64) {
             self.attributes = attributes
             self.generation = generation
+            checkedGeneration = generation
             visible = DocumentSet(attributes) { !$0.has(DocumentAttributes.trashed) }
         }
 
         func forget() {
             generation = nil
+            checkedGeneration = nil
             attributes = AttributeTable()
         }
     }
@@ -78,7 +82,7 @@ package final class SearchIndex {
     package func state() throws(SearchError) -> State {
         do throws(SearchError) {
             return .ready(
-                indexedState: try read { session throws(SQLiteError) in
+                indexedState: try readNames { session throws(SQLiteError) in
                     try session.connection.metaBytes("state") ?? []
                 })
         } catch {
@@ -165,6 +169,7 @@ package final class SearchIndex {
         do throws(SQLiteError) {
             try database.write { connection throws(SQLiteError) in
                 let fullText = try fullText(readyOn: connection)
+                try readAttributes(on: connection)
                 let generation = (engine.generation ?? 0) + 1
                 var writer = DocumentWriter(
                     connection: connection, tokenizer: fullText.tokenizer, attributes: engine.attributes)
@@ -183,8 +188,14 @@ package final class SearchIndex {
 
     // MARK: Reading
 
+    /// What is found by a name: little of the index is read for it, however many documents there are.
+    struct NameSession: NameReading {
+        let connection: Connection
+        let fullText: FullText
+    }
+
     /// The index during one read: nothing changes while it lasts.
-    struct Session {
+    struct Session: NameReading {
         let connection: Connection
         let fullText: FullText
         let attributes: AttributeTable
@@ -200,28 +211,48 @@ package final class SearchIndex {
         }
     }
 
+    func readNames<Result>(
+        _ body: (NameSession) throws(SQLiteError) -> Result
+    ) throws(SearchError) -> Result {
+        do throws(SQLiteError) {
+            return try database.read { connection throws(SQLiteError) in
+                try body(NameSession(connection: connection, fullText: fullText(readyOn: connection)))
+            }
+        } catch {
+            throw SearchError(error)
+        }
+    }
+
     private func session(on connection: Connection) throws(SQLiteError) -> Session {
         let fullText = try fullText(readyOn: connection)
+        try readAttributes(on: connection)
         return Session(
             connection: connection, fullText: fullText, attributes: engine.attributes, visible: engine.visible)
     }
 
-    /// Checks the version, and reads the attributes if somebody changed them since.
+    /// Checks the version, unless the index is as it was at the last check.
     private func fullText(readyOn connection: Connection) throws(SQLiteError) -> FullText {
         guard let fullText = engine.fullText else { preconditionFailure("configured with the connection") }
         guard let generation = try connection.metaInteger("generation") else {
             throw SQLiteError(.corrupt, place: "generation")
         }
-        guard engine.generation != generation else { return fullText }
+        guard engine.checkedGeneration != generation else { return fullText }
         guard try connection.metaInteger("version") == IndexSchema.version else {
             throw SQLiteError(.schemaTooNew, place: "version")
         }
+        engine.forget()
+        engine.checkedGeneration = generation
+        return fullText
+    }
+
+    /// Reads the attributes of all documents, if somebody changed them since.
+    private func readAttributes(on connection: Connection) throws(SQLiteError) {
+        guard engine.generation == nil, let generation = engine.checkedGeneration else { return }
         var attributes = AttributeTable()
         try connection.forEachRow("SELECT block, records FROM attribute ORDER BY block") { row throws(SQLiteError) in
             let isWhole = row.withBytes(at: 1) { attributes.decodeBlock(row.int64(at: 0), $0) }
             guard isWhole else { throw SQLiteError(.corrupt, place: "attribute") }
         }
         engine.take(attributes, generation: generation)
-        return fullText
     }
 }

@@ -173,4 +173,30 @@ struct ItemCommandTests {
         #expect(terminal.screen.contains("^[[31mred"))
         #expect(!terminal.screen.contains("\u{1B}[31m") && !terminal.screen.contains("\u{1B}]0;"))
     }
+
+    @Test("a list cut short says how long it is; pinned items come first in it; the status counts all")
+    func pages() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        for title in ["One", "Two", "Three", "Four"] { _ = try runner.makeNote("# \(title)\n") }
+        try runner.succeed("new", "--type", "login", "GitHub", "--set", "username=ada")
+        try runner.succeed("pin", "Two")
+        try runner.succeed("archive", "Three")
+        try runner.succeed("rm", "Four")
+        func titles(_ arguments: String...) throws -> ([String], Int?) {
+            let result = try runner.run(arguments + ["--json"], input: [])
+            let object = try #require(
+                try JSONSerialization.jsonObject(with: Data(result.text.utf8)) as? [String: Any])
+            let items = try #require(object["items"] as? [[String: Any]])
+            return (items.compactMap { $0["title"] as? String }, object["total"] as? Int)
+        }
+        #expect(try titles("ls") == (["Two", "GitHub", "One"], 3))
+        #expect(try titles("ls", "--limit", "2") == (["Two", "GitHub"], 3))
+        #expect(try titles("ls", "--limit", "1", "--all", "--sort", "title") == (["Four"], 5))
+        #expect(try runner.succeed("ls", "--limit", "1").hasSuffix("1 of 3 items\n"))
+        #expect(try runner.succeed("ls", "--trash", "--limit", "1").contains("Four"))
+        let status = try runner.json("status")
+        #expect(status["itemCount"] as? Int == 4 && status["trashedCount"] as? Int == 1)
+        #expect(try runner.succeed("status").contains("3 notes, 1 login, 1 in the trash"))
+    }
 }

@@ -66,14 +66,15 @@ final class AgentChild {
 
     /// Takes what the child has reported so far, without waiting.
     func takeReports() {
-        var buffer = [UInt8](repeating: 0, count: ChildReport.byteCountMax)
-        defer { buffer.zero() }
         while true {
-            let count = unsafe recv(control, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
-            var message = Array(buffer[..<count])
+            // How large the next one is. Most commands report nothing, and this is on the way of each.
+            var byte: UInt8 = 0
+            let size = unsafe recv(control, &byte, 0, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK) | Int32(MSG_TRUNC))
+            if size < 0, errno == EINTR { continue }
+            guard size > 0 else { return }
+            var message = [UInt8](repeating: 0, count: min(size, ChildReport.byteCountMax))
             defer { message.zero() }
+            guard unsafe recv(control, &message, message.count, Int32(MSG_DONTWAIT)) == size else { continue }
             if let report = ChildReport(decoding: message) { reports.append(report) }
         }
     }

@@ -27,19 +27,21 @@ enum ListCommand {
         let session = try VaultSession.open(context)
         let order = context.arguments.value(sort).flatMap(ItemOrder.init(rawValue:)) ?? .modified
         let filter = try filter(context)
-        let limit = context.arguments.number(CommonArguments.limit)
-        let items: [ItemSummary]
+        let limit = context.arguments.number(CommonArguments.limit) ?? .max
+        let shown: [ItemSummary]
+        let totalCount: Int
         if let moment = try context.pointInTime() {
-            items = try session.vault.view(at: moment).list(filter, order: order)
+            let items = try session.vault.view(at: moment).list(filter, order: order)
+            (shown, totalCount) = (Array(items.prefix(limit)), items.count)
         } else {
-            items = try session.vault.list(filter, order: order)
+            let page = try session.vault.page(filter, order: order, limit: limit)
+            (shown, totalCount) = (page.items, page.totalCount)
         }
-        let shown = items.prefix(limit ?? .max)
-        try context.print(.fields(["items": .array(shown.map { .summary($0) }), "total": .integer(items.count)])) {
-            guard !items.isEmpty else { return emptyText(context) }
+        try context.print(.fields(["items": .array(shown.map { .summary($0) }), "total": .integer(totalCount)])) {
+            guard totalCount > 0 else { return emptyText(context) }
             var lines = try ItemTable(context: context, session: session).lines(shown.map { .init(item: $0) })
-            if shown.count < items.count {
-                lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(items.count, "item"))")
+            if shown.count < totalCount {
+                lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(totalCount, "item"))")
             }
             return lines.joined(separator: "\n")
         }

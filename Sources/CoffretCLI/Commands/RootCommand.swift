@@ -47,7 +47,7 @@ enum RootCommand {
             return
         }
         let session = try VaultSession.open(context)
-        let items = try session.vault.list().prefix(10)
+        let items = try session.vault.list(limit: 10)
         try context.print(.fields(["items": .array(items.map { .summary($0) })])) {
             guard !items.isEmpty else {
                 return "The vault is empty.\n\n" + next(context)

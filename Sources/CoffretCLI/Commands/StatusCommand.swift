@@ -19,12 +19,17 @@ enum StatusCommand {
         if try sayLocked(context) { return }
         let session = try VaultSession.open(context)
         let vault = session.vault
-        let all = try vault.list(.everything)
-        let live = all.filter { !$0.isTrashed }
-        let kinds = ItemKind.allCases.compactMap { kind in
-            let count = live.filter { $0.kind == kind }.count
-            return count > 0 ? (kind, count) : nil
+        var filter = ItemFilter.everything
+        filter.isTrashed = true
+        let trashedCount = try vault.page(filter, limit: 0).totalCount
+        filter.isTrashed = false
+        var kinds: [(ItemKind, Int)] = []
+        for kind in ItemKind.allCases {
+            filter.kinds = [kind]
+            let count = try vault.page(filter, limit: 0).totalCount
+            if count > 0 { kinds.append((kind, count)) }
         }
+        let liveCount = kinds.map(\.1).reduce(0, +)
         let last = try vault.log(limit: 1).first
         let keys = try session.store.recoveryKeys
         let path = try StoreAccess.path(context)
@@ -36,7 +41,7 @@ enum StatusCommand {
         let value = JSONValue.fields([
             "store": .string(path), "storeID": .string(session.store.storeIDText),
             "vault": .string(vault.name), "vaults": .strings(vaults.map(\.name)),
-            "itemCount": .integer(live.count), "trashedCount": .integer(all.count - live.count),
+            "itemCount": .integer(liveCount), "trashedCount": .integer(trashedCount),
             "kinds": .object(kinds.map { JSONValue.Member($0.0.name, .integer($0.1)) }),
             "lastChange": last.map { .moment($0.time) }, "version": last.map { .string($0.commit.description) },
             "byteCount": .integer(byteCount), "recoveryKeyCount": .integer(keys.count),
@@ -52,7 +57,7 @@ enum StatusCommand {
             ])
             let others = vaults.count - 1
             table.add(["Vault", TextWidth.displaySafe(vault.name) + (others > 0 ? ", one of \(others + 1)" : "")])
-            table.add(["Holds", holds(kinds, trashedCount: all.count - live.count)])
+            table.add(["Holds", holds(kinds, trashedCount: trashedCount)])
             if let last { table.add(["Last change", context.relativeTime.moment(last.time)]) }
             if let headCode { table.add(["Head code", "\(headCode), the same on all devices after coffret sync"]) }
             table.add([

@@ -8,6 +8,17 @@ package enum CommandLineProgram {
     /// The version of the program, as `coffret --version` prints it.
     package static let version = "0.1.0"
 
+    /// Does beforehand what every command does alike, for a process that forks to run commands: its children find the
+    /// commands' descriptions made, and the runtime's tables filled.
+    package static func prepare() {
+        _ = ProcessHardening.original
+        for words in [["read", "-n", "coffret://a/b/c"], ["show", "a", "--field", "b"], ["ls", "--limit", "1"]] {
+            _ = try? ArgumentParser.parse(words, root: RootCommand.description, globalOptions: GlobalOptions.all)
+        }
+        _ = try? SecretReferences.parse(["coffret://a/b/c"])
+        _ = FailureMeaning.find("core.item.not-found")
+    }
+
     /// Runs the command and returns the exit code.
     ///
     /// - Parameter words: the command line without the program's name.

@@ -23,6 +23,13 @@ package struct ItemSearchResult: Equatable, Sendable {
     package let totalCount: Int
 }
 
+/// The beginning of a list.
+package struct ItemPage: Equatable, Sendable {
+    package let items: [ItemSummary]
+    /// How long the list is.
+    package let totalCount: Int
+}
+
 /// A tag and how many items carry it.
 package struct TagUse: Equatable, Sendable {
     package let path: String
@@ -41,8 +48,17 @@ extension Vault {
     package func list(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int = .max, offset: Int = 0
     ) throws(CoreError) -> [ItemSummary] {
+        try page(filter, order: order, limit: limit, offset: offset).items
+    }
+
+    /// A part of the items that a filter admits, in an order, and how many there are in all. What is not in the part is
+    /// not read.
+    package func page(
+        _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
+    ) throws(CoreError) -> ItemPage {
         guard let index = try usableIndex() else {
-            return Array(try present.list(filter, order: order).dropFirst(offset).prefix(limit))
+            let items = try present.list(filter, order: order)
+            return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
         }
         var indexFilter = ListFilter()
         indexFilter.kinds = filter.kinds.map { Set($0.map(\.rawValue)) }
@@ -50,32 +66,39 @@ extension Vault {
         indexFilter.isPinned = filter.isPinned
         indexFilter.isArchived = filter.isArchived
         indexFilter.isTrashed = filter.isTrashed
-        let documents = try documents(
+        let list = try documents(
             index, indexFilter, order, countMax: filter.tags.count > 1 ? .max : limit.addingOrMax(offset))
-        var items = try summaries(documents, index)
+        guard filter.tags.count > 1 else {
+            let wanted = Array(list.documents.dropFirst(offset).prefix(limit))
+            return ItemPage(items: try summaries(wanted, index), totalCount: list.totalCount)
+        }
         // The index filters by one tag; the others are looked at here.
-        if filter.tags.count > 1 { items = items.filter(filter.admits) }
-        return Array(items.dropFirst(offset).prefix(limit))
+        let items = try summaries(list.documents, index).filter(filter.admits)
+        return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
     }
 
     /// The first documents of a list; in the order of modification, pinned ones come first.
     private func documents(
         _ index: SearchIndex, _ filter: ListFilter, _ order: ItemOrder, countMax: Int
-    ) throws(CoreError) -> [DocumentSummary] {
+    ) throws(CoreError) -> (documents: [DocumentSummary], totalCount: Int) {
         try inSearch { () throws(SearchError) in
+            func list(_ filter: ListFilter, _ order: ListOrder, _ limit: Int) throws(SearchError) -> (
+                documents: [DocumentSummary], totalCount: Int
+            ) {
+                let list = try index.list(filter, order: order, limit: limit)
+                return (list.documents, list.totalCount)
+            }
             switch order {
-            case .created: return try index.list(filter, order: .created, limit: countMax).documents
-            case .title: return try index.list(filter, order: .title, limit: countMax).documents
+            case .created: return try list(filter, .created, countMax)
+            case .title: return try list(filter, .title, countMax)
             case .modified:
-                guard filter.isPinned == nil else {
-                    return try index.list(filter, order: .modified, limit: countMax).documents
-                }
+                guard filter.isPinned == nil else { return try list(filter, .modified, countMax) }
                 var (pinned, others) = (filter, filter)
                 pinned.isPinned = true
                 others.isPinned = false
-                let first = try index.list(pinned, order: .modified, limit: countMax).documents
-                return try first
-                    + index.list(others, order: .modified, limit: countMax - min(countMax, first.count)).documents
+                let first = try list(pinned, .modified, countMax)
+                let rest = try list(others, .modified, countMax - min(countMax, first.documents.count))
+                return (first.documents + rest.documents, first.totalCount + rest.totalCount)
             }
         }
     }
