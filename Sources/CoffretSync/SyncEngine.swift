@@ -23,11 +23,23 @@ package struct SyncEngine {
         case failed(SyncError)
     }
 
+    /// With what a sync begins. Whatever it is, the server's head is looked at as soon as something is not as expected.
+    package enum Beginning: Equatable, Sendable {
+        case head
+        /// Pushes on the head that is remembered: an edit costs one request.
+        case push
+        /// Reads what is new behind the cursor, because the server said that something is.
+        case changes
+    }
+
     package struct Options: Equatable, Sendable {
+        package var beginning = Beginning.head
         /// Pushes again what a server lost that was put back to an older state; only when a person said so.
         package var acceptsRestoredServer = false
         /// Leaves a signed word for the other devices, and looks at theirs.
         package var acknowledges = true
+        /// Leaves it even if nothing changed, because syncs before did not.
+        package var acknowledgesAnew = false
         /// One push holds about so many bytes.
         package var partByteCountMax = 4 << 20
         /// What came is made durable at the next mark behind so many bytes.
@@ -48,6 +60,7 @@ package struct SyncEngine {
 
     private let options: Options
     private let knownEpoch: UInt32
+    private let knownHead: BlobName?
     private var memory: SyncMemory
     private var phase = Phase.idle
     private var report = SyncReport()
@@ -62,24 +75,34 @@ package struct SyncEngine {
     private var hasMark = false
     private var hasMore = false
     private var hasRestarted = false
+    private var hasJudged = false
     private var missingPlace: String?
 
     /// - Parameter knownEpoch: the newest key epoch that this device has.
     package init(memory: SyncMemory, knownEpoch: UInt32, options: Options = Options()) {
         self.memory = memory
+        knownHead = memory.head
         self.knownEpoch = knownEpoch
         self.options = options
     }
 
     package mutating func handle(_ event: Event) -> [Action] {
         switch event {
-        case .begin where phase == .idle: return ask(.head, .askingHead)
+        case .begin where phase == .idle: return begin()
         case .server(.unreachable): return fail(SyncError(.unreachable))
         case .server(.refused(let code)): return fail(refusal(code))
         case .server(let reply): return server(reply)
         case .vault(.failed(let error)): return fail(error)
         case .vault(let reply): return vault(reply)
         case .begin: return fail(SyncError(.answerMalformed))
+        }
+    }
+
+    private mutating func begin() -> [Action] {
+        switch options.beginning {
+        case .push where memory.head != nil: return prepare(from: memory.head)
+        case .changes where memory.head != nil: return ask(.changes(since: memory.cursor), .pulling)
+        default: return ask(.head, .askingHead)
         }
     }
 
@@ -160,6 +183,11 @@ package struct SyncEngine {
             hasMark = false
             return ask(.changes(since: memory.cursor), .pulling)
         }
+        // Somebody may have read this before.
+        if options.beginning == .changes, report.progress.receivedCount == 0, !hasJudged, let serverHead {
+            phase = .judging
+            return [.vault(.judge(serverHead, remembered: memory.head))]
+        }
         return adopt()
     }
 
@@ -222,6 +250,7 @@ package struct SyncEngine {
     }
 
     private mutating func judged(_ standing: HeadStanding) -> [Action] {
+        hasJudged = true
         switch standing {
         case .unknown:
             hasMark = false
@@ -261,6 +290,7 @@ package struct SyncEngine {
     private mutating func exported(_ export: SyncExport) -> [Action] {
         self.export = export
         report.head = export.head
+        if serverHead == nil { serverHead = export.base }
         guard let head = export.head, head != memory.head else { return remember() }
         report.progress.sendCount = export.blobCount
         return nextPart()
@@ -289,6 +319,9 @@ package struct SyncEngine {
 
     private mutating func acknowledge() -> [Action] {
         guard options.acknowledges, memory.head != nil else { return finish() }
+        // What it would say is there already; what the others say may be new.
+        let isSaid = memory.head == knownHead && memory.counter > 0 && !options.acknowledgesAnew
+        guard !isSaid else { return ask(.acknowledgements, .reading) }
         phase = .acknowledging
         memory.counter += 1
         return [.vault(.acknowledgement(memory))]
@@ -298,6 +331,7 @@ package struct SyncEngine {
 
     private mutating func finish() -> [Action] {
         phase = .done
+        report.serverHead = serverHead
         return [.finished(report, memory)]
     }
 

@@ -30,6 +30,8 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case unreachable = "sync.server.unreachable"
         /// Others pushed each time before this device did.
         case contended = "sync.server.contended"
+        /// Another process syncs the vault.
+        case busy = "sync.vault.busy"
         /// The vault below failed; the cause says how.
         case vaultFailed = "sync.vault.failed"
     }
@@ -52,5 +54,5 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String { place.map { "\(code.rawValue) at \($0)" } ?? code.rawValue }
 
     /// Whether trying again later may help; what a server lied about stays an error until a person has looked.
-    package var isTransient: Bool { code == .unreachable || code == .contended }
+    package var isTransient: Bool { [.unreachable, .contended, .busy].contains(code) }
 }

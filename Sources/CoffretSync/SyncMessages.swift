@@ -125,13 +125,19 @@ package struct SyncExport: Equatable, Sendable {
     /// The own head; nil in a vault without commits.
     package let head: BlobName?
     package let address: BlobAddress?
+    /// Where the head lies that it builds on, by the newest epoch.
+    package let base: BlobAddress?
     package let epoch: UInt32
     package let commitCount: Int
     package let blobCount: Int
 
-    package init(head: BlobName?, address: BlobAddress?, epoch: UInt32, commitCount: Int, blobCount: Int) {
+    package init(
+        head: BlobName?, address: BlobAddress?, base: BlobAddress? = nil, epoch: UInt32, commitCount: Int,
+        blobCount: Int
+    ) {
         self.head = head
         self.address = address
+        self.base = base
         self.epoch = epoch
         self.commitCount = commitCount
         self.blobCount = blobCount
@@ -175,6 +181,8 @@ package struct SyncProgress: Equatable, Sendable {
 package struct SyncReport: Equatable, Sendable {
     /// Both heads are this one now.
     package var head: BlobName?
+    /// Where it lies on the server, as far as the sync has seen.
+    package var serverHead: BlobAddress?
     package var receivedCommitCount = 0
     package var sentCommitCount = 0
     package var mergeCount = 0

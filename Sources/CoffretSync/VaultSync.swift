@@ -13,24 +13,40 @@ package protocol SyncVault: AnyObject {
     func perform(_ request: VaultRequest) -> VaultReply
 }
 
-/// Does the engine's requests on one open vault.
+/// Does the engine's requests on one vault.
+///
+/// With a repository that is open for writing, blobs go into a transaction as they come. With one that is open for
+/// reading they wait in memory, and the vault is open for writing for as long as it takes to put them in: nobody waits
+/// for the network with it.
 package final class VaultSync: SyncVault {
+    /// Opens the vault for writing, runs something, and gives the lock back.
+    package typealias Writing = (_ body: (VaultRepository) throws -> VaultReply) throws -> VaultReply
+
     private let repository: VaultRepository
+    private let writing: Writing?
     private let signers: any CommitSignerDirectory
     private let rule: any ValueMergeRule
     private let acknowledger: SyncAcknowledger?
     private let now: () -> Int64
     private var adoption: Adoption?
+    /// Blobs that came and were not put in yet.
+    private var waiting: [SealedBlob] = []
+    /// What comes now was asked for by its address: whether it verifies decides how the sync goes on.
+    private var isRepairing = false
     private var pending: ArraySlice<BlobName> = []
     /// At most so many addresses are asked for at once.
     private static let addressCountMax = 8_192
 
-    /// - Parameter now: milliseconds since 1970, for show in merge commits.
+    /// - Parameters:
+    ///   - repository: open for writing, or for reading if there is `writing`.
+    ///   - writing: called once for each change; nil changes `repository` itself.
+    ///   - now: milliseconds since 1970, for show in merge commits.
     package init(
         repository: VaultRepository, signers: any CommitSignerDirectory, rule: any ValueMergeRule = TextMergeRule(),
-        acknowledger: SyncAcknowledger? = nil, now: @escaping () -> Int64
+        acknowledger: SyncAcknowledger? = nil, writing: Writing? = nil, now: @escaping () -> Int64
     ) {
         self.repository = repository
+        self.writing = writing
         self.signers = signers
         self.rule = rule
         self.acknowledger = acknowledger
@@ -46,23 +62,33 @@ package final class VaultSync: SyncVault {
     package func cancel() {
         adoption?.cancel()
         adoption = nil
+        waiting = []
+        isRepairing = false
     }
 
     package func perform(_ request: VaultRequest) -> VaultReply {
         do {
             switch request {
             case .judge(let address, let remembered): return try judge(address, remembered)
-            case .offer(let blob): return .offered(try begun().offer(blob) != nil)
+            case .offer(let blob): return .offered(try offer(blob))
             case .stage(let memory):
-                try begun().stage(note: memory.encode())
-                adoption = nil
-                return .staged
-            case .adopt(let address, let memory): return try adopt(address, memory)
+                return try changing { repository in
+                    try begun(repository).stage(note: memory.encode())
+                    adoption = nil
+                    waiting = []
+                    return .staged
+                }
+            case .adopt(let address, let memory):
+                return try changing { repository in try adopt(address, memory, repository) }
             case .export(let known): return try export(from: known)
             case .nextPart(let byteCountMax): return try nextPart(byteCountMax)
             case .remember(let memory):
-                try repository.setSyncNote(memory.encode())
-                return .remembered
+                let note = memory.encode()
+                if try repository.syncNote() == note { return .remembered }
+                return try changing { repository in
+                    try repository.setSyncNote(note)
+                    return .remembered
+                }
             case .acknowledgement(let memory):
                 return .acknowledgement(try acknowledger?.acknowledgement(of: memory, in: repository) ?? [])
             case .inspect(let list, let memory):
@@ -81,9 +107,33 @@ package final class VaultSync: SyncVault {
         }
     }
 
-    private func begun() throws(StorageError) -> Adoption {
+    /// Runs a change with the vault open for writing.
+    private func changing(_ body: (VaultRepository) throws -> VaultReply) throws -> VaultReply {
+        guard let writing else { return try body(repository) }
+        let reply = try writing { repository in
+            // What is in the adoption goes with the lock; the blobs are still here if they are needed once more.
+            defer {
+                adoption?.cancel()
+                adoption = nil
+            }
+            return try body(repository)
+        }
+        try repository.refresh()
+        return reply
+    }
+
+    private func offer(_ blob: SealedBlob) throws -> Bool {
+        guard writing != nil else { return try begun(repository).offer(blob) != nil }
+        // What came with others is judged when it is put in.
+        if isRepairing, try !repository.verifies(blob) { return false }
+        waiting.append(blob)
+        return true
+    }
+
+    private func begun(_ repository: VaultRepository) throws(StorageError) -> Adoption {
         if let adoption { return adoption }
         let begun = try repository.beginAdoption(rule: rule)
+        for blob in waiting { try begun.offer(blob) }
         adoption = begun
         return begun
     }
@@ -103,8 +153,11 @@ package final class VaultSync: SyncVault {
         }
     }
 
-    private func adopt(_ address: BlobAddress, _ memory: SyncMemory) throws -> VaultReply {
-        let adoption = try begun()
+    private func adopt(
+        _ address: BlobAddress, _ memory: SyncMemory, _ repository: VaultRepository
+    ) throws -> VaultReply {
+        let adoption = try begun(repository)
+        isRepairing = true
         guard let name = try adoption.commitName(at: address) else {
             return .missing([address], place: "the head")
         }
@@ -120,6 +173,8 @@ package final class VaultSync: SyncVault {
         let required = memory.head.map { [$0] } ?? []
         memory.head = name
         self.adoption = nil
+        waiting = []
+        isRepairing = false
         let report = try adoption.adopt(
             [name], signers: signers, time: now(), required: required, note: memory.encode())
         return .adopted(
@@ -134,9 +189,11 @@ package final class VaultSync: SyncVault {
         pending = contents.names[...]
         let head = repository.headNames.first
         let address = try head.map { (name) throws(StorageError) in try repository.addresses(of: name)[0] }
+        let base = try known.map { (name) throws(StorageError) in try repository.addresses(of: name)[0] }
         return .exported(
             SyncExport(
-                head: head, address: address, epoch: repository.currentEpoch, commitCount: contents.commitCount,
+                head: head, address: address, base: base, epoch: repository.currentEpoch,
+                commitCount: contents.commitCount,
                 blobCount: contents.names.count))
     }
 

@@ -28,6 +28,7 @@ final class AgentRunner {
     var runtimeFolder: String { runner.folder.file("run") }
     var socketFolder: String { runtimeFolder + "/coffret" }
     static var agentExecutable: String { CoffretRunner.executable + "-agent" }
+    static var isAvailable: Bool { FileManager.default.isExecutableFile(atPath: agentExecutable) }
 
     /// The variables of every run: no passphrase file, so that only the agent opens the store.
     func environment(_ more: [String: String?] = [:]) -> [String: String?] {

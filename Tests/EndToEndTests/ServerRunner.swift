@@ -54,6 +54,12 @@ final class ServerRunner {
         }
     }
 
+    /// Ends the server; what it stored stays.
+    func stop(_ signal: Int32 = SIGTERM) { _ = process.kill(signal) }
+
+    /// Starts it again at the same address, after `stop`.
+    func start() throws { process = try Self.start(folder, port: port).process }
+
     /// Ends the server in order, does something with its data, and starts it again at the same address.
     func restart(_ body: (_ dataPath: String) throws -> Void = { _ in }) throws {
         _ = process.kill(SIGTERM)

@@ -19,7 +19,7 @@ enum DeviceCommand {
     static let description = CommandDescription(
         "device", group: .devices, "List your devices, pair a new one, revoke a lost one",
         subcommands: [
-            CommandDescription("ls", "List the devices of your account", staysHere: true, run: list),
+            CommandDescription("ls", "List the devices of your account", run: list),
             CommandDescription(
                 "pair", "Make this device one of yours",
                 discussion: [
@@ -240,9 +240,11 @@ enum DeviceCommand {
         _ account: Account, _ session: StoreSession, _ context: CommandContext, _ consequence: String
     ) -> Bool {
         var isComplete = true
+        guard let records = try? SyncStatus.records(session) else { return false }
+        let sync = AccountSync(account, records: records, random: SystemRandomSource(), clock: SystemWallClock())
         for record in (try? session.store.vaults) ?? [] where record.kind == .synced {
             do {
-                _ = try SyncCommand.sync(record, account, session, acceptsRestored: false)
+                _ = try sync.sync(record, SyncEngine.Options())
             } catch {
                 isComplete = false
                 let failure = FailureTranslation.failure(from: error)

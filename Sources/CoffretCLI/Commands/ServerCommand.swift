@@ -25,7 +25,7 @@ enum ServerCommand {
                 arguments: [ServerAccess.address], options: [invitation] + ServerAccess.options, staysHere: true,
                 run: join),
             CommandDescription(
-                "status", "Say which server it is, and whether it answers", staysHere: true, run: status),
+                "status", "Say which server it is, and whether it answers", run: status),
             CommandDescription(
                 "leave", "Forget the server on this device",
                 discussion: ["What lies on the server stays there, and so does this device in the account."],

@@ -37,6 +37,9 @@ enum StatusCommand {
         let vaults = try session.store.store.vaults
         let record = try session.store.store.vaultRecord(session.store.wantedVault)
         let isSynced = record.kind == .synced
+        let syncRecords = try SyncStatus.records(session.store)
+        let standing = isSynced ? SyncStatus.standing(of: vault, record, syncRecords) : nil
+        let agentState = syncRecords.agentState()
         let headCode = try isSynced ? session.store.store.headCode(of: vault, record) : nil
         let value = JSONValue.fields([
             "store": .string(path), "storeID": .string(session.store.storeIDText),
@@ -46,6 +49,7 @@ enum StatusCommand {
             "lastChange": last.map { .moment($0.time) }, "version": last.map { .string($0.commit.description) },
             "byteCount": .integer(byteCount), "recoveryKeyCount": .integer(keys.count),
             "synced": .bool(isSynced), "headCode": headCode.map { .string($0) },
+            "sync": standing.map(\.json), "agentSync": isSynced ? SyncStatus.json(agentState) : nil,
             "unlocked": .bool(HostedCommand.isRunning),
             "secondsLeft": HostedCommand.current?.secondsLeft.map { .integer(Int($0)) },
         ])
@@ -59,6 +63,8 @@ enum StatusCommand {
             table.add(["Vault", TextWidth.displaySafe(vault.name) + (others > 0 ? ", one of \(others + 1)" : "")])
             table.add(["Holds", holds(kinds, trashedCount: trashedCount)])
             if let last { table.add(["Last change", context.relativeTime.moment(last.time)]) }
+            if let standing { table.add(["Synced", standing.words(context)]) }
+            if isSynced, let words = SyncStatus.words(agentState, context) { table.add(["Agent's sync", words]) }
             if let headCode { table.add(["Head code", "\(headCode), the same on all devices after coffret sync"]) }
             table.add([
                 "Way back in",

@@ -5,7 +5,6 @@ internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
-internal import CoffretHTTP
 internal import CoffretKeys
 internal import CoffretStorage
 internal import CoffretSync
@@ -14,15 +13,19 @@ enum SyncCommand {
     static let restored = OptionDescription.flag(
         "server-was-restored", "the server was put back to an older state on purpose: send it what it lost")
 
+    static let patience = OptionDescription.value(
+        "patience", "TIME", "how long to try again when the server does not answer (10s)")
+    private static let standardPatienceSeconds: UInt64 = 10
+
     static let description = CommandDescription(
         "sync", group: .devices, "Bring synced vaults and the server together",
         discussion: [
             "Sends what was written here and fetches what your other devices wrote. Different notes, fields and lines never get in each other's way; coffret conflicts ls lists what does.",
-            "coffret vault sync NAME says which vaults are synced. The files that are attached to items are not sent yet.",
+            "While the store is unlocked the agent does this by itself, as soon as something was written here or elsewhere; coffret agent settings --sync off ends that. coffret vault sync NAME says which vaults are synced. The files that are attached to items are not sent yet.",
         ],
-        options: [restored],
+        options: [restored, patience],
         examples: [CommandExample("coffret sync", "all of them; with --vault NAME only one")],
-        staysHere: true, run: run)
+        run: run)
 
     /// What came of one vault.
     private struct Outcome {
@@ -32,26 +35,68 @@ enum SyncCommand {
 
     private static func run(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
-        let account = try ServerAccess.account(session)
-        defer { account.connection.logOut() }
-        DeviceCommand.report(try account.follow(), context, session)
-        let received = try account.receiveKeys()
-        // A revocation that broke off is made whole: keys first, then the cut in each vault.
-        if try session.store.lacksOwnCut() { try account.renewKeys() }
-        var vaults = try session.store.vaults.filter { $0.kind == .synced }
+        let records = try SyncStatus.records(session)
+        var patience = SyncPatience(
+            context, seconds: try DurationText.seconds(of: patience, context) ?? standardPatienceSeconds)
+        var done: [VaultID: SyncReport] = [:]
+        var added: Set<VaultID> = []
+        while true {
+            do {
+                let outcomes = try round(context, session, records, &done, &added)
+                for case .failure(let error) in outcomes.map(\.result) where SyncTrouble.isTransient(error) {
+                    throw error
+                }
+                return try tell(outcomes, context, session, added)
+            } catch  where SyncTrouble.isTransient(error) {
+                if patience.wait(because: error) { continue }
+                throw try offline(error, session, records)
+            }
+        }
+    }
+
+    /// One attempt at all vaults that are not done yet.
+    private static func round(
+        _ context: CommandContext, _ session: StoreSession, _ records: SyncRecords,
+        _ done: inout [VaultID: SyncReport], _ added: inout Set<VaultID>
+    ) throws -> [Outcome] {
+        let sync = try AccountSync(
+            session.store, records: records, random: SystemRandomSource(), clock: SystemWallClock())
+        defer { sync.account.connection.logOut() }
+        DeviceCommand.report(try sync.account.follow(), context, session)
+        added.formUnion(try sync.receiveKeys().added)
+        var vaults = try sync.vaults
         if let wanted = session.wantedVault {
             let record = try session.store.vaultRecord(wanted)
             guard record.kind == .synced else { throw notSynced(record) }
             vaults = [record]
         }
-        let outcomes = vaults.map { record in
-            Outcome(
-                record: record,
-                result: Result {
-                    try sync(record, account, session, acceptsRestored: context.arguments.isSet(restored))
-                })
+        let progress = SyncProgressReporter(context)
+        defer { progress.end() }
+        var outcomes: [Outcome] = []
+        for record in vaults {
+            if let report = done[record.vaultID] {
+                outcomes.append(Outcome(record: record, result: .success(report)))
+                continue
+            }
+            var options = SyncEngine.Options()
+            options.acceptsRestoredServer = context.arguments.isSet(restored)
+            do {
+                let report = try sync.sync(record, options) { progress.update($0, of: record.name) }
+                sync.note(record, nil)
+                done[record.vaultID] = report
+                outcomes.append(Outcome(record: record, result: .success(report)))
+            } catch {
+                sync.note(record, error)
+                outcomes.append(Outcome(record: record, result: .failure(error)))
+            }
         }
-        try context.confirmDone(.array(outcomes.map { json($0, isNew: received.added.contains($0.record.vaultID)) })) {
+        return outcomes
+    }
+
+    private static func tell(
+        _ outcomes: [Outcome], _ context: CommandContext, _ session: StoreSession, _ added: Set<VaultID>
+    ) throws {
+        try context.confirmDone(.array(outcomes.map { json($0, isNew: added.contains($0.record.vaultID)) })) {
             guard !outcomes.isEmpty else {
                 return "No vault is synced yet: coffret vault sync NAME begins with one."
             }
@@ -68,40 +113,22 @@ enum SyncCommand {
         for case .failure(let error) in outcomes.map(\.result) { throw error }
     }
 
+    /// The failure, with what waits here for the server.
+    private static func offline(
+        _ error: any Error, _ session: StoreSession, _ records: SyncRecords
+    ) throws -> CommandFailure {
+        var failure = FailureTranslation.failure(from: error)
+        for record in try session.store.vaults where record.kind == .synced {
+            let standing = try SyncStatus.standing(of: record, session, records)
+            failure.details.append("\"\(TextWidth.displaySafe(record.name))\"  \(standing.words(session.context))")
+        }
+        return failure
+    }
+
     static func notSynced(_ record: VaultRecord) -> CommandFailure {
         CommandFailure(
             .notFound, .vaultNotSynced, "\"\(TextWidth.displaySafe(record.name))\" is on this device only",
             hint: "coffret vault sync NAME begins to sync it")
-    }
-
-    /// One vault, with the session of the account; a zone that is not there is made.
-    static func sync(
-        _ record: VaultRecord, _ account: Account, _ session: StoreSession, acceptsRestored: Bool
-    ) throws -> SyncReport {
-        do {
-            return try attempt(record, account, session, acceptsRestored: acceptsRestored)
-        } catch let error as SyncError where error.code == .refused && error.place == "server.zone.unknown" {
-            // What was there before is not forgotten by this: a zone that is empty now is `sync.head.rolled-back`.
-            try account.makeZone(for: record)
-            return try attempt(record, account, session, acceptsRestored: acceptsRestored)
-        }
-    }
-
-    private static func attempt(
-        _ record: VaultRecord, _ account: Account, _ session: StoreSession, acceptsRestored: Bool
-    ) throws -> SyncReport {
-        let keyring = session.store.keyring
-        let transport = HTTPZoneTransport(
-            client: account.connection.client, zone: record.vaultID.bytes, device: try keyring.deviceID().bytes,
-            fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
-        do {
-            return try session.store.sync(
-                record, server: account.connection.settings.address.url, transport: transport,
-                acceptsRestoredServer: acceptsRestored, random: SystemRandomSource(), clock: SystemWallClock())
-        } catch let error as SyncError where error.code == .unreachable {
-            // Why it cannot be reached says more.
-            throw transport.lastError ?? error
-        }
     }
 
     static func words(_ report: SyncReport) -> String {
@@ -163,7 +190,10 @@ enum VaultSyncing {
     static func begin(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
         var record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
-        let account = try ServerAccess.account(session)
+        let sync = try AccountSync(
+            session.store, records: SyncStatus.records(session), random: SystemRandomSource(),
+            clock: SystemWallClock())
+        let account = sync.account
         defer { account.connection.logOut() }
         DeviceCommand.report(try account.follow(), context, session)
         try account.makeZone(for: record)
@@ -174,7 +204,10 @@ enum VaultSyncing {
         }
         // Keys before content, and again when this is repeated: an attempt that broke off is made whole.
         try account.sendKeys()
-        let report = try SyncCommand.sync(record, account, session, acceptsRestored: false)
+        let progress = SyncProgressReporter(context)
+        defer { progress.end() }
+        let report = try sync.sync(record, SyncEngine.Options()) { progress.update($0, of: record.name) }
+        sync.note(record, nil)
         let members = [
             JSONValue.Member("vault", .string(record.name)), JSONValue.Member("id", .string(record.vaultID.hex)),
         ]

@@ -21,11 +21,11 @@ enum VaultCommand {
                 discussion: [
                     "It is sealed before it leaves; your other devices get its keys through the server, sealed to each of them."
                 ],
-                arguments: [vault], staysHere: true, run: VaultSyncing.begin),
+                arguments: [vault], run: VaultSyncing.begin),
             CommandDescription(
                 "unsync", "Keep a vault on this device only from now on",
                 discussion: ["What lies on the server and on your other devices stays."], arguments: [vault],
-                staysHere: true, run: VaultSyncing.end),
+                run: VaultSyncing.end),
         ])
 
     private static func list(_ context: CommandContext) throws {

@@ -55,6 +55,8 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case needsAttention = 88
     /// A note is locked with a passphrase of its own, which was not given.
     case noteLocked = 89
+    /// The server cannot be reached, or did not answer; nothing is lost, and trying again later helps.
+    case offline = 90
     /// The command of `run` is there, but cannot be executed.
     case notExecutable = 126
     /// The command of `run` was not found.
@@ -95,6 +97,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .needsAttention: "the doctor found something to put right"
         case .notExecutable: "the command of run cannot be executed"
         case .commandNotFound: "the command of run was not found"
+        case .offline: "the server cannot be reached; nothing is lost, try again later"
         case .noteLocked: "a note is locked, and its passphrase was not given"
         case .cancelled: "interrupted"
         case .brokenPipe: "the reader of the output went away"

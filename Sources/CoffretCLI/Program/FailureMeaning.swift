@@ -310,17 +310,19 @@ struct FailureMeaning: Sendable {
             .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
         "sync.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
         "sync.server.unreachable": FailureMeaning(
-            .unavailable, "the connection to the server broke off", hint: "try again later; nothing is lost"),
+            .offline, "the connection to the server broke off", hint: "try again later; nothing is lost"),
         "sync.server.contended": FailureMeaning(
             .busy, "other devices are writing to the vault right now", hint: "try again in a moment"),
+        "sync.vault.busy": FailureMeaning(
+            .busy, "another coffret syncs the vault right now", hint: "try again in a moment"),
         "sync.vault": FailureMeaning(.damaged, "the vault here could not be used", hint: damageHint),
         "http.unavailable": FailureMeaning(
             .unavailable, "libcurl is needed to reach a server", hint: "apt install libcurl4"),
         "http.address-invalid": FailureMeaning(
             .usage, "that is not the address of a server", showsPlace: true,
             hint: "it looks like https://vault.example:8443"),
-        "http.unreachable": FailureMeaning(.unavailable, "the server cannot be reached", showsPlace: true),
-        "http.timed-out": FailureMeaning(.unavailable, "the server did not answer in time"),
+        "http.unreachable": FailureMeaning(.offline, "the server cannot be reached", showsPlace: true),
+        "http.timed-out": FailureMeaning(.offline, "the server did not answer in time"),
         "http.pin-differs": FailureMeaning(
             .notAuthentic, "the server's key is not the one that was pinned; nothing was sent",
             hint: "if it really has a new key: coffret server leave, then join with --fingerprint"),

@@ -1,7 +1,7 @@
 // A store: one person's vaults on one device, behind one keyring. The one thing to keep true: an older keyring
 // than the vaults have seen is refused, and a copied store never goes on under the old instance.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretCrypto
 package import CoffretKeys
 internal import CoffretSearch
@@ -22,6 +22,7 @@ package final class Store {
     /// Keys and slots. Who changes slots goes through `changeKeyring`, so that the vaults learn of it.
     package let keyring: UnlockedKeyring
     let environment: StoreEnvironment
+    package var fileSystem: any FileSystem { environment.fileSystem }
     /// The keys of note passphrases that were typed, for all vaults of the store. Whoever locks the store, or the notes
     /// alone, calls `lock` on it.
     package let noteKeys = UnlockedNoteKeys()

@@ -75,6 +75,12 @@ extension VaultRepository {
         return try exchange.sealedBlob(name)
     }
 
+    /// Whether everything about a blob from elsewhere verifies; nothing is kept of it.
+    package func verifies(_ blob: SealedBlob) throws(StorageError) -> Bool {
+        guard let exchange = backend as? any SealedBlobExchange else { throw StorageError(.unusable) }
+        return try exchange.openSealed(blob) { (_, _, _) in true } ?? false
+    }
+
     /// Where a blob of this name may lie, the newest epoch first.
     package func addresses(of name: BlobName) throws(StorageError) -> [BlobAddress] {
         guard let exchange = backend as? any SealedBlobExchange else { throw StorageError(.unusable) }

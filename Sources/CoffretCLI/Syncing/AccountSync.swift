@@ -1,0 +1,116 @@
+// All synced vaults of a store and its account, for the command and for the agent. The one thing to keep true: the
+// account's devices are followed before anything that one of them wrote is looked at.
+
+package import CoffretAccount
+package import CoffretBase
+package import CoffretCore
+internal import CoffretCrypto
+internal import CoffretHTTP
+package import CoffretKeys
+package import CoffretSync
+
+/// A store at its server, logged in.
+package final class AccountSync {
+    package let account: Account
+    private let random: any RandomSource
+    private let clock: any WallClock
+    private let records: SyncRecords
+    private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
+
+    /// Connects and logs in.
+    package convenience init(
+        _ store: Store, records: SyncRecords, random: any RandomSource, clock: any WallClock
+    ) throws(AccountError) {
+        self.init(
+            try Account(store, random: random, clock: clock), records: records, random: random, clock: clock)
+    }
+
+    package init(_ account: Account, records: SyncRecords, random: any RandomSource, clock: any WallClock) {
+        self.account = account
+        self.random = random
+        self.clock = clock
+        self.records = records
+    }
+
+    package var store: Store { account.store }
+
+    /// The vaults to sync.
+    package var vaults: [VaultRecord] {
+        get throws(CoreError) { try store.vaults.filter { $0.kind == .synced } }
+    }
+
+    /// Takes keys that other devices sent, and makes a revocation whole that broke off: keys first, then the cut in each
+    /// vault with its next sync.
+    package func receiveKeys() throws -> (added: [VaultID], renewed: [VaultID]) {
+        let received = try account.receiveKeys()
+        if try store.lacksOwnCut() { try account.renewKeys() }
+        return received
+    }
+
+    /// The vault's syncer, which stays open.
+    package func syncer(for record: VaultRecord) throws -> VaultSyncer { try entry(record).syncer }
+
+    /// Forgets open vaults: their keys have changed.
+    package func forgetVaults() { syncers = [:] }
+
+    private func entry(_ record: VaultRecord) throws -> (syncer: VaultSyncer, transport: HTTPZoneTransport) {
+        if let known = syncers[record.vaultID] { return known }
+        let account = account
+        let transport = HTTPZoneTransport(
+            client: account.connection.client, zone: record.vaultID.bytes,
+            device: try store.keyring.deviceID().bytes, fields: { account.connection.fields },
+            renew: { (try? account.renewSession()) != nil })
+        let syncer = try VaultSyncer(
+            store, record, server: account.connection.settings.address.url, transport: transport, random: random,
+            clock: clock)
+        syncers[record.vaultID] = (syncer, transport)
+        return (syncer, transport)
+    }
+
+    /// Brings one vault and its zone together; a zone that is not there is made.
+    package func sync(
+        _ record: VaultRecord, _ options: SyncEngine.Options, patienceMilliseconds: Int = 60_000,
+        progress: @escaping (SyncProgress) -> Void = { _ in }
+    ) throws -> SyncReport {
+        let (syncer, transport) = try entry(record)
+        func attempt() throws -> SyncReport {
+            do {
+                return try syncer.sync(options, patienceMilliseconds: patienceMilliseconds, progress: progress)
+            } catch let error as SyncError where error.code == .unreachable {
+                // Why it cannot be reached says more.
+                throw transport.lastError ?? error
+            }
+        }
+        do {
+            return try attempt()
+        } catch let error as SyncError where error.code == .refused && error.place == "server.zone.unknown" {
+            // What was there before is not forgotten by this: a zone that is empty now is `sync.head.rolled-back`.
+            try account.makeZone(for: record)
+            return try attempt()
+        }
+    }
+
+    /// Notes how a sync of a vault went, for `coffret status`.
+    package func note(_ record: VaultRecord, _ failure: (any Error)?) {
+        records.note(record.vaultID.hex, problem: failure.map { FailureCode.of($0) }, at: clock.now)
+    }
+}
+
+/// What a failure of syncing says about trying again.
+package enum SyncTrouble {
+    private static let passing: Set<String> = ["server.busy", "server.rate.exceeded", "server.storage.unavailable"]
+
+    /// Whether it may pass by itself: a network that is away, a server that is busy. What a server lied about stays.
+    package static func isTransient(_ error: any Error) -> Bool {
+        switch error {
+        case let error as SyncError:
+            return error.isTransient || error.code == .refused && passing.contains(error.place ?? "")
+        case let error as HTTPError:
+            return [.unreachable, .timedOut, .failed, .closed, .upgradeRefused].contains(error.code)
+        case let error as AccountError:
+            if error.code == .refused { return passing.contains(error.place ?? "") }
+            return error.code == .chainBusy || error.cause.map(isTransient) ?? false
+        default: return false
+        }
+    }
+}

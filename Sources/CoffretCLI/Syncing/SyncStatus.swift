@@ -1,0 +1,91 @@
+// How syncing stands, in the words of a person. The one thing to keep true: it says what is known and since when, and
+// never that something arrived which nobody has confirmed.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretSync
+
+/// How a synced vault stands to the server.
+struct VaultStanding {
+    /// Changes that are here and that the server has not taken, as far as is known; nil before the first sync.
+    let pendingCount: Int?
+    let last: LastSync?
+
+    /// `all sent; last synced 3 min ago`.
+    func words(_ context: CommandContext) -> String {
+        var parts: [String] = []
+        switch pendingCount {
+        case nil: parts.append("not synced yet")
+        case 0?: parts.append("nothing waits to be sent")
+        case let count?:
+            parts.append("\(NumberText.counted(count, "change")) \(count == 1 ? "waits" : "wait") to be sent")
+        }
+        if let moment = last?.succeededAt { parts.append("last synced \(context.relativeTime.moment(moment))") }
+        if let problem = last?.problem { parts.append(FailureMeaning.find(problem).plainText) }
+        return parts.joined(separator: "; ")
+    }
+
+    var json: JSONValue {
+        .fields([
+            "pending": pendingCount.map { .integer($0) } ?? .null,
+            "lastSynced": last?.succeededAt.map { .moment($0) } ?? .null,
+            "problem": last?.problem.map { .string($0) } ?? .null,
+        ])
+    }
+}
+
+enum SyncStatus {
+    static func records(_ session: StoreSession) throws -> SyncRecords {
+        try records(session.store, session.context)
+    }
+
+    static func records(_ store: Store, _ context: CommandContext) throws -> SyncRecords {
+        let environment = try StoreAccess.environment(context)
+        return SyncRecords(
+            stateDirectory: environment.stateDirectory, storeID: store.keyring.storeID,
+            fileSystem: environment.fileSystem)
+    }
+
+    static func standing(
+        of record: VaultRecord, _ session: StoreSession, _ records: SyncRecords
+    ) throws -> VaultStanding {
+        let vault = try session.store.openVault(record.vaultID.hex, isWritable: false)
+        return standing(of: vault, record, records)
+    }
+
+    static func standing(of vault: Vault, _ record: VaultRecord, _ records: SyncRecords) -> VaultStanding {
+        VaultStanding(
+            pendingCount: (try? VaultSyncer.unsentCommitCount(of: vault)) ?? nil, last: records.last(record.vaultID.hex)
+        )
+    }
+
+    /// What the agent's sync does, in a few words; nil if none runs.
+    static func words(_ state: AgentSyncState?, _ context: CommandContext) -> String? {
+        switch state {
+        case nil: nil
+        case .off?: "switched off: coffret agent settings --sync on"
+        case .idle?: "nothing to sync"
+        case .connected?: "connected, in both directions at once"
+        case .waiting(let problem, let until)?:
+            "\(FailureMeaning.find(problem).plainText); trying again \(moment(until, context))"
+        }
+    }
+
+    private static func moment(_ until: Milliseconds, _ context: CommandContext) -> String {
+        let left = until - context.nowMilliseconds
+        return left < 1_000 ? "now" : "in \(NumberText.duration(milliseconds: Int(left)))"
+    }
+
+    /// The word for programs.
+    static func json(_ state: AgentSyncState?) -> JSONValue {
+        switch state {
+        case nil: .null
+        case .off?: .string("off")
+        case .idle?: .string("idle")
+        case .connected?: .string("connected")
+        case .waiting?: .string("waiting")
+        }
+    }
+}

@@ -1,0 +1,175 @@
+// What this machine remembers of syncing for a person to read, and whether the agent is to sync. The one thing to keep
+// true: nothing here is believed; what a sync goes by lies in the vault.
+
+package import CoffretBase
+
+/// The last sync of a vault.
+package struct LastSync: Equatable, Sendable {
+    /// Milliseconds since 1970; nil if none succeeded yet.
+    package var succeededAt: Milliseconds?
+    package var triedAt: Milliseconds
+    /// The code of what went wrong the last time; nil if nothing did.
+    package var problem: String?
+
+    package init(succeededAt: Milliseconds?, triedAt: Milliseconds, problem: String?) {
+        self.succeededAt = succeededAt
+        self.triedAt = triedAt
+        self.problem = problem
+    }
+}
+
+/// What the agent's sync does at the moment.
+package enum AgentSyncState: Equatable, Sendable {
+    /// Switched off by the person.
+    case off
+    /// There is nothing to sync: no server, or no synced vault.
+    case idle
+    /// It hears of every change.
+    case connected
+    /// It could not reach the server; the code says why. Milliseconds since 1970.
+    case waiting(problem: String, until: Milliseconds)
+}
+
+/// Files in `sync/STORE` below the state folder.
+///
+/// Layout, deterministic CBOR: `VAULT` = [1, succeeded at or null, tried at, code or null]; `agent` = [1, kind (0 off, 1
+/// idle, 2 connected, 3 waiting), code or null, until or null], locked (flock) by the process that syncs, so that one
+/// that was ended does not seem to go on; `settings/off`, empty: the agent does not sync. Spec: Spec/sync.md.
+package struct SyncRecords: Sendable {
+    private static let byteCountMax = 4_096
+    private static let codeByteCountMax = 256
+
+    package let folder: String
+    private let fileSystem: any FileSystem
+
+    /// - Parameter stateDirectory: as in `StoreEnvironment`.
+    package init(stateDirectory: String, storeID: UniqueID, fileSystem: any FileSystem) {
+        folder = PathText.join(PathText.join(stateDirectory, "sync"), storeID.hex)
+        self.fileSystem = fileSystem
+    }
+
+    private func path(_ name: String) -> String { PathText.join(folder, name) }
+
+    package func makeFolder() throws(FileSystemError) { try fileSystem.makeDirectories(settingsFolder) }
+
+    // MARK: The last sync
+
+    package func last(_ vaultHex: String) -> LastSync? {
+        guard let bytes = try? fileSystem.readFile(path(vaultHex), byteCountMax: Self.byteCountMax) else { return nil }
+        return try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 4)
+            guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+            let succeededAt = try Self.read(from: &decoder) { (decoder) throws(CBORError) in try decoder.readSigned() }
+            let triedAt = try decoder.readSigned()
+            return LastSync(succeededAt: succeededAt, triedAt: triedAt, problem: try Self.readCode(from: &decoder))
+        }
+    }
+
+    /// Notes how a sync went; a failure to write it is no failure of the sync.
+    package func note(_ vaultHex: String, problem: String?, at now: Milliseconds) {
+        let succeededAt = problem == nil ? now : last(vaultHex)?.succeededAt
+        let bytes = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(unsigned: 1)
+            if let succeededAt { encoder.encode(signed: succeededAt) } else { encoder.encodeNull() }
+            encoder.encode(signed: now)
+            if let problem { encoder.encode(text: problem) } else { encoder.encodeNull() }
+        }
+        try? makeFolder()
+        try? fileSystem.replaceFile(path(vaultHex), with: bytes)
+    }
+
+    // MARK: The agent
+
+    /// The folder of what a person set; the agent watches it.
+    package var settingsFolder: String { path("settings") }
+    private var offPath: String { PathText.join(settingsFolder, "off") }
+
+    package var isOff: Bool { ((try? fileSystem.exists(offPath)) ?? false) == true }
+
+    package func setOff(_ isOff: Bool) throws(FileSystemError) {
+        try fileSystem.makeDirectories(settingsFolder)
+        if isOff {
+            try fileSystem.replaceFile(offPath, with: [])
+        } else if self.isOff {
+            try fileSystem.remove(offPath)
+        }
+    }
+
+    /// The file that says what the agent's sync does; it counts as long as this object lives.
+    package func beginAgentState() throws(FileSystemError) -> AgentSyncFile {
+        try makeFolder()
+        let file = try fileSystem.open(path("agent"), .createIfAbsent)
+        try file.lock(.exclusive, waits: false)
+        return AgentSyncFile(file: file)
+    }
+
+    /// What the agent's sync does; nil if none runs.
+    package func agentState() -> AgentSyncState? {
+        guard let file = try? fileSystem.open(path("agent"), .read) else { return nil }
+        do throws(FileSystemError) {
+            try file.lock(.shared, waits: false)
+            try? file.unlock()
+            return nil
+        } catch {
+            guard error.code == .wouldBlock else { return nil }
+        }
+        guard let bytes = try? file.read(byteCount: Self.byteCountMax, at: 0) else { return nil }
+        return try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 4)
+            guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+            let kind = try decoder.readUnsigned()
+            let code = try Self.readCode(from: &decoder)
+            let until = try Self.read(from: &decoder) { (decoder) throws(CBORError) in try decoder.readSigned() }
+            switch (kind, code, until) {
+            case (0, nil, nil): return .off
+            case (1, nil, nil): return .idle
+            case (2, nil, nil): return .connected
+            case (3, let code?, let until?): return .waiting(problem: code, until: until)
+            default: throw CBORError(.unexpectedItem, byteOffset: 0)
+            }
+        }
+    }
+
+    private static func read<Value>(
+        from decoder: inout CBORDecoder, _ body: (inout CBORDecoder) throws(CBORError) -> Value
+    ) throws(CBORError) -> Value? {
+        guard decoder.isNextNull else { return try body(&decoder) }
+        try decoder.readNull()
+        return nil
+    }
+
+    private static func readCode(from decoder: inout CBORDecoder) throws(CBORError) -> String? {
+        try read(from: &decoder) { (decoder) throws(CBORError) in
+            try decoder.readText(byteCountMax: codeByteCountMax)
+        }
+    }
+}
+
+/// The agent's own file of its state.
+package struct AgentSyncFile {
+    fileprivate let file: any OpenFile
+
+    /// Written in place: it is for reading now, and not for after a crash.
+    package func write(_ state: AgentSyncState) {
+        let bytes = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(unsigned: 1)
+            switch state {
+            case .off: encoder.encode(unsigned: 0)
+            case .idle: encoder.encode(unsigned: 1)
+            case .connected: encoder.encode(unsigned: 2)
+            case .waiting: encoder.encode(unsigned: 3)
+            }
+            if case .waiting(let problem, let until) = state {
+                encoder.encode(text: problem)
+                encoder.encode(signed: until)
+            } else {
+                encoder.encodeNull()
+                encoder.encodeNull()
+            }
+        }
+        try? file.write(bytes, at: 0)
+        try? file.truncate(to: bytes.count)
+    }
+}

@@ -1,0 +1,135 @@
+// A vault of a store, synced with its zone, once or again and again. The one thing to keep true: one sync of a vault
+// at a time, from the reading of its memory to the end; but nobody waits for the network with the writer's lock.
+
+package import CoffretBase
+package import CoffretCore
+internal import CoffretCrypto
+package import CoffretKeys
+internal import CoffretStorage
+internal import CoffretTrust
+internal import Glibc
+
+/// Keeps a vault open for reading, and syncs it. Not Sendable: one isolation domain at a time.
+package final class VaultSyncer {
+    package let record: VaultRecord
+    private let store: Store
+    private let server: String
+    private let transport: any SyncTransport
+    private let random: any RandomSource
+    private let clock: any WallClock
+    private let vault: Vault
+
+    /// Opens the vault; whatever renews the store's instance happens here, before it is asked who this device is.
+    ///
+    /// - Parameter server: the address that the memory is kept under; another one begins anew.
+    package init(
+        _ store: Store, _ record: VaultRecord, server: String, transport: any SyncTransport,
+        random: any RandomSource, clock: any WallClock
+    ) throws(CoreError) {
+        self.store = store
+        self.record = record
+        self.server = server
+        self.transport = transport
+        self.random = random
+        self.clock = clock
+        if store.keyring.instanceStatus != .current { try store.renewInstance() }
+        vault = try store.openVault(record.vaultID.hex, isWritable: false)
+    }
+
+    /// What is here and not on the server yet, as far as the last sync has seen; picks up what others committed.
+    package var hasUnsent: Bool {
+        get throws {
+            let repository = vault.repository
+            try repository.refresh()
+            return repository.headNames.first != (try VaultSync.memory(of: repository))?.head
+        }
+    }
+
+    /// How many commits are here and not on the server, as far as the last sync has seen; nil before the first one.
+    package static func unsentCommitCount(of vault: Vault) throws -> Int? {
+        let repository = vault.repository
+        guard let known = try VaultSync.memory(of: repository)?.head else { return nil }
+        if repository.headNames.first == known { return 0 }
+        return try repository.contents(from: [known]).commitCount
+    }
+
+    /// Brings the vault and its zone together.
+    ///
+    /// - Parameters:
+    ///   - patienceMilliseconds: how long another sync of the vault is waited for.
+    ///   - progress: called again and again.
+    /// - Throws: a `SyncError`, `.busy` if another process syncs the vault; a `CoreError`.
+    package func sync(
+        _ options: SyncEngine.Options = SyncEngine.Options(), patienceMilliseconds: Int = 60_000,
+        progress: @escaping (SyncProgress) -> Void = { _ in }
+    ) throws -> SyncReport {
+        let lock = try SyncLock.take(
+            store.layout.vaultPath(record.vaultID), store.fileSystem, patienceMilliseconds: patienceMilliseconds)
+        defer { lock.giveBack() }
+        let repository = vault.repository
+        try repository.refresh()
+        let now: () -> Int64 = { [clock] in clock.now }
+        let signers = try store.signers()
+        let acknowledger = SyncAcknowledger(
+            keys: try store.keyring.vaultKeys(for: record.vaultID), author: try store.author(for: record.vaultID),
+            signers: signers, random: random, now: now)
+        let (store, id) = (store, record.vaultID.hex)
+        let side = VaultSync(
+            repository: repository, signers: signers, acknowledger: acknowledger,
+            writing: { body in
+                let vault = try store.openVault(id, isWritable: true)
+                defer { vault.close() }
+                return try body(vault.repository)
+            }, now: now)
+        defer { side.cancel() }
+        func run() throws -> SyncReport {
+            var memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: server)
+            if memory.server != server { memory = SyncMemory(server: server) }
+            let engine = SyncEngine(memory: memory, knownEpoch: repository.currentEpoch, options: options)
+            return try SyncSession(transport: transport, vault: side, progress: progress).run(engine).report
+        }
+        let cuts = RevocationCuts(chain: try store.keyring.deviceChain(), signers: signers)
+        // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
+        if let own = try store.keyring.newestOwnRevocation() { try write(cuts, upTo: own) }
+        let report = try run()
+        guard try write(cuts, upTo: .max) else { return report }
+        return try report.followed(by: run())
+    }
+
+    /// - Returns: whether a cut was written, because nobody had.
+    @discardableResult
+    private func write(_ cuts: RevocationCuts, upTo last: UInt64) throws -> Bool {
+        guard try cuts.lacksCut(in: vault.repository, upTo: last) else { return false }
+        let writer = try store.openVault(record.vaultID.hex, isWritable: true)
+        defer { writer.close() }
+        let isNew = try cuts.write(in: writer.repository, upTo: last, time: clock.now)
+        try vault.repository.refresh()
+        return isNew
+    }
+}
+
+/// One sync of a vault at a time, among all processes; apart from the writer's lock, so that commands go on meanwhile.
+private struct SyncLock {
+    private static let pauseMilliseconds = 10
+    private let file: any OpenFile
+
+    static func take(
+        _ vaultPath: String, _ fileSystem: any FileSystem, patienceMilliseconds: Int
+    ) throws -> SyncLock {
+        let file = try fileSystem.open(PathText.join(vaultPath, "sync.lock"), .createIfAbsent)
+        var waited = 0
+        while true {
+            do throws(FileSystemError) {
+                try file.lock(.exclusive, waits: false)
+                return SyncLock(file: file)
+            } catch {
+                guard error.code == .wouldBlock else { throw error }
+                guard waited < patienceMilliseconds else { throw SyncError(.busy, cause: error) }
+                usleep(UInt32(pauseMilliseconds) * 1_000)
+                waited += pauseMilliseconds
+            }
+        }
+    }
+
+    func giveBack() { try? file.unlock() }
+}
