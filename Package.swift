@@ -119,8 +119,8 @@ let libraries: [Target] = [
     library(
         "CoffretAgent",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretKeys", "CoffretWire", "CoffretCore", "CoffretCLI",
-            "CPlatform",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretStorage", "CoffretKeys",
+            "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretCLI", "CPlatform",
         ]),
 ]
 
@@ -144,7 +144,7 @@ let executables: [Target] = [
         name: "coffret-bench",
         dependencies: [
             "CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretInterop", "CoffretStorage", "CoffretSearch",
-            "CoffretKeys", "CoffretCore", "CBenchPeers", "CPlatform",
+            "CoffretKeys", "CoffretCore", "CoffretHTTP", "CoffretAccount", "CoffretSync", "CBenchPeers", "CPlatform",
         ],
         swiftSettings: settings),
 ]

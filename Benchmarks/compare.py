@@ -3,6 +3,7 @@
 Run through Scripts/bench. Every figure is a median; every comparison is a ratio of runs that alternated.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -12,11 +13,14 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COFFRET = str(ROOT / ".build/release/coffret")
-BENCH = str(ROOT / ".build/release/coffret-bench")
+PRODUCTS = pathlib.Path(os.environ.get("COFFRET_BENCH_PRODUCTS", ROOT / ".build/release"))
+COFFRET = str(PRODUCTS / "coffret")
+SERVER = str(PRODUCTS / "coffret-server")
+BENCH = str(PRODUCTS / "coffret-bench")
 SHARED_NOTES = ROOT.parent / "shared/data/notes"
 PASSPHRASE = "correct horse battery staple bench"
 
@@ -341,6 +345,87 @@ def section_commit(folder):
             f"{ratio:.2f}")
 
 
+def pair(server, new, old):
+    """Pairs two devices as two scripts would: codes go from one's output to the other's input."""
+    def start(store, *arguments):
+        return subprocess.Popen([COFFRET, *arguments, "--json"], env=store.environment, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
+
+    def event(process, name):
+        for line in process.stdout:
+            value = json.loads(line)
+            if value.get("event") == name:
+                return value
+        sys.exit(f"bench: pairing ended without {name}")
+
+    def type_code(process, code):
+        process.stdin.write(code + "\n")
+        process.stdin.flush()
+
+    requester = start(new, "device", "pair", server)
+    approver = start(old, "device", "approve", event(requester, "waiting")["pairing"])
+    type_code(approver, event(requester, "code")["code"])
+    type_code(requester, event(approver, "code")["code"])
+    event(requester, "paired")
+    event(approver, "added")
+
+
+def section_edits(folder):
+    """One edit on its way to the other device, in both directions, through agents and a server on loopback."""
+    count = int(os.environ.get("COFFRET_BENCH_NOTES", "100000"))
+    source = pathlib.Path(folder) / "source"
+    source.mkdir()
+    for index in range(count):
+        (source / f"note-{index:06}.md").write_text(f"# Note {index:06}\n\n" + f"Line about topic {index % 97}.\n" * 8)
+    data = pathlib.Path(folder) / "data"
+    run([SERVER, "init", "--data", str(data)])
+    server = subprocess.Popen([SERVER, "serve", "--data", str(data), "--listen", "127.0.0.1:0", "--registration", "open",
+                               "--quota-bytes", "4000000000"], stderr=subprocess.PIPE, text=True)
+    stores = []
+    try:
+        for line in server.stderr:
+            if found := re.search(r"port\W+(\d+)", line):
+                break
+        url = f"http://127.0.0.1:{found.group(1)}"
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        for name in ("first", "second"):
+            place = pathlib.Path(folder) / name
+            (place / "coffret").mkdir(mode=0o700, parents=True)
+            store = Store(place)
+            store.environment["COFFRET_AGENT"] = "off"
+            store.environment["COFFRET_TPM"] = "off"
+            stores.append(store)
+        first, second = stores
+        run([COFFRET, "init"], env=first.environment)
+        first.command("import", str(source))
+        run([COFFRET, "server", "join", url], env=first.environment)
+        up = first.command("vault", "sync", "Personal")[0]
+        pair(url, second, first)
+        down = second.command("sync")[0]
+        for store in stores:
+            unlocked = {name: value for name, value in store.environment.items() if name != "COFFRET_AGENT"}
+            run([COFFRET, "unlock"], env=unlocked)
+        result = run([BENCH, "edits", str(first.folder), str(second.folder), "60"])
+        figures = {}
+        for line in result.stdout.decode().splitlines():
+            name, value = line.split()
+            figures.setdefault(name, []).append(float(value))
+        table(f"Syncing a vault of {count:,} notes over loopback", "what", "median", "p95", "goal")
+        for name, words, goal in (("there", "an edit on the first device is visible on the second after its commit", "50 ms"),
+                                  ("back", "the same the other way", "50 ms"),
+                                  ("nothing", "nothing new: the head, and the words of the other devices", "2 ms"),
+                                  ("head", "nothing new: the head alone", "2 ms")):
+            values = sorted(figures[name])
+            row(words, f"{statistics.median(values):.2f} ms", f"{values[int(len(values) * 0.95)]:.2f} ms", goal)
+        row("first sync up / down, key derivation included", f"{up:.1f} s / {down:.1f} s", "", "")
+    finally:
+        for store in stores:
+            unlocked = {name: value for name, value in store.environment.items() if name != "COFFRET_AGENT"}
+            subprocess.run([COFFRET, "agent", "stop"], env=unlocked, stdout=subprocess.DEVNULL)
+        server.terminate()
+        server.wait()
+
+
 def section_inside(folder):
     """What coffret-bench measures inside one process."""
     for mode in ("crypto", "storage", "search"):
@@ -349,7 +434,7 @@ def section_inside(folder):
 
 
 SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit,
-            "attachment": section_attachment, "inside": section_inside}
+            "attachment": section_attachment, "edits": section_edits, "inside": section_inside}
 
 
 def main():

@@ -159,6 +159,8 @@ int coffret_curl_set_connect_only(coffret_curl *handle) {
     SET(CURLOPT_CONNECT_ONLY, 1L);
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_FRESH_CONNECT, 1L);
+    /* A proxy is to pass bytes on, whatever the scheme. */
+    SET(CURLOPT_HTTPPROXYTUNNEL, 1L);
     return 0;
 }
 

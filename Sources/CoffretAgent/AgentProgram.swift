@@ -20,11 +20,13 @@ package enum AgentProgram {
     /// Runs the agent until it is told to end.
     ///
     /// - Parameter makeSources: what tells that the person leaves; called once, before any client.
+    /// - Parameter notify: tells the person something; called in processes of their own.
     /// - Parameter makeRecords: a better home for the agent's records than files in the folder that it is given, if
     ///   there is one, with the TPM that was chosen, if one was; called in processes of their own.
     /// - Returns: the exit code.
     package static func run(
         _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] },
+        notify: @escaping (SyncNews) -> Void = { _ in },
         makeRecords: @escaping (String, String?) -> (any ProtectedRecords)? = { _, _ in nil }
     ) -> Int32 {
         var isForeground = false
@@ -52,7 +54,7 @@ package enum AgentProgram {
                     return makeRecords(folder, AgentLocation.tpm)
                         ?? FileRecords(folder: folder, fileSystem: PosixFileSystem(), random: SystemRandomSource())
                 },
-                environment: AgentLocation.variables, sources: makeSources())
+                environment: AgentLocation.variables, sources: makeSources(), notify: notify)
         } catch {
             return say("coffret-agent: error: \(words(for: error))   [\(FailureCode.of(error))]", exitCode: 69)
         }

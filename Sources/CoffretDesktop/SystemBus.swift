@@ -29,6 +29,22 @@ internal import Glibc
         unsafe text.withCString { text in unsafe sd_bus_message_append_basic(pointer, Self.type("s"), text) >= 0 }
     }
 
+    func append(unsigned value: UInt32) -> Bool {
+        var value = value
+        return unsafe sd_bus_message_append_basic(pointer, Self.type("u"), &value) >= 0
+    }
+
+    func append(signed value: Int32) -> Bool {
+        var value = value
+        return unsafe sd_bus_message_append_basic(pointer, Self.type("i"), &value) >= 0
+    }
+
+    /// A container with nothing in it.
+    func appendEmpty(_ kind: Character, _ contents: String) -> Bool {
+        guard unsafe sd_bus_message_open_container(pointer, Self.type(kind), contents) >= 0 else { return false }
+        return unsafe sd_bus_message_close_container(pointer) >= 0
+    }
+
     func readBoolean() -> Bool? {
         var value: Int32 = 0
         guard unsafe sd_bus_message_read_basic(pointer, Self.type("b"), &value) > 0 else { return nil }

@@ -10,6 +10,11 @@ internal import Glibc
 @safe package final class WebSocketConnection {
     private let client: HTTPClient
     private let socket: CInt
+    /// For `poll`: something may be there to receive. Bytes that TLS holds already do not show here, so `receive` is
+    /// called until it gives nothing before anybody waits.
+    package var descriptor: CInt { socket }
+    /// How often bytes came, pings and pongs among them: a connection is alive as long as this grows.
+    package private(set) var readCount = 0
     private var machine: WebSocketMachine
     private var pending: [WebSocketMachine.Event] = []
 
@@ -118,7 +123,10 @@ internal import Glibc
             let count = unsafe buffer.withUnsafeMutableBytes { buffer in
                 unsafe coffret_curl_receive(client.handle, buffer.baseAddress!, buffer.count)
             }
-            if count > 0 { return Array(buffer[..<count]) }
+            if count > 0 {
+                readCount += 1
+                return Array(buffer[..<count])
+            }
             guard count == -1 else { throw HTTPError(.closed) }
             guard try wait(for: CShort(POLLIN), until: deadline) else { return nil }
         }

@@ -76,6 +76,8 @@ package struct SyncEngine {
     private var hasMore = false
     private var hasRestarted = false
     private var hasJudged = false
+    /// The counter of this device's word is not durable yet.
+    private var isCounterNew = false
     private var missingPlace: String?
 
     /// - Parameter knownEpoch: the newest key epoch that this device has.
@@ -240,7 +242,7 @@ package struct SyncEngine {
         case (.acknowledging, .acknowledgement(let bytes)): return [count(.acknowledge(bytes))]
         case (.inspecting, .inspected(let memory, let peers)):
             report.peers = peers
-            guard memory != self.memory else { return finish() }
+            guard memory != self.memory || isCounterNew else { return finish() }
             self.memory = memory
             phase = .inspecting
             return [.vault(.remember(memory))]
@@ -324,6 +326,7 @@ package struct SyncEngine {
         guard !isSaid else { return ask(.acknowledgements, .reading) }
         phase = .acknowledging
         memory.counter += 1
+        isCounterNew = true
         return [.vault(.acknowledgement(memory))]
     }
 

@@ -114,7 +114,7 @@ package struct SyncRecords: Sendable {
         } catch {
             guard error.code == .wouldBlock else { return nil }
         }
-        guard let bytes = try? file.read(byteCount: Self.byteCountMax, at: 0) else { return nil }
+        guard let bytes = try? fileSystem.readFile(path("agent"), byteCountMax: Self.byteCountMax) else { return nil }
         return try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
             try decoder.readArrayHeader(count: 4)
             guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: 0) }

@@ -17,7 +17,7 @@ struct Main {
             makeSources: {
                 // Without a system bus there is nobody to say that the screen is locked.
                 LogindWatch(userID: geteuid()).map { [$0] } ?? []
-            }, makeRecords: records)
+            }, notify: DesktopNotification.tell, makeRecords: records)
         exit(code)
     }
 

@@ -24,6 +24,7 @@ struct Main {
             name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
         BenchMode(
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
+        BenchMode(name: "edits", purpose: "one edit on its way to another device", run: EditBench.run),
         BenchMode(
             name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
     ]

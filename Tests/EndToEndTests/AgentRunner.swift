@@ -11,13 +11,13 @@ final class AgentRunner {
     /// What the agent's variables are beside the usual ones.
     private let changes: [String: String?]
 
-    /// Makes a store; no agent runs yet.
-    init(environment changes: [String: String?] = [:]) throws {
+    /// Makes a store, unless it is to come by pairing; no agent runs yet.
+    init(environment changes: [String: String?] = [:], makesStore: Bool = true) throws {
         runner = try CoffretRunner()
         self.changes = changes
         try FileManager.default.createDirectory(
             atPath: runtimeFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        try runner.makeStore()
+        if makesStore { try runner.makeStore() }
     }
 
     deinit {

@@ -37,23 +37,29 @@ struct DeviceTests {
         #expect(try first.run("device", "approve", String(repeating: "0", count: 32)).exitCode == 66)
     }
 
-    @Test("R26: a wrong code ends it on both sides, and neither has anything of the other")
+    @Test("R26: a wrong code ends it on both sides, neither has anything of the other; the third pauses pairing")
     func wrongCode() throws {
         let server = try ServerRunner()
         let (first, second) = (try CoffretRunner(), try CoffretRunner())
         try first.makeStore()
         try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
-        let requester = try DevicePairing.terminal(
-            second, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--effort", "light")
-        try requester.wait(for: "approve ")
-        let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
-        let approver = try DevicePairing.terminal(first, "device", "approve", String(id.0))
-        let shown = try DevicePairing.code(requester.wait(for: "Type the code that"))
-        try approver.wait(for: "shows: ")
-        approver.type((shown.hasPrefix("0") ? "1" : "0") + shown.dropFirst() + "\n")
-        try approver.wait(for: "the codes do not match")
-        try requester.wait(for: "the other device gave up")
+        for _ in 1...3 {
+            let requester = try DevicePairing.terminal(
+                second, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--effort", "light")
+            try requester.wait(for: "approve ")
+            let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
+            let approver = try DevicePairing.terminal(first, "device", "approve", String(id.0))
+            let shown = try DevicePairing.code(requester.wait(for: "Type the code that"))
+            try approver.wait(for: "shows: ")
+            approver.type((shown.hasPrefix("0") ? "1" : "0") + shown.dropFirst() + "\n")
+            try approver.wait(for: "the codes do not match")
+            try requester.wait(for: "the other device gave up")
+        }
         #expect(try first.succeed("device", "ls").split(separator: "\n").count == 1)
         #expect(!FileManager.default.fileExists(atPath: second.storePath + "/store.keyring"))
+        let pair = try second.run("device", "pair", server.url, "--fingerprint", server.fingerprint)
+        #expect(pair.exitCode == 75 && pair.errorText.contains("paused"), "\(pair.errorText)")
+        let approve = try first.run("device", "approve", String(repeating: "0", count: 32))
+        #expect(approve.exitCode == 75 && approve.errorText.contains("paused"), "\(approve.errorText)")
     }
 }

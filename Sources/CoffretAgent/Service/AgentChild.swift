@@ -11,6 +11,8 @@ final class AgentChild {
     enum Work {
         /// Runs a command with a store.
         case command(store: String)
+        /// Syncs a store for as long as it is unlocked.
+        case sync(store: String)
         /// Judges a secret.
         case judge
         /// Serves an SSH client out of a store.
@@ -19,7 +21,7 @@ final class AgentChild {
         /// The store whose keys the child has.
         var store: String? {
             switch self {
-            case .command(let store), .connection(let store): store
+            case .command(let store), .connection(let store), .sync(let store): store
             case .judge: nil
             }
         }

@@ -34,6 +34,10 @@ package final class AgentService {
     var clients: [Int32: AgentPeer] = [:]
     var children: [pid_t: AgentChild] = [:]
     var stores: [String: UnlockedStore] = [:]
+    /// Continuous sync, by store.
+    var syncs: [String: SyncKeeper] = [:]
+    /// Tells the person of something that sync met; called in children only.
+    let notify: (SyncNews) -> Void
     private var isStopping = false
 
     /// Listens; no command runs before `run`.
@@ -43,13 +47,14 @@ package final class AgentService {
     package init(
         socketPath: String, userID: UInt32, makeRecords: @escaping () -> any ProtectedRecords,
         environment: [String: String] = [:],
-        sources: [any LockEventSource] = []
+        sources: [any LockEventSource] = [], notify: @escaping (SyncNews) -> Void = { _ in }
     ) throws(NetError) {
         self.userID = userID
         folder = PathText.parent(of: socketPath)
         self.environment = environment
         self.makeRecords = makeRecords
         self.sources = sources
+        self.notify = notify
         let watched = Self.endingSignals + [SIGCHLD]
         var mask = sigset_t()
         unsafe sigemptyset(&mask)
@@ -81,6 +86,7 @@ package final class AgentService {
             if count < 0, errno != EINTR { break }
             // Time first: nothing that follows may use a store past its time.
             lockOverdue()
+            startDueSyncs()
             for source in sources { handle(source.takeEvents(), from: source) }
             guard count > 0 else { continue }
             for (entry, state) in zip(watched, polled) where state.revents != 0 {
@@ -128,7 +134,13 @@ package final class AgentService {
         case .source: break
         case .client(let client):
             if client.child == nil { receive(from: client) } else if hungUp { abandon(client) }
-        case .child(let child): child.takeReports()
+        case .child(let child):
+            child.takeReports()
+            // It does not end soon, and commands need the key that opens now.
+            if case .sync(let path) = child.work, let store = stores[path] {
+                for report in child.reports { take(report, for: store) }
+                child.reports = []
+            }
         case .sshListener(let store): acceptSSH(store)
         }
     }
@@ -136,7 +148,7 @@ package final class AgentService {
     // MARK: Time
 
     private func setTimer() {
-        let next = stores.values.compactMap(\.deadline).min()
+        let next = (stores.values.compactMap(\.deadline) + [nextSyncStart].compactMap(\.self)).min()
         // 0 would switch the timer off, and a moment in the past is due at once.
         _ = coffret_set_boot_timer(timer, next.map { max(1, $0.nanoseconds) } ?? 0)
     }
@@ -177,6 +189,7 @@ package final class AgentService {
     /// Ends the commands that still hold the keys, and waits until the kernel has taken their memory back.
     private func endCommands(of store: UnlockedStore, because reason: LockReason) {
         for child in children.values where child.work.store == store.path { end(child, because: reason) }
+        syncs[store.path] = nil
     }
 
     private func end(_ child: AgentChild, because reason: LockReason) {
@@ -226,7 +239,7 @@ package final class AgentService {
 
     // MARK: Children
 
-    /// Starts a child that works for a client, which waits until it has ended.
+    /// Starts a child that works for a client, which waits until it has ended, or for none.
     func start(_ work: AgentChild.Work, for client: AgentPeer?, _ body: (Int32) -> Int32) {
         let parent = processID
         let child = AgentChild.start(work, for: client) { control in
@@ -262,11 +275,12 @@ package final class AgentService {
         let client = child.client
         client?.child = nil
         child.client = nil
-        let answer: AgentResponse =
-            switch child.work {
-            case .command(let store), .connection(let store): finishCommand(child, store: store, status: status)
-            case .judge: finishJudge(child)
-            }
+        let answer: AgentResponse
+        switch child.work {
+        case .command(let store), .connection(let store): answer = finishCommand(child, store: store, status: status)
+        case .judge: answer = finishJudge(child)
+        case .sync(let store): return finishSync(child, store: store, status: status)
+        }
         client?.answer(answer)
         if let client { receive(from: client) }
     }
@@ -292,9 +306,12 @@ package final class AgentService {
         return .exited(code: UInt8(truncatingIfNeeded: status >> 8))
     }
 
-    private func take(_ report: ChildReport, for store: UnlockedStore) {
+    func take(_ report: ChildReport, for store: UnlockedStore) {
         switch report {
-        case .renewed(let key, let generation): store.renew(key, generation: generation)
+        case .renewed(let key, let generation):
+            store.renew(key, generation: generation)
+            // It ended if the key that it has opens nothing any more.
+            startSync(of: store)
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
         case .opened, .stale, .refused: break
@@ -312,6 +329,7 @@ package final class AgentService {
                     stores[opened.store] = UnlockedStore(opened, at: now)
                 }
                 listenForSSH(opened.store)
+                if let store = stores[opened.store] { startSync(of: store) }
                 return .done
             case .refused(let code, let waitSeconds): return .failed(code: code, waitSeconds: waitSeconds)
             default: continue

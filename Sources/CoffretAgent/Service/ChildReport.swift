@@ -10,6 +10,15 @@ struct OpenedStore: Sendable {
     let storageKey: StorageKey
     let generation: UInt64
     let intervals: LockIntervals
+    /// The variables of who unlocked it that `OpenedStore.keptVariables` names.
+    var variables: [String: String] = [:]
+
+    /// What a process needs that works for the store and for no client.
+    static let keptVariables: Set<String> = [
+        "HOME", "PATH", "LANG", "TZ", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
+        "DBUS_SESSION_BUS_ADDRESS", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy",
+        "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    ]
 }
 
 enum ChildReport: Sendable {
@@ -31,19 +40,24 @@ enum ChildReport: Sendable {
     private static let noteKeyByteCountMax = 32 << 10
     static let byteCountMax = 64 << 10
 
-    /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute], [2, key, generation], [3],
+    /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, [name, value, …]], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record]. The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
         case .opened(let opened):
-            encoder.encodeArrayHeader(count: 6)
+            encoder.encodeArrayHeader(count: 7)
             encoder.encode(unsigned: 1)
             encoder.encode(text: opened.store)
             Self.encode(opened.storageKey, to: &encoder)
             encoder.encode(unsigned: opened.generation)
             encoder.encode(unsigned: opened.intervals.idleSeconds)
             encoder.encode(unsigned: opened.intervals.absoluteSeconds)
+            encoder.encodeArrayHeader(count: opened.variables.count * 2)
+            for (name, value) in opened.variables.sorted(by: { $0.key < $1.key }) {
+                encoder.encode(text: name)
+                encoder.encode(text: value)
+            }
         case .renewed(let key, let generation):
             encoder.encodeArrayHeader(count: 3)
             encoder.encode(unsigned: 2)
@@ -83,7 +97,7 @@ enum ChildReport: Sendable {
             let count = try decoder.readArrayHeader()
             let kind = try decoder.readUnsigned()
             switch (kind, count) {
-            case (1, 6):
+            case (1, 7):
                 let store = try decoder.readText()
                 let key = try Self.readKey(from: &decoder)
                 let generation = try decoder.readUnsigned()
@@ -91,8 +105,15 @@ enum ChildReport: Sendable {
                 guard let intervals = LockIntervals(idleSeconds: idle, absoluteSeconds: absolute) else {
                     throw CBORError(.unexpectedItem, byteOffset: 0)
                 }
+                var variables: [String: String] = [:]
+                for _ in 0..<(try decoder.readArrayHeader() / 2) {
+                    let name = try decoder.readText()
+                    variables[name] = try decoder.readText()
+                }
                 return ChildReport.opened(
-                    OpenedStore(store: store, storageKey: key, generation: generation, intervals: intervals))
+                    OpenedStore(
+                        store: store, storageKey: key, generation: generation, intervals: intervals,
+                        variables: variables))
             case (2, 3):
                 let key = try Self.readKey(from: &decoder)
                 return .renewed(key, generation: try decoder.readUnsigned())

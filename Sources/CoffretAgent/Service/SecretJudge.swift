@@ -86,9 +86,11 @@ struct SecretJudge {
         let storeID: String
         let key: StorageKey
         let generation: UInt64
+        let variables: [String: String]
 
         func store(_ intervals: LockIntervals) -> OpenedStore {
-            OpenedStore(store: path, storageKey: key, generation: generation, intervals: intervals)
+            OpenedStore(
+                store: path, storageKey: key, generation: generation, intervals: intervals, variables: variables)
         }
     }
 
@@ -140,7 +142,9 @@ struct SecretJudge {
             }
         }
         guard let found = kept.withLock({ $0 }) else { throw AgentRefusal(.requestInvalid) }
-        return Opened(path: path, storeID: storeID, key: found.key, generation: found.generation)
+        return Opened(
+            path: path, storeID: storeID, key: found.key, generation: found.generation,
+            variables: given.environment.filter { OpenedStore.keptVariables.contains($0.key) })
     }
 
     private static func passphrase(_ bytes: [UInt8]) throws -> Passphrase {

@@ -15,6 +15,10 @@ final class UnlockedStore {
     private var noteKeys: [UniqueID: HeldNoteKey] = [:]
     private var generation: UInt64 = 0
     private var intervals: LockIntervals
+    /// How many keys there were; another number is another key.
+    private(set) var keyCount = 0
+    /// Of who unlocked it: where home, the desktop and a proxy are.
+    private(set) var variables: [String: String] = [:]
 
     init(_ opened: OpenedStore, at now: BootInstant) {
         path = opened.store
@@ -34,6 +38,8 @@ final class UnlockedStore {
         policy.unlock(at: now)
         key = opened.storageKey
         generation = opened.generation
+        variables = opened.variables
+        keyCount += 1
     }
 
     /// The command changed the keyring; an older report never replaces a newer key.
@@ -41,6 +47,7 @@ final class UnlockedStore {
         guard self.key != nil, generation > self.generation else { return }
         self.key = key
         self.generation = generation
+        keyCount += 1
     }
 
     /// Keeps a key of locked notes; without room, the note asks for its passphrase each time.
@@ -75,6 +82,9 @@ final class UnlockedStore {
         if let reason = check(at: now, isUse: true) { return (nil, [], reason) }
         return (key, Array(noteKeys.values), .neverUnlocked)
     }
+
+    /// The key, for what is no use of a person; the policy is asked before.
+    var currentKey: StorageKey? { key }
 
     var deadline: BootInstant? { policy.deadline }
 

@@ -1,13 +1,19 @@
 // `coffret agent`: the process that keeps stores unlocked.
 
 internal import CoffretBase
+internal import CoffretCore
+internal import CoffretKeys
 internal import CoffretNet
+internal import CoffretSync
 internal import CoffretWire
 
 enum AgentFamilyCommand {
     static let idle = OptionDescription.value("idle", "TIME", "lock after this time without use (10m)")
     static let absolute = OptionDescription.value(
         "at-latest", "TIME", "lock this long after unlocking, whatever happens (12h)")
+
+    static let sync = OptionDescription.value(
+        "sync", "WHETHER", .choice(["on", "off"]), "whether the agent syncs the store while it is unlocked (on)")
 
     static let description = CommandDescription(
         "agent", group: .store, "The process that keeps stores unlocked",
@@ -19,12 +25,15 @@ enum AgentFamilyCommand {
             CommandDescription("stop", "Lock everything and end the agent", run: stop),
             CommandDescription("status", "Say whether an agent runs and what is unlocked", run: status),
             CommandDescription(
-                "settings", "Show or change when a store locks by itself",
+                "settings", "Show or change when a store locks by itself, and whether it syncs by itself",
                 discussion: [
                     "Changing the times needs the passphrase, so that nobody who finds the store unlocked can keep it so. They are kept outside the store, on this computer."
                 ],
-                options: [idle, absolute],
-                examples: [CommandExample("coffret agent settings --idle 5m", "locks after five minutes without use")],
+                options: [idle, absolute, sync],
+                examples: [
+                    CommandExample("coffret agent settings --idle 5m", "locks after five minutes without use"),
+                    CommandExample("coffret agent settings --sync off", "syncs when coffret sync is called only"),
+                ],
                 run: settings),
         ])
 
@@ -50,17 +59,50 @@ enum AgentFamilyCommand {
         let client = try AgentClient.connect(context.environment)
         let stores = try client?.status(of: nil) ?? []
         let value = JSONValue.fields([
-            "running": .bool(client != nil), "stores": .array(stores.map { AgentText.value($0) }),
+            "running": .bool(client != nil),
+            "stores": .array(
+                stores.map {
+                    AgentText.value(
+                        $0, more: [("sync", SyncStatus.json(syncRecords(of: $0.store, context)?.agentState()))])
+                }),
         ])
         try context.print(value) {
             guard client != nil else { return "No agent runs. coffret unlock starts one." }
             guard !stores.isEmpty else { return "The agent runs; nothing was unlocked yet." }
-            return stores.map { "\(TextWidth.displaySafe($0.store)): \(AgentText.line($0))" }.joined(separator: "\n")
+            return stores.map { store in
+                let line = "\(TextWidth.displaySafe(store.store)): \(AgentText.line(store))"
+                guard let words = SyncStatus.words(syncRecords(of: store.store, context)?.agentState(), context) else {
+                    return line
+                }
+                return line + "\n  sync: " + words
+            }.joined(separator: "\n")
         }
+    }
+
+    private static func syncRecords(of store: String, _ context: CommandContext) -> SyncRecords? {
+        guard let environment = try? StoreAccess.environment(context),
+            let summary = try? KeyringSummary.read(
+                at: StoreLayout(store).keyringPath, fileSystem: environment.fileSystem)
+        else { return nil }
+        return SyncRecords(
+            stateDirectory: environment.stateDirectory, storeID: summary.storeID, fileSystem: environment.fileSystem)
+    }
+
+    /// Changes whether the agent syncs, which takes no secret: whoever can call this can as well cut the network.
+    private static func setSync(_ store: String, _ value: String, _ context: CommandContext) throws {
+        try syncRecords(of: store, context)?.setOff(value == "off")
+        context.note(
+            value == "off"
+                ? "The agent does not sync this store; coffret sync does."
+                : "The agent syncs this store while it is unlocked.")
     }
 
     private static func settings(_ context: CommandContext) throws {
         let store = try UnlockCommand.existingStore(context)
+        if let value = context.arguments.value(sync) {
+            try setSync(store, value, context)
+            if !context.arguments.isSet(idle), !context.arguments.isSet(absolute) { return }
+        }
         let (idle, absolute) = (
             try DurationText.seconds(of: idle, context), try DurationText.seconds(of: absolute, context)
         )

@@ -79,13 +79,19 @@ enum LockCommand {
 
 /// What is said of the agent and its stores.
 enum AgentText {
-    static func value(_ status: AgentStoreStatus) -> JSONValue {
-        .fields([
+    static func value(_ status: AgentStoreStatus, more: [(String, JSONValue)] = []) -> JSONValue {
+        .object(members(status) + more.map { JSONValue.Member($0.0, $0.1) })
+    }
+
+    private static func members(_ status: AgentStoreStatus) -> [JSONValue.Member] {
+        let value = JSONValue.fields([
             "store": .string(status.store), "unlocked": .bool(status.isUnlocked),
             "reason": status.isUnlocked ? nil : .string(status.lockReason),
             "secondsLeft": status.secondsLeft.map { .integer(Int($0)) },
             "idleSeconds": .integer(Int(status.idleSeconds)), "absoluteSeconds": .integer(Int(status.absoluteSeconds)),
         ])
+        guard case .object(let members) = value else { return [] }
+        return members
     }
 
     /// `after 10 min without use, at the latest 12 h after unlocking`.

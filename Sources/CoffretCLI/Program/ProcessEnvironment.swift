@@ -28,6 +28,16 @@ struct ProcessEnvironment: Sendable {
         case timeZone = "TZ"
         case agent = "COFFRET_AGENT"
         case sshAskpass = "SSH_ASKPASS"
+        // How servers are reached; libcurl reads these.
+        case httpsProxy = "https_proxy"
+        case httpsProxyInCapitals = "HTTPS_PROXY"
+        case httpProxy = "http_proxy"
+        case allProxy = "all_proxy"
+        case allProxyInCapitals = "ALL_PROXY"
+        case noProxy = "no_proxy"
+        case noProxyInCapitals = "NO_PROXY"
+        case certificateFile = "SSL_CERT_FILE"
+        case certificateFolder = "SSL_CERT_DIR"
         case profile = "COFFRET_PROFILE"
         case tpm = "COFFRET_TPM"
     }

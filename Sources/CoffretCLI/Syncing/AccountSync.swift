@@ -4,7 +4,7 @@
 package import CoffretAccount
 package import CoffretBase
 package import CoffretCore
-internal import CoffretCrypto
+package import CoffretCrypto
 internal import CoffretHTTP
 package import CoffretKeys
 package import CoffretSync

@@ -1,0 +1,70 @@
+// The agent's side of continuous sync: one child for each unlocked store. The one thing to keep true: it lives only while
+// the store is unlocked, and its end never keeps anybody waiting but the lock.
+
+internal import CoffretBase
+internal import CoffretCLI
+internal import CoffretCrypto
+internal import CoffretSync
+internal import Glibc
+
+/// When a store's sync starts again after it ended.
+struct SyncKeeper {
+    /// The key that it was started with, by the count of keys of the store.
+    var keyCount = 0
+    var backoff = SyncBackoff()
+    /// Nil where only another key helps.
+    var startAt: BootInstant?
+}
+
+extension AgentService {
+    /// Starts the sync of an unlocked store, if none runs.
+    func startSync(of store: UnlockedStore) {
+        let now = BootClock.now
+        guard !isSyncing(store), store.check(at: now, isUse: false) == nil, let key = store.currentKey else { return }
+        syncs[store.path, default: SyncKeeper()].keyCount = store.keyCount
+        syncs[store.path]?.startAt = nil
+        let (path, variables, parent) = (store.path, store.variables, getpid())
+        let notify = self.notify
+        start(.sync(store: path), for: nil) { control in
+            forget(except: nil)
+            AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control])
+            AgentChild.settle(environment: variables, parent: parent)
+            guard let stateDirectory = AgentLocation.stateDirectory,
+                let worker = SyncWorker(
+                    path: path, key: key, control: 3, stateDirectory: stateDirectory,
+                    renewed: { AgentChild.report(.renewed($0, generation: $1), over: 3) },
+                    note: { notify($0) })
+            else { return SyncWorker.Ending.failed.rawValue }
+            return worker.run().rawValue
+        }
+    }
+
+    private func isSyncing(_ store: UnlockedStore) -> Bool {
+        children.values.contains { if case .sync(store.path) = $0.work { true } else { false } }
+    }
+
+    /// A store's sync has ended by itself.
+    func finishSync(_ child: AgentChild, store path: String, status: Int32) {
+        guard let store = stores[path], child.lockReason == nil, var keeper = syncs[path] else { return }
+        let isStale = status & 0x7F == 0 && status >> 8 == SyncWorker.Ending.keyStale.rawValue
+        if isStale {
+            // The command that changed the keyring says so, or did already; nobody else can.
+            keeper.startAt = store.keyCount == keeper.keyCount ? nil : BootClock.now
+        } else {
+            keeper.startAt = BootClock.now.advanced(by: .milliseconds(keeper.backoff.next(SystemRandomSource())))
+        }
+        syncs[path] = keeper
+    }
+
+    /// The next moment at which a sync that ended starts again.
+    var nextSyncStart: BootInstant? { syncs.values.compactMap(\.startAt).min() }
+
+    func startDueSyncs() {
+        let now = BootClock.now
+        for (path, keeper) in syncs {
+            guard let startAt = keeper.startAt, startAt <= now else { continue }
+            syncs[path]?.startAt = nil
+            if let store = stores[path] { startSync(of: store) }
+        }
+    }
+}
