@@ -66,14 +66,16 @@ struct ServerPeerTests {
         try text.replacing("/usr/bin/coffret-server", with: ServerProcess.executable)
             .write(toFile: path, atomically: true, encoding: .utf8)
         let verified = try ProcessRunner.run(Self.analyze, ["verify", "--man=no", path])
-        #expect(verified.exitCode == 0 && verified.errorText.isEmpty, "\(verified.errorText)")
+        // It may have something to say of the machine's own units.
+        #expect(verified.exitCode == 0 && !verified.errorText.contains("coffret-server"), "\(verified.errorText)")
         // 15 of 100: what is left is the network and the disk, which it is there for.
         let security = try ProcessRunner.run(
             Self.analyze, ["security", "--offline=yes", "--threshold=15", "--no-pager", path])
         #expect(security.exitCode == 0, "\(security.text.suffix(400))")
         let broken = folder.file("broken.service")
         try text.replacing("ProtectClock", with: "ProtectClok").write(toFile: broken, atomically: true, encoding: .utf8)
-        #expect(!(try ProcessRunner.run(Self.analyze, ["verify", "--man=no", broken])).errorText.isEmpty)
+        let refused = try ProcessRunner.run(Self.analyze, ["verify", "--man=no", broken])
+        #expect(refused.errorText.contains("ProtectClok"), "a misspelt line is noticed")
     }
 
     @Test(

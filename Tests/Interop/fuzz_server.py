@@ -31,14 +31,14 @@ with tempfile.TemporaryDirectory() as folder, Server(
     client.push(zone, b"", head, [(head, os.urandom(500))])
     client.request("PUT", f"/v1/zones/{zone}/chunks/{address.hex()}", os.urandom(4096))
     there = {"zone": zone, "account": client.chain.id.hex(), "device": client.device.id.hex(), "head": head.hex(),
-             "address": address.hex()}
+             "address": address.hex(), "seed": seed}
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "server_hooks", "COFFRET_FUZZ": json.dumps(there),
                    "PYTHONPATH": str(pathlib.Path(__file__).parent), "PYTHONDONTWRITEBYTECODE": "1"}
     print(f"fuzz: seed {seed}", flush=True)
     run = subprocess.run(
         [sys.executable, "-m", "schemathesis.cli", "run", str(root / "Spec/openapi.yaml"), "--url",
          f"http://127.0.0.1:{server.port}", "-H", f"Authorization: Bearer {client.token}", "--checks", ",".join(checks),
-         "--phases", "coverage,fuzzing", *bound, "--seed", seed, "--request-timeout", "10",
+         "--phases", "coverage,fuzzing", *bound, "--seed", seed, "--request-timeout", "60",
          "--generation-database", "none", "--suppress-health-check", "all", "--warnings", "off",
          "--continue-on-failure", "--exclude-path", "/v1/logout"],
         cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -46,6 +46,8 @@ with tempfile.TemporaryDirectory() as folder, Server(
         print(run.stdout)
     if server.process.poll() is not None:
         sys.exit(f"the server ended with {server.process.returncode}: " + server.log.read_text()[-2000:])
+    # The server ends a connection that rests for a minute.
+    client.close()
     client.request("GET", "/health")
     client.request("POST", "/v1/logout")
     code = server.stop()

@@ -32,12 +32,14 @@ with tempfile.TemporaryDirectory() as folder:
     fingerprint = hashlib.sha256(spki).digest()
     with Server(program, folder, "--trust-forwarded-for", "yes", "--fingerprint", fingerprint.hex(),
                 "--requests-per-second-per-address", "20") as server:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        # Bound and not listening, it keeps the number for nginx, which shares it, from everybody else.
+        reserved = socket.socket()
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
         site = (root / "Packaging/nginx/coffret.conf").read_text()
         for old, new in (("server 127.0.0.1:7440;", f"server 127.0.0.1:{server.port};"),
-                         ("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"), ("listen [::]:443 ssl;", ""),
+                         ("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl reuseport;"), ("listen [::]:443 ssl;", ""),
                          ("/etc/ssl/coffret/certificate.pem", certificate), ("/etc/ssl/private/coffret.pem", key)):
             assert old in site, f"{old} is not in the file"
             site = site.replace(old, new)

@@ -147,28 +147,43 @@ enum RouteTable {
         case malformed
     }
 
-    private enum Segment: Equatable {
-        case word([UInt8])
-        case id(byteCount: Int)
-        case kind
+    /// A part of a path: plain values, since every request is compared with several.
+    private struct Segment {
+        enum Kind {
+            case word, id, chainKind
+        }
+
+        let kind: Kind
+        /// Where a word stands in the template.
+        let start: Int
+        let count: Int
+        /// Of an id.
+        let byteCount: Int
     }
 
     /// A path with its rows.
     private final class Path: Sendable {
         let segments: [Segment]
+        let template: [UInt8]
         let rows: [RouteRow]
         let allowed: String
 
         init(_ rows: [RouteRow]) {
             self.rows = rows
             allowed = rows.map(\.method).joined(separator: ", ")
+            template = Array(rows[0].template.utf8)
+            var start = 1
             segments = rows[0].template.split(separator: "/").map { word in
-                switch word {
-                case "{zone}", "{address}", "{account}", "{id}": .id(byteCount: 32)
-                case "{device}", "{entry}", "{relay}": .id(byteCount: 16)
-                case "{kind}": .kind
-                default: .word(Array(word.utf8))
-                }
+                let count = word.utf8.count
+                defer { start += count + 1 }
+                let (kind, byteCount): (Segment.Kind, Int) =
+                    switch word {
+                    case "{zone}", "{address}", "{account}", "{id}": (.id, 32)
+                    case "{device}", "{entry}", "{relay}": (.id, 16)
+                    case "{kind}": (.chainKind, 0)
+                    default: (.word, 0)
+                    }
+                return Segment(kind: kind, start: start, count: count, byteCount: byteCount)
             }
         }
     }
@@ -201,23 +216,28 @@ enum RouteTable {
             }
             unsafe starts[count] = path.count + 1
             for candidate in paths[count] {
-                var isMatch = true
-                for (index, segment) in candidate.segments.enumerated() {
-                    let bytes = unsafe UnsafeBufferPointer(rebasing: path[starts[index]..<starts[index + 1] - 1])
-                    guard case .word(let word) = segment else { continue }
-                    guard
-                        unsafe bytes.count == word.count
-                            && word.withUnsafeBufferPointer({
-                                unsafe memcmp($0.baseAddress!, bytes.baseAddress!, word.count) == 0
-                            })
-                    else {
-                        isMatch = false
-                        break
-                    }
+                if unsafe agrees(candidate, path, UnsafeBufferPointer(starts)) {
+                    return unsafe found(candidate, method, path, UnsafeBufferPointer(starts))
                 }
-                if isMatch { return unsafe found(candidate, method, path, UnsafeBufferPointer(starts)) }
             }
             return .unknown
+        }
+    }
+
+    /// Whether all words of a path are there.
+    private static func agrees(
+        _ candidate: Path, _ path: UnsafeBufferPointer<UInt8>, _ starts: UnsafeBufferPointer<Int>
+    ) -> Bool {
+        unsafe candidate.template.withUnsafeBufferPointer { template in
+            for index in candidate.segments.indices {
+                let segment = candidate.segments[index]
+                guard segment.kind == .word else { continue }
+                let count = unsafe starts[index + 1] - 1 - starts[index]
+                guard count == segment.count,
+                    unsafe memcmp(template.baseAddress! + segment.start, path.baseAddress! + starts[index], count) == 0
+                else { return false }
+            }
+            return true
         }
     }
 
@@ -228,20 +248,21 @@ enum RouteTable {
             return .method(allowed: candidate.allowed)
         }
         var parts = Parts()
-        for (index, segment) in candidate.segments.enumerated() {
+        parts.ids.reserveCapacity(2)
+        for index in candidate.segments.indices {
+            let segment = candidate.segments[index]
+            guard segment.kind != .word else { continue }
             let bytes = unsafe UnsafeBufferPointer(rebasing: path[starts[index]..<starts[index + 1] - 1])
-            switch segment {
-            case .word: break
-            case .id(let byteCount):
-                guard let id = unsafe hex(bytes, byteCount) else { return .malformed }
-                parts.ids.append(id)
-            case .kind:
+            guard segment.kind == .id else {
                 switch unsafe String(decoding: bytes, as: UTF8.self) {
                 case "device": parts.kind = .device
                 case "member": parts.kind = .member
                 default: return .unknown
                 }
+                continue
             }
+            guard let id = unsafe hex(bytes, segment.byteCount) else { return .malformed }
+            parts.ids.append(id)
         }
         return row.make(parts).map { .route($0, row) } ?? .malformed
     }
