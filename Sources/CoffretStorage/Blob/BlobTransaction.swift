@@ -72,12 +72,9 @@ package final class BlobTransaction: BlobTransactionWriter {
 
     /// The offset of the record of the one new head, if that is all that `state` changes.
     private func appendedHead(in state: RepositoryState) -> Int? {
-        guard state.heads.count == 1, let head = state.heads.first else { return nil }
-        var expected = store.state
-        expected.heads = [head]
-        expected.tailCommits.append(head)
-        guard state.tailCommits.count == expected.tailCommits.count, state.tailCommits.last == head, state == expected
-        else { return nil }
+        guard state.heads.count == 1, let head = state.heads.first, state.extends(store.state, by: head) else {
+            return nil
+        }
         return pending[store.sealer.address(of: head, epoch: store.sealer.currentEpoch)]?.byteOffset
     }
 

@@ -38,4 +38,12 @@ package struct RepositoryState: Equatable, Sendable {
         self.keyringGeneration = keyringGeneration
         self.annotation = annotation
     }
+
+    /// Whether this is `earlier` with one more commit in the tail, which is the only head now.
+    func extends(_ earlier: RepositoryState, by head: BlobName) -> Bool {
+        heads == [head] && tailCommits.count == earlier.tailCommits.count + 1 && tailCommits.last == head
+            && checkpoint == earlier.checkpoint && previousCheckpoint == earlier.previousCheckpoint
+            && keyringGeneration == earlier.keyringGeneration && annotation == earlier.annotation
+            && tailCommits.dropLast().elementsEqual(earlier.tailCommits)
+    }
 }

@@ -35,6 +35,10 @@ package struct CommitChange: Equatable, Sendable {
         self.dot = dot
     }
 
+    var isRetraction: Bool {
+        if case .retraction = content { true } else { false }
+    }
+
     /// The fact that the change makes in a commit with `ownDot`.
     func fact(ownDot: Dot) -> Fact {
         let factContent: FactContent =

@@ -10,7 +10,8 @@ package import CoffretBase
 package final class BulkCommit {
     let repository: VaultRepository
     private let author: CommitAuthor
-    private var tail: RepositoryTail
+    /// Where the tail stands, without what its commits put over the tree.
+    private let tail: RepositoryTail
     private let root: TreeNode
     let transaction: any BlobTransactionWriter
     private let dot: Dot
@@ -26,7 +27,7 @@ package final class BulkCommit {
     ) {
         self.repository = repository
         self.author = author
-        self.tail = tail
+        self.tail = tail.withoutOverlay
         self.root = root
         self.transaction = transaction
         dot = tail.nextDot(of: author.instanceID)
@@ -75,11 +76,12 @@ package final class BulkCommit {
     ) throws(StorageError) -> CommitSummary {
         precondition(
             !changes.isEmpty || compaction != nil || flags.contains(.epoch), "a commit changes something")
-        var sorted = changes.sortedByKey()
-        changes = []
-        if isBulk { try storeValues(of: &sorted) }
+        if isBulk { try storeValues() }
+        let order = changes.orderByKey()
+        // A large commit's changes go from here to the trees one by one; lists of them would be as large again.
+        let sorted = isBulk ? [] : order.map { changes[$0] }
         let facts = sorted.map { $0.fact(ownDot: dot) }
-        let newRoot = try newRoot(facts)
+        let newRoot = try newRoot(facts, order)
 
         let context = repository.context(for: author)
         let contextBytes = context.encode()
@@ -87,14 +89,15 @@ package final class BulkCommit {
         if tail.head?.commit.context != contextName {
             try transaction.writeBlob(type: .commitContext, bytes: contextBytes)
         }
-        let newFactCount = tail.factCount + facts.count
+        let newFactCount = tail.factCount + order.count
         var commit = Commit(
             context: contextName, root: newRoot.name, parents: repository.headNames, sequence: dot.sequence,
-            timeMilliseconds: time, flags: flags, changes: .list(isBulk ? [] : sorted), compaction: compaction)
+            timeMilliseconds: time, flags: flags, changes: .list(sorted), compaction: compaction)
         if isBulk {
             commit.flags.insert(.bulk)
-            commit.changes = .tree(try changeTree(facts, isWholeState: root.entryCount == 0, root: newRoot))
+            commit.changes = .tree(try changeTree(order, root: newRoot))
         }
+        changes = []
         let isCheckpoint =
             isBulk || flags.contains(.checkpoint)
             || newFactCount >= repository.checkpointPolicy.factCountMax
@@ -109,15 +112,27 @@ package final class BulkCommit {
         return try write(commit, context: context, facts: facts, changes: sorted, root: newRoot)
     }
 
-    private func newRoot(_ facts: [Fact]) throws(StorageError) -> TreeNode {
+    /// - Parameter facts: empty for a large commit, whose changes are taken in `order`.
+    private func newRoot(_ facts: [Fact], _ order: [Int]) throws(StorageError) -> TreeNode {
         if root.entryCount == 0 && isBulk {
             // The first tree of a vault is written as it is built.
-            var builder = TreeBuilder(splitHash: repository.splitHash, sink: NodeSink(writer: transaction))
-            for fact in facts where !fact.isRetraction { try builder.append(fact) }
-            return try builder.finish()
+            return try buildTree(order, keepsRetractions: false)
         }
-        let replacements = facts.map { Replacement(key: $0.key, facts: $0.isRetraction ? [] : [$0]) }
+        let replacements =
+            isBulk
+            ? order.map { Replacement(changes[$0].fact(ownDot: dot)) } : facts.map { Replacement($0) }
         return try repository.editor.apply(replacements, to: root)
+    }
+
+    /// Writes the tree of the facts of the changes, in the order given.
+    private func buildTree(_ order: [Int], keepsRetractions: Bool) throws(StorageError) -> TreeNode {
+        // Read from here, a change is not copied for each look at it.
+        let changes = changes
+        var builder = TreeBuilder(splitHash: repository.splitHash, sink: NodeSink(writer: transaction))
+        for index in order where keepsRetractions || !changes[index].isRetraction {
+            try builder.append(changes[index].fact(ownDot: dot))
+        }
+        return try builder.finish()
     }
 
     private func write(
@@ -133,8 +148,6 @@ package final class BulkCommit {
             }
         }
         let isCheckpoint = commit.flags.contains(.checkpoint)
-        // A tail that is about to end needs no more than the values that the tree may refer to.
-        tail.add(summary, facts: isCheckpoint ? [] : facts, unstored: unstored, byteCount: content.count)
         var state = repository.backend.state
         state.heads = [name]
         state.tailCommits.append(name)
@@ -143,13 +156,17 @@ package final class BulkCommit {
         }
         var nodes = TreeWriter()
         if isCheckpoint {
-            try repository.write(root, values: tail.overlay.unstored, with: &nodes, to: transaction)
-            try VaultRepository.setCheckpoint(&state, head: summary, versions: tail.versionVector)
+            let values = try repository.tail().overlay.unstored.merging(unstored) { old, _ in old }
+            try repository.write(root, values: values, with: &nodes, to: transaction)
+            let versions = commit.versionVector ?? tail.versionVector.advanced(by: dot)
+            try VaultRepository.setCheckpoint(&state, head: summary, versions: versions)
         }
         try transaction.commit(state: state, isCheckpoint: isCheckpoint)
         nodes.markStored(in: repository.nodes)
-        if isCheckpoint { tail.startAnew(from: root.name) }
-        repository.adopt(tail: tail, headRoot: root)
+        repository.extendTail(headRoot: root) { tail in
+            tail.add(summary, facts: isCheckpoint ? [] : facts, unstored: unstored, byteCount: content.count)
+            if isCheckpoint { tail.startAnew(from: root.name) }
+        }
         return summary
     }
 
@@ -157,10 +174,10 @@ package final class BulkCommit {
     package func cancel() { transaction.cancel() }
 
     /// Values that were to lie in the commit before it grew too large.
-    private func storeValues(of changes: inout [CommitChange]) throws(StorageError) {
+    private func storeValues() throws(StorageError) {
         for index in changes.indices {
-            guard let content = changes[index].content.unstoredBlob,
-                case .salted(_, let bytes) = changes[index].content
+            guard case .salted(_, let bytes) = changes[index].content,
+                let content = changes[index].content.unstoredBlob
             else { continue }
             let name = try transaction.writeBlob(type: .value, bytes: content)
             let stored = StoredValue(name: name, byteCount: bytes.count)
@@ -170,42 +187,68 @@ package final class BulkCommit {
 
     /// Stores the changes as a tree. The first commit of a vault changes all there is: then it is the
     /// vault's tree, and costs nothing.
-    private func changeTree(
-        _ facts: [Fact], isWholeState: Bool, root: TreeNode
-    ) throws(StorageError) -> BlobName {
-        if isWholeState && !facts.contains(where: \.isRetraction) { return root.name }
-        var builder = TreeBuilder(splitHash: repository.splitHash, sink: NodeSink(writer: transaction))
-        for fact in facts { try builder.append(fact) }
-        return try builder.finish().name
+    private func changeTree(_ order: [Int], root newRoot: TreeNode) throws(StorageError) -> BlobName {
+        if root.entryCount == 0 && !order.contains(where: { changes[$0].isRetraction }) { return newRoot.name }
+        return try buildTree(order, keepsRetractions: true).name
+    }
+}
+
+extension Replacement {
+    /// The fact of a change; a retraction leaves nothing.
+    fileprivate init(_ fact: Fact) {
+        self.init(key: fact.key, facts: fact.isRetraction ? [] : [fact])
     }
 }
 
 extension [CommitChange] {
-    /// Ascending by key; of several changes of one key the last stays.
-    fileprivate func sortedByKey() -> [CommitChange] {
-        // Eight bytes decide nearly always, and comparing them touches no other memory.
-        var order = indices.map { (prefix: self[$0].key.sortPrefix, index: $0) }
+    /// The indices, ascending by key; of several changes of one key the last stays.
+    fileprivate func orderByKey() -> [Int] {
+        // Twenty-four bytes, an entity and the beginning of an attribute, decide nearly always, and comparing them
+        // touches no other memory.
+        var order = indices.map { self[$0].key.sortPrefix(index: $0) }
         order.sort { left, right in
-            if left.prefix != right.prefix { return left.prefix < right.prefix }
+            if left.word0 != right.word0 { return left.word0 < right.word0 }
+            if left.word1 != right.word1 { return left.word1 < right.word1 }
+            if left.word2 != right.word2 { return left.word2 < right.word2 }
             let comparison = self[left.index].key.compare(to: self[right.index].key)
             return comparison != 0 ? comparison < 0 : left.index < right.index
         }
-        var result: [CommitChange] = []
+        var result: [Int] = []
         result.reserveCapacity(count)
-        var last: UInt64?
+        var last: KeyPrefix?
         for entry in order {
-            let change = self[entry.index]
-            if last == entry.prefix, result.last?.key == change.key { result.removeLast() }
-            last = entry.prefix
-            result.append(change)
+            if let last, last.hasSameWords(as: entry), self[last.index].key == self[entry.index].key {
+                result.removeLast()
+            }
+            last = entry
+            result.append(entry.index)
         }
         return result
     }
 }
 
+/// The first bytes of a key as numbers that sort as they do, and whose key it is.
+private struct KeyPrefix {
+    let word0, word1, word2: UInt64
+    let index: Int
+
+    func hasSameWords(as other: KeyPrefix) -> Bool {
+        word0 == other.word0 && word1 == other.word1 && word2 == other.word2
+    }
+}
+
 extension FactKey {
-    /// The first eight bytes, as a number that sorts as they do.
-    fileprivate var sortPrefix: UInt64 {
-        bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    /// - Parameter index: of the change that the key belongs to.
+    fileprivate func sortPrefix(index: Int) -> KeyPrefix {
+        KeyPrefix(word0: word(at: 0), word1: word(at: 8), word2: word(at: 16), index: index)
+    }
+
+    /// Eight bytes, with zeros for those that the key does not have: it ends with a zero or random bytes, and what
+    /// these leave equal is compared in full.
+    private func word(at start: Int) -> UInt64 {
+        let span = bytes.span
+        var word: UInt64 = 0
+        for index in start..<start + 8 { word = word << 8 | (index < span.count ? UInt64(span[index]) : 0) }
+        return word
     }
 }

@@ -47,6 +47,13 @@ struct RepositoryTail {
         head = summary
     }
 
+    /// The same place in history, and nothing that grows with the tail.
+    var withoutOverlay: RepositoryTail {
+        var tail = self
+        tail.overlay = Overlay()
+        return tail
+    }
+
     /// The dot of the next commit of an instance.
     func nextDot(of instance: UniqueID) -> Dot {
         Dot(instance: instance, sequence: max(versionVector[instance], usedSequences[instance]) + 1)

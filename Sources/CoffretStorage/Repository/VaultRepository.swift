@@ -143,6 +143,15 @@ package final class VaultRepository {
         knownPresent = nil
     }
 
+    /// Remembers a commit that is durable now.
+    ///
+    /// The tail is changed where it lies: a copy of it for each commit would cost more than the commit does.
+    func extendTail(headRoot: TreeNode, _ change: (inout RepositoryTail) -> Void) {
+        headNode = headRoot
+        knownPresent = nil
+        if loadedTail != nil { change(&loadedTail!) }
+    }
+
     func forget() {
         knownGraph = nil
         loadedTail = nil
