@@ -69,15 +69,16 @@ extension ActiveSegment {
         at offset: Int
     ) throws(StorageError) -> (RepositoryState, ScannedTransaction.Blob)? {
         let prefix = try translatingFileErrors { () throws(FileSystemError) in
-            try file.readAvailable(byteCount: RecordHeader.blobPrefixByteCount, at: offset)
+            try file.readAvailable(byteCount: RecordHeader.blobPrefixByteCount + 4, at: offset)
         }
-        guard prefix.count == RecordHeader.blobPrefixByteCount, prefix[4] == RecordKind.blob.rawValue,
+        guard prefix.count == RecordHeader.blobPrefixByteCount + 4, prefix[4] == RecordKind.blob.rawValue,
             let payload = UInt32(bigEndianBytes: prefix[0..<4]).map(Int.init),
             payload >= 32, payload <= 32 + BlobFormat.paddedByteCountMax + BlobFormat.overheadByteCount,
-            let address = Bytes32(prefix[5...]).map(BlobAddress.init)
+            let address = Bytes32(prefix[5..<37]).map(BlobAddress.init),
+            let epoch = UInt32(bigEndianBytes: prefix[37...])
         else { return nil }
         let blob = ScannedTransaction.Blob(
-            address: address, location: RecordLocation(byteOffset: offset, sealedByteCount: payload - 32))
+            address: address, location: RecordLocation(byteOffset: offset, sealedByteCount: payload - 32), epoch: epoch)
         return try state(in: blob).map { ($0, blob) }
     }
 
@@ -131,13 +132,7 @@ extension ActiveSegment {
             guard let newState = try state(in: stateBlob) else { throw damaged }
             state = newState
         case .appendedHead:
-            let epochBytes = try translatingFileErrors { () throws(FileSystemError) in
-                try file.read(
-                    byteCount: 4, at: stateBlob.location.byteOffset + RecordHeader.blobPrefixByteCount)
-            }
-            guard let epoch = UInt32(bigEndianBytes: epochBytes),
-                let name = sealer.name(ofAddress: stateBlob.address, epoch: epoch)
-            else { throw damaged }
+            guard let name = sealer.name(ofAddress: stateBlob.address, epoch: stateBlob.epoch) else { throw damaged }
             state.heads = [name]
             state.tailCommits.append(name)
         }

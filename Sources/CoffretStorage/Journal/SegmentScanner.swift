@@ -9,6 +9,8 @@ struct ScannedTransaction: Equatable, Sendable {
     struct Blob: Equatable, Sendable {
         let address: BlobAddress
         let location: RecordLocation
+        /// Under which it says that it is sealed.
+        let epoch: UInt32
     }
 
     let startOffset: Int
@@ -49,6 +51,8 @@ final class SegmentScanner {
     private(set) var stop: Stop?
 
     private static let blockByteCount = 64 << 10
+    /// After a clean end nothing but empty room lies ahead, so the first look is a short one.
+    private static let firstBlockByteCount = 4 << 10
 
     init(
         file: any OpenFile, salt: [UInt8], authenticator: JournalAuthenticator, offset: Int, nextSequence: UInt64
@@ -133,12 +137,16 @@ final class SegmentScanner {
     private func blob(at position: Int, payloadByteCount: Int) -> ScannedTransaction.Blob? {
         guard payloadByteCount >= 32 + BlobFormat.overheadByteCount + BlobFormat.headerByteCount else { return nil }
         let local = position - windowOffset + RecordHeader.byteCount
-        let address = unsafe window.withUnsafeBytes { bytes in
-            unsafe Bytes32(UnsafeRawBufferPointer(rebasing: bytes[local..<local + 32]))
+        let (address, epoch) = unsafe window.withUnsafeBytes { bytes in
+            unsafe (
+                Bytes32(UnsafeRawBufferPointer(rebasing: bytes[local..<local + 32])),
+                bytes.loadBigEndian(UInt32.self, at: local + 32)
+            )
         }
         return ScannedTransaction.Blob(
             address: BlobAddress(address),
-            location: RecordLocation(byteOffset: position, sealedByteCount: payloadByteCount - 32))
+            location: RecordLocation(byteOffset: position, sealedByteCount: payloadByteCount - 32),
+            epoch: epoch)
     }
 
     /// Makes the window reach `end`; false if the file does not.
@@ -151,7 +159,8 @@ final class SegmentScanner {
             windowOffset = offset
         }
         let start = windowOffset + window.count
-        let byteCount = min(max(end - start, Self.blockByteCount), fileByteCount - start)
+        let blockByteCount = window.isEmpty ? Self.firstBlockByteCount : Self.blockByteCount
+        let byteCount = min(max(end - start, blockByteCount), fileByteCount - start)
         let block = try translatingFileErrors { () throws(FileSystemError) in
             // A writer may have cut the file meanwhile: what is gone was never acknowledged.
             try file.readAvailable(byteCount: byteCount, at: start)

@@ -12,7 +12,7 @@ internal import CoffretCrypto
 /// against 1.0), which makes edits cheaper, and tell an observer less. A node also ends where another
 /// entry might take it beyond the maximum: members know the split key and could choose their
 /// identifiers so that no boundary ever came.
-package struct BoundaryRule: Sendable {
+package struct BoundaryRule {
     package static let leafTarget = 2048
     package static let innerTarget = 1024
     /// Maximum of a node's weight, in targets.
@@ -20,7 +20,7 @@ package struct BoundaryRule: Sendable {
     /// No entry of a leaf or inner node weighs more; see `LeafBuilder` and `InnerBuilder`.
     static let entryWeightMax = 704
 
-    private let splitKey: SplitHash
+    private let splitKey: ShortHashKey
     private let level: UInt8
     private let scale: UInt64
     private let weightLimit: Int
@@ -28,7 +28,7 @@ package struct BoundaryRule: Sendable {
     package init(splitHash: SplitHash, level: Int) {
         let target = level == 0 ? Self.leafTarget : Self.innerTarget
         let length = UInt64(target * 11 / 10)
-        splitKey = splitHash
+        splitKey = splitHash.key
         self.level = UInt8(level)
         scale = (length * length * length * length) >> 32
         weightLimit = target * Self.maximumFactor - Self.entryWeightMax

@@ -1,6 +1,8 @@
 // The children of one inner node. The one thing to keep true: two blocks of memory hold them all, as with the
 // facts of leaves.
 
+internal import CoffretCrypto
+
 /// A list of references to children: their greatest keys in one block, the rest in another.
 package struct ChildList: Sendable {
     private struct Entry {
@@ -96,9 +98,9 @@ package struct ChildList: Sendable {
     }
 
     /// The keyed hash of the last child's key.
-    func lastKeyHash(_ hash: borrowing SplitHash, level: UInt8) -> UInt64 {
+    func lastKeyHash(_ key: ShortHashKey, level: UInt8) -> UInt64 {
         guard let last = entries.last else { preconditionFailure("the list has a child") }
-        return hash.hash(level: level, key: keys.span.extracting(last.keyRange))
+        return key.hash(prefix: level, bytes: keys.span.extracting(last.keyRange))
     }
 
     /// What the last child adds to the weight of the node.

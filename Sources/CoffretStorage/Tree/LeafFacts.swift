@@ -2,6 +2,7 @@
 // is made only for who asks for one.
 
 internal import CoffretBase
+internal import CoffretCrypto
 
 /// A list of facts: the bytes of their keys and values in one block, the rest in another.
 ///
@@ -184,9 +185,9 @@ package struct LeafFacts: Sendable {
     // MARK: As nodes need them
 
     /// The keyed hash of the last fact's key.
-    func lastKeyHash(_ hash: borrowing SplitHash, level: UInt8) -> UInt64 {
+    func lastKeyHash(_ key: ShortHashKey, level: UInt8) -> UInt64 {
         guard let last = entries.last else { preconditionFailure("the list has a fact") }
-        return hash.hash(level: level, key: bytes.span.extracting(last.keyRange))
+        return key.hash(prefix: level, bytes: bytes.span.extracting(last.keyRange))
     }
 
     /// What the last fact adds to the weight of the node, but for its instance if that is new.

@@ -7,22 +7,22 @@ package import CoffretCrypto
 /// SipHash-2-4 of level ‖ encoded key, under a key derived from the vault's split key.
 ///
 /// Why not BLAKE2b: Docs/decisions/0007-boundary-hash.md.
-package struct SplitHash: Sendable {
-    private let key: ShortHashKey
+///
+/// The key is derived when it is first needed: locked memory takes the system calls of half an opening, and who
+/// only reads needs none.
+package final class SplitHash {
+    private let derive: () -> ShortHashKey
+    /// The key, for who hashes many keys of facts.
+    private(set) lazy var key: ShortHashKey = derive()
 
-    package init(key: ShortHashKey) { self.key = key }
+    package init(key: ShortHashKey) { derive = { key } }
 
     package init(keys: VaultKeys, treeGeneration: UInt32) {
-        key = keys.shortHashKey(.nodeBoundary, treeGeneration: treeGeneration)
+        derive = { keys.shortHashKey(.nodeBoundary, treeGeneration: treeGeneration) }
     }
 
     func hash(level: UInt8, key factKey: FactKey) -> UInt64 {
-        hash(level: level, key: factKey.bytes.span)
-    }
-
-    /// - Parameter factKey: an encoded key.
-    func hash(level: UInt8, key factKey: Span<UInt8>) -> UInt64 {
-        key.hash(prefix: level, bytes: factKey)
+        key.hash(prefix: level, bytes: factKey.bytes)
     }
 }
 
