@@ -22,7 +22,7 @@ package final class BlobStore: BlobRepositoryBackend {
     let sealer: BlobSealer
     private let lock: (any OpenFile)?
     private let damagedTail: DamagedTailPolicy
-    private let scratch = ScratchPool()
+    let scratch = ScratchPool()
 
     var manifest: Manifest
     var active: ActiveSegment
@@ -236,14 +236,22 @@ package final class BlobStore: BlobRepositoryBackend {
 
     /// Where the record with this address lies, in whatever file; nil if there is none.
     func location(of address: BlobAddress) throws(StorageError) -> RecordLocation? {
+        try place(of: address)?.location
+    }
+
+    /// As above, with the file; no file means the segment that grows.
+    func place(of address: BlobAddress) throws(StorageError) -> (file: SealedFile?, location: RecordLocation)? {
         for attempt in 0..<2 {
             do throws(StorageError) {
-                if let location = try active.location(of: address) { return location }
+                if let location = try active.location(of: address) { return (file: nil, location: location) }
                 for entry in segmentEntries {
-                    if let location = try openFile(entry).location(of: address) { return location }
+                    let file = try openFile(entry)
+                    if let location = try file.location(of: address) { return (file: file, location: location) }
                 }
                 guard let pack = packByFirstByte[address.firstByte] else { return nil }
-                return try openFile(pack).location(of: address)
+                let file = try openFile(pack)
+                guard let location = try file.location(of: address) else { return nil }
+                return (file: file, location: location)
             } catch {
                 guard attempt == 0, error.isFileGone, try reloadAfterFileGone() else { throw error }
             }

@@ -137,16 +137,24 @@ enum IndexPage {
 
     /// The first index whose entry's prefix is not below `prefix`.
     ///
-    /// Addresses are uniform, so the first guess is off by about the square root of the count; the
-    /// bounds around it double until they hold the answer.
+    /// Addresses are uniform, so a guess is off by about the square root of the distance over which it was made; two
+    /// corrections bring it within a few entries. The bounds around it double until they hold the answer.
     private func lowerBound(_ prefix: UInt64) throws(StorageError) -> Int {
         guard entryCount > 0 else { return 0 }
-        let position = (prefix << UInt64(sharedPrefixBitCount)).multipliedFullWidth(by: UInt64(entryCount)).high
+        var guess = min(expectedCount(below: prefix), entryCount - 1)
+        var found = try entry(at: guess).prefix
+        for _ in 0..<2 {
+            let distance =
+                found < prefix ? expectedCount(below: prefix - found) : -expectedCount(below: found - prefix)
+            let next = min(max(guess + distance, 0), entryCount - 1)
+            if next == guess { break }
+            guess = next
+            found = try entry(at: guess).prefix
+        }
         var low = 0
         var high = entryCount
-        let guess = min(Int(position), entryCount - 1)
-        var step = 16
-        if try entry(at: guess).prefix < prefix {
+        var step = 2
+        if found < prefix {
             low = guess + 1
             while low + step < entryCount, try entry(at: low + step).prefix < prefix {
                 low += step + 1
@@ -166,6 +174,12 @@ enum IndexPage {
             if try entry(at: middle).prefix < prefix { low = middle + 1 } else { high = middle }
         }
         return low
+    }
+
+    /// How many entries a range of prefixes holds on average; its size is below that of the index's own range, or the
+    /// answer is as good as any.
+    private func expectedCount(below prefix: UInt64) -> Int {
+        Int((prefix << UInt64(sharedPrefixBitCount)).multipliedFullWidth(by: UInt64(entryCount)).high)
     }
 
     private func entry(at index: Int) throws(StorageError) -> IndexEntry {
