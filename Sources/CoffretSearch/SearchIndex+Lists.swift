@@ -12,16 +12,22 @@ extension SearchIndex {
             var accepted = DocumentSet(session.attributes) { filter.accepts($0) }
             if let tag = filter.tag { accepted.formIntersection(try session.documents(tagged: foldASCII(tag))) }
             let table = session.attributes
-            let numbers: [Int64] =
+            let numbers = accepted.numbers
+            let (start, count) = (max(0, offset), max(0, limit))
+            let end = start.addingReportingOverflow(count)
+            let neededCount = min(end.overflow ? .max : end.partialValue, numbers.count)
+            guard count > 0, start < numbers.count else {
+                return DocumentList(documents: [], totalCount: numbers.count)
+            }
+            let first: [Int64] =
                 switch order {
-                case .modified: accepted.numbers.sorted { (table[$0].modified, $0) > (table[$1].modified, $1) }
-                case .created: accepted.numbers.sorted { (table[$0].created, $0) > (table[$1].created, $1) }
-                case .title: try session.numbersByTitle(accepted)
+                case .modified:
+                    numbers.first(neededCount) { (table[$0].modified, $0) > (table[$1].modified, $1) }
+                case .created: numbers.first(neededCount) { (table[$0].created, $0) > (table[$1].created, $1) }
+                case .title: Array(try session.numbersByTitle(accepted).prefix(neededCount))
                 }
             var documents: [DocumentSummary] = []
-            for number in numbers.dropFirst(max(0, offset)).prefix(max(0, limit)) {
-                documents.append(try session.summary(number))
-            }
+            for number in first.dropFirst(start) { documents.append(try session.summary(number)) }
             return DocumentList(documents: documents, totalCount: numbers.count)
         }
     }
@@ -246,5 +252,27 @@ extension NameReading {
             row.bytes(at: 0).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
         }
         return keys ?? []
+    }
+}
+
+extension [Int64] {
+    /// The first elements in an order; the rest is not put in order.
+    fileprivate func first(_ count: Int, by precedes: (Int64, Int64) -> Bool) -> [Int64] {
+        // A long beginning is quicker to sort with the rest.
+        guard count < self.count / 16 else { return Array(sorted(by: precedes).prefix(count)) }
+        var kept: [Int64] = []
+        for element in self {
+            if kept.count == count {
+                guard let last = kept.last, precedes(element, last) else { continue }
+                kept.removeLast()
+            }
+            var (low, high) = (0, kept.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if precedes(kept[middle], element) { low = middle + 1 } else { high = middle }
+            }
+            kept.insert(element, at: low)
+        }
+        return kept
     }
 }

@@ -225,6 +225,23 @@ struct SearchIndexTests {
         #expect(try index.list(limit: 1).totalCount == 6)
     }
 
+    @Test(
+        "a page of a list is that part of the whole list, wherever it is cut",
+        arguments: [ListOrder.modified, .created])
+    func pages(order: ListOrder) throws {
+        // Equal times are told apart by the number, so that pages fit together.
+        let index = try fixture.make((1...200).map { note($0, "n\($0)", modified: Int64($0 * 37 % 50)) })
+        let whole = try index.list(order: order).documents.map(\.title)
+        #expect(whole.count == 200)
+        for (offset, limit) in [
+            (0, 0), (0, 1), (0, 5), (3, 7), (0, 12), (0, 13), (190, 20), (199, 1), (200, 3), (7, .max),
+        ] {
+            let page = try index.list(order: order, limit: limit, offset: offset)
+            #expect(page.documents.map(\.title) == Array(whole.dropFirst(offset).prefix(limit)), "\(offset), \(limit)")
+            #expect(page.totalCount == 200)
+        }
+    }
+
     @Test("tags are counted as they are written, without the trash")
     func tags() throws {
         var trashed = note(4, "d", tags: ["work"])
