@@ -427,10 +427,14 @@ def section_edits(folder):
 
 
 def section_inside(folder):
-    """What coffret-bench measures inside one process."""
+    """What coffret-bench measures inside one process; limits that were not held are told when all of it ran."""
+    failed = []
     for mode in ("crypto", "storage", "search"):
         print(f"\n### coffret-bench {mode}\n", flush=True)
-        subprocess.run([BENCH, mode] + ([folder] if mode == "search" else []), check=True)
+        if subprocess.run([BENCH, mode] + ([folder] if mode == "search" else [])).returncode != 0:
+            failed.append(mode)
+    if failed:
+        sys.exit(f"bench: limits were not held in coffret-bench {', '.join(failed)}")
 
 
 SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit,

@@ -86,7 +86,8 @@ final class StorageRun {
         StorageBench.report("raw facts", Double(rawByteCount) / 1e6, "MB")
         let disk = Double(diskByteCount(directory)) / Double(rawByteCount)
         StorageBench.report("index", Double(indexByteCount(directory)) / 1e6, "MB", limit: 2.4, places: 2)
-        StorageBench.report("disk / raw", disk, "", limit: 1, places: 3)
+        // The goal is 1; padding and record headers take it to 1.034 (decision 0005), and no further.
+        StorageBench.report("disk / raw", disk, "", limit: 1.05, places: 3)
         if let statistics = try? repository.present.treeStatistics() {
             StorageBench.report("leaf size, mean", statistics.leafByteCountMean, "B", places: 0)
             StorageBench.report("leaf size, variation", statistics.leafVariation, "", limit: 0.30, places: 3)
