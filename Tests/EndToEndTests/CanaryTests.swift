@@ -81,7 +81,8 @@ private final class WatchedServer {
         return ([UInt8](FileManager.default.contents(atPath: path) ?? Data()), values.standardOutput)
     }
 
-    func stop() { process.kill(SIGTERM) }
+    /// The thread that reads its messages holds the process, so nobody else ends it where a test fails.
+    deinit { process.kill(SIGTERM) }
 }
 
 @Suite("Canary", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
@@ -146,7 +147,6 @@ struct CanaryTests {
             #expect(metrics.contains("route=\"\(route)\""), "\(route)")
         }
         #expect(control.finds(in: Array((messages + metrics).utf8)) == [])
-        server.stop()
     }
 
     /// Two devices and everything that people write: names, texts, secrets, passphrases, files, conflicts, a lost device.
