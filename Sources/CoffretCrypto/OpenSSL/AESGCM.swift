@@ -38,9 +38,7 @@ package enum AESGCM {
     ) throws(CryptoError) {
         guard plaintext.count <= plaintextByteCountMax else { throw CryptoError(.tooLarge, at: "plaintext") }
         var context = try context(.seal, key: key, nonce: nonce)
-        try context.authenticate(additionalData)
-        try unsafe context.transform(plaintext, into: ciphertext)
-        try unsafe context.finishSealing(tag: tag)
+        try unsafe context.seal(plaintext, additionalData: additionalData, ciphertext: ciphertext, tag: tag)
     }
 
     /// Decrypts `ciphertext` to `plaintext`, of the same size, and checks the tag.
@@ -54,8 +52,6 @@ package enum AESGCM {
     ) throws(CryptoError) {
         guard ciphertext.count <= plaintextByteCountMax else { throw CryptoError(.tooLarge, at: "ciphertext") }
         var context = try context(.open, key: key, nonce: nonce)
-        try context.authenticate(additionalData)
-        try unsafe context.transform(ciphertext, into: plaintext)
-        try unsafe context.finishOpening(tag: tag, plaintext: plaintext)
+        try unsafe context.open(ciphertext, tag: tag, additionalData: additionalData, plaintext: plaintext)
     }
 }

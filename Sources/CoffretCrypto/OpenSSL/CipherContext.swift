@@ -78,8 +78,28 @@ package enum CipherDirection: Sendable {
         guard status == 1 else { throw CryptoError(.unavailable, at: "nonce") }
     }
 
+    /// One whole message: `ciphertext`, of the plaintext's size, which may be the same memory, and its 16-byte tag.
+    mutating func seal(
+        _ plaintext: UnsafeRawBufferPointer, additionalData: RawSpan, ciphertext: UnsafeMutableRawBufferPointer,
+        tag: UnsafeMutableRawBufferPointer
+    ) throws(CryptoError) {
+        try authenticate(additionalData)
+        try unsafe transform(plaintext, into: ciphertext)
+        try unsafe finishSealing(tag: tag)
+    }
+
+    /// One whole message: `plaintext`, of the ciphertext's size, which holds zeros when this throws.
+    mutating func open(
+        _ ciphertext: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer, additionalData: RawSpan,
+        plaintext: UnsafeMutableRawBufferPointer
+    ) throws(CryptoError) {
+        try authenticate(additionalData)
+        try unsafe transform(ciphertext, into: plaintext)
+        try unsafe finishOpening(tag: tag, plaintext: plaintext)
+    }
+
     /// Feeds data that is authenticated and not encrypted.
-    mutating func authenticate(_ additionalData: RawSpan) throws(CryptoError) {
+    private mutating func authenticate(_ additionalData: RawSpan) throws(CryptoError) {
         let status = unsafe additionalData.withUnsafeBytes { bytes in unsafe process(bytes, into: nil) }
         guard status else { throw CryptoError(.unavailable, at: "additional data") }
     }
@@ -110,7 +130,7 @@ package enum CipherDirection: Sendable {
     }
 
     /// Ends a sealed message and writes its 16-byte tag.
-    mutating func finishSealing(tag: UnsafeMutableRawBufferPointer) throws(CryptoError) {
+    private mutating func finishSealing(tag: UnsafeMutableRawBufferPointer) throws(CryptoError) {
         precondition(direction == .seal && tag.count == 16, "a tag has 16 bytes")
         guard finish(),
             unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_GET_TAG, 16, tag.baseAddress) == 1
@@ -118,7 +138,7 @@ package enum CipherDirection: Sendable {
     }
 
     /// Ends an opened message: checks its tag and, if it is wrong, overwrites `plaintext`.
-    mutating func finishOpening(
+    private mutating func finishOpening(
         tag: UnsafeRawBufferPointer, plaintext: UnsafeMutableRawBufferPointer
     ) throws(CryptoError) {
         precondition(direction == .open && tag.count == 16, "a tag has 16 bytes")

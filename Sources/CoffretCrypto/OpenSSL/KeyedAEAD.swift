@@ -37,9 +37,7 @@ package struct KeyedAEAD: ~Copyable, Sendable {
     ) throws(CryptoError) {
         precondition(nonce.byteCount == 12, "a nonce has 12 bytes")
         try context.start(nonce: nonce)
-        try context.authenticate(additionalData)
-        try unsafe context.transform(plaintext, into: ciphertext)
-        try unsafe context.finishSealing(tag: tag)
+        try unsafe context.seal(plaintext, additionalData: additionalData, ciphertext: ciphertext, tag: tag)
     }
 
     /// Decrypts `ciphertext` to `plaintext` and checks the tag; when this throws, `plaintext` holds zeros.
@@ -49,8 +47,6 @@ package struct KeyedAEAD: ~Copyable, Sendable {
     ) throws(CryptoError) {
         precondition(nonce.byteCount == 12, "a nonce has 12 bytes")
         try context.start(nonce: nonce)
-        try context.authenticate(additionalData)
-        try unsafe context.transform(ciphertext, into: plaintext)
-        try unsafe context.finishOpening(tag: tag, plaintext: plaintext)
+        try unsafe context.open(ciphertext, tag: tag, additionalData: additionalData, plaintext: plaintext)
     }
 }
