@@ -17,6 +17,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Release products; COFFRET_BENCH_PRODUCTS names another folder of them.
 PRODUCTS = pathlib.Path(os.environ.get("COFFRET_BENCH_PRODUCTS", ROOT / ".build/release"))
 COFFRET = str(PRODUCTS / "coffret")
 SERVER = str(PRODUCTS / "coffret-server")
@@ -437,7 +438,89 @@ def section_inside(folder):
         sys.exit(f"bench: limits were not held in coffret-bench {', '.join(failed)}")
 
 
-SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit,
+class Server:
+    """The real server on loopback with a certificate of its own."""
+
+    def __init__(self, folder):
+        certificate, key, data = (str(folder / name) for name in ("server.pem", "server.key", "server"))
+        run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+             "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate])
+        digest = run(["sh", "-c", f"openssl x509 -in {certificate} -pubkey -noout | openssl pkey -pubin -outform der | sha256sum"])
+        self.fingerprint = digest.stdout.decode()[:64]
+        run([SERVER, "init", "--data", data])
+        self.process = subprocess.Popen(
+            [SERVER, "serve", "--data", data, "--listen", "127.0.0.1:0", "--registration", "open",
+             "--requests-per-second-per-address", "100000", "--requests-per-second-per-account", "100000",
+             "--quota-bytes", str(1 << 40), "--tls-certificate", certificate, "--tls-key", key],
+            stderr=subprocess.PIPE)
+        port = None
+        while port is None:
+            line = self.process.stderr.readline().decode()
+            if not line:
+                sys.exit("bench: the server ended")
+            found = re.search(r"port\W+(\d+)", line)
+            port = found and found.group(1)
+        # What it logs further is read away, so that it never waits for us.
+        threading.Thread(target=lambda: [None for _ in self.process.stderr], daemon=True).start()
+        self.url = f"https://localhost:{port}"
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Pairing:
+    """One of the two commands of a pairing, which speak JSON and read codes."""
+
+    def __init__(self, store, *arguments):
+        self.process = subprocess.Popen(
+            [COFFRET, "device", *arguments, "--json"], env=store.environment, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def wait(self, event):
+        for line in self.process.stdout:
+            value = json.loads(line)
+            if value.get("event") == event:
+                return value
+        sys.exit(f"bench: no {event}: {self.process.stderr.read().decode()}")
+
+    def type(self, code):
+        self.process.stdin.write((code.replace(" ", "") + "\n").encode())
+        self.process.stdin.flush()
+
+
+def section_sync(folder):
+    """A vault between two devices over the real server: first sync, nothing new, one edit."""
+    folder = pathlib.Path(folder) / "sync"
+    folder.mkdir()
+    server = Server(folder)
+    stores = []
+    for name in ("first", "second"):
+        (folder / name).mkdir()
+        stores.append(Store(folder / name))
+        stores[-1].environment["COFFRET_AGENT"] = "off"
+    first, second = stores
+    try:
+        first.command("init", "--effort", "light")
+        first.command("server", "join", server.url, "--fingerprint", server.fingerprint)
+        new = Pairing(second, "pair", server.url, "--fingerprint", server.fingerprint, "--name", "second", "--effort", "light")
+        old = Pairing(first, "approve", new.wait("waiting")["pairing"])
+        old.type(new.wait("code")["code"])
+        new.type(old.wait("code")["code"])
+        new.wait("paired")
+        old.wait("added")
+        places = [str(place) for store in stores for place in (store.path, store.environment["XDG_STATE_HOME"])]
+        print("\n### Two devices and a server\n")
+        for count, rounds in ((10_000, 5), (100_000, 1)):
+            if os.environ.get("COFFRET_BENCH_NOTES", str(count)) != str(count):
+                continue
+            result = run([BENCH, "sync", str(count), str(rounds), PASSPHRASE, *places])
+            print(result.stdout.decode(), flush=True)
+    finally:
+        server.end()
+
+
+SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit, "sync": section_sync,
             "attachment": section_attachment, "edits": section_edits, "inside": section_inside}
 
 
@@ -453,4 +536,5 @@ def main():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -221,6 +221,11 @@ package final class Account {
         try connection.send("POST", "/v1/zones", creation.encoded(), accepted: [200, 201])
     }
 
+    /// Deletes a vault's place at the server with all that lies there; nothing happens if it has none.
+    package func deleteZone(of vault: VaultRecord) throws(AccountError) {
+        try connection.send("DELETE", "/v1/zones/\(vault.vaultID.hex)", accepted: [204, 404])
+    }
+
     // MARK: Keys
 
     /// Puts the keys of all synced vaults into the other devices' mailbox.

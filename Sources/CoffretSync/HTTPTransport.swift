@@ -8,15 +8,15 @@ package import CoffretWire
 
 /// Speaks to one zone of one server with the session of one device. Blocks; one request at a time.
 package final class HTTPZoneTransport: SyncTransport {
-    private let client: HTTPClient
+    let client: HTTPClient
     private let zonePath: String
     private let devicePath: String
     /// Of the session as it is at that time.
     private let fields: () -> [(name: String, value: String)]
     /// Makes a new session when the server has forgotten the old one; false if that failed.
-    private let renew: () -> Bool
+    let renew: () -> Bool
     /// What the last failure was, for people.
-    package private(set) var lastError: HTTPError?
+    package internal(set) var lastError: HTTPError?
 
     private static let headByteCountMax = 4 << 10
     private static let listByteCountMax = 24 << 20
@@ -80,7 +80,7 @@ package final class HTTPZoneTransport: SyncTransport {
         }
     }
 
-    private func request(_ method: String, _ path: String, body: [UInt8]?, type: String) -> HTTPRequest {
+    func request(_ method: String, _ path: String, body: [UInt8]?, type: String) -> HTTPRequest {
         var request = HTTPRequest(method, zonePath + path, body: body)
         request.fields = fields()
         if body != nil { request.fields.append(("Content-Type", type)) }

@@ -65,6 +65,9 @@ extension SyncReport {
         both.mergeCount += mergeCount
         both.quarantinedCount += quarantinedCount
         both.setAsideCount += setAsideCount
+        both.removals = removals + next.removals
+        both.sentFileCount += sentFileCount
+        both.sentFileByteCount += sentFileByteCount
         both.requestCount += requestCount
         both.progress.receivedCount += progress.receivedCount
         both.progress.receivedByteCount += progress.receivedByteCount

@@ -1,4 +1,5 @@
-// What two devices of a store can compare by eye.
+// What a store does with its zones beside syncing: files that are asked for, zones that are gone, codes to compare by
+// eye. The one thing to keep true: nothing here takes a head from a server.
 
 internal import CoffretBase
 package import CoffretCore
@@ -8,6 +9,35 @@ internal import CoffretStorage
 internal import CoffretTrust
 
 extension Store {
+    /// Forgets what a zone showed, since a person had it deleted: an empty one is no rollback then.
+    package func forgetZone(of record: VaultRecord) throws {
+        let vault = try openVault(record.vaultID.hex, isWritable: true)
+        defer { vault.close() }
+        guard let old = try VaultSync.memory(of: vault.repository) else { return }
+        var memory = SyncMemory(server: old.server)
+        // A counter that fell would look like a lie to devices that remember it.
+        memory.counter = old.counter
+        try vault.repository.setSyncNote(memory.encode())
+    }
+
+    /// Fetches the files of attachments from a zone. The vault may be used, and written, meanwhile.
+    ///
+    /// - Parameter attachments: those whose files are here already are left out.
+    /// - Throws: a `SyncError`, a `CoreError`.
+    package func fetchFiles(
+        of attachments: [Attachment], in vault: Vault, through transport: any FileTransport,
+        progress: @escaping (FileProgress) -> Void = { _ in }
+    ) throws -> FileTally {
+        let files = FileExchange(store: try vault.contents(), transport: transport, progress: progress)
+        return try files.fetch(
+            attachments.compactMap { (attachment: Attachment) -> WantedFile? in
+                guard try !vault.hasFile(of: attachment) else { return nil }
+                return WantedFile(
+                    reference: try AttachmentReference.parse(attachment.encodedReference), home: attachment.home,
+                    place: attachment.id.uuid.hex)
+            })
+    }
+
     /// What two devices compare by eye to know that they see the same: 16 characters of Crockford's base32 in groups of four.
     ///
     /// - Returns: nil for a vault in which nothing was written yet.

@@ -1,6 +1,7 @@
 // Brings one vault and one zone together. The one thing to keep true: nothing that the server says is believed
 // before the vault has verified it, and a head that has not seen what was seen before ends the sync.
 
+package import CoffretBase
 internal import CoffretStorage
 internal import CoffretWire
 
@@ -13,11 +14,14 @@ package struct SyncEngine {
         case begin
         case server(ServerReply)
         case vault(VaultReply)
+        case filesSent(FileTally)
     }
 
     package enum Action: Equatable, Sendable {
         case server(ServerRequest)
         case vault(VaultRequest)
+        /// Sees to it that these files are whole at the server; a head that names them follows.
+        case sendFiles([UniqueID])
         case progress(SyncProgress)
         case finished(SyncReport, SyncMemory)
         case failed(SyncError)
@@ -49,8 +53,8 @@ package struct SyncEngine {
     }
 
     private enum Phase: Equatable {
-        case idle, askingHead, judging, pulling, fetching, adopting, exporting, preparing, pushing, remembering
-        case acknowledging, reading, inspecting, done
+        case idle, askingHead, judging, pulling, fetching, adopting, exporting, sendingFiles, preparing, pushing
+        case remembering, acknowledging, reading, inspecting, done
     }
 
     /// Lost races until the sync gives up for now.
@@ -92,11 +96,16 @@ package struct SyncEngine {
         switch event {
         case .begin where phase == .idle: return begin()
         case .server(.unreachable): return fail(SyncError(.unreachable))
-        case .server(.refused(let code)): return fail(refusal(code))
+        case .server(.refused(let code)): return fail(SyncError(refusal: code))
         case .server(let reply): return server(reply)
         case .vault(.failed(let error)): return fail(error)
         case .vault(let reply): return vault(reply)
-        case .begin: return fail(SyncError(.answerMalformed))
+        case .filesSent(let tally) where phase == .sendingFiles:
+            report.sentFileCount += tally.movedCount
+            report.sentFileByteCount += tally.movedByteCount
+            report.absentFileCount = tally.absentCount
+            return nextPart()
+        case .begin, .filesSent: return fail(SyncError(.answerMalformed))
         }
     }
 
@@ -106,10 +115,6 @@ package struct SyncEngine {
         case .changes where memory.head != nil: return ask(.changes(since: memory.cursor), .pulling)
         default: return ask(.head, .askingHead)
         }
-    }
-
-    private func refusal(_ code: String) -> SyncError {
-        code == "server.zone.epoch-stale" ? SyncError(.epochStale) : SyncError(.refused, at: code)
     }
 
     // MARK: The server's replies
@@ -279,6 +284,7 @@ package struct SyncEngine {
         report.mergeCount += adoption.mergeCount
         report.quarantinedCount += adoption.quarantinedCount
         report.setAsideCount += adoption.setAsideCount
+        report.removals += adoption.removals
         report.head = adoption.localHead
         if adoption.localHead == adoption.head { return acknowledge() }
         return prepare(from: adoption.head)
@@ -295,7 +301,9 @@ package struct SyncEngine {
         if serverHead == nil { serverHead = export.base }
         guard let head = export.head, head != memory.head else { return remember() }
         report.progress.sendCount = export.blobCount
-        return nextPart()
+        guard !export.files.isEmpty else { return nextPart() }
+        phase = .sendingFiles
+        return [.sendFiles(export.files)]
     }
 
     private mutating func nextPart() -> [Action] {

@@ -26,6 +26,12 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case answerMalformed = "sync.answer.malformed"
         /// The server refused; the place is its code.
         case refused = "sync.server.refused"
+        /// The account's space at the server is used up, or the server's own.
+        case quotaExceeded = "sync.server.quota-exceeded"
+        /// What the server has in place of a file's chunk is not it (R14).
+        case fileRefused = "sync.file.refused"
+        /// The server does not have an attachment's file.
+        case fileMissing = "sync.file.missing"
         /// No connection, or it broke.
         case unreachable = "sync.server.unreachable"
         /// Others pushed each time before this device did.
@@ -45,6 +51,15 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.place = place
         self.cause = cause
+    }
+
+    /// What a refusal of the server means.
+    init(refusal code: String) {
+        switch code {
+        case "server.zone.epoch-stale": self.init(.epochStale)
+        case "server.quota.exceeded", "server.storage.full": self.init(.quotaExceeded, at: code)
+        default: self.init(.refused, at: code)
+        }
     }
 
     package static func == (left: SyncError, right: SyncError) -> Bool {

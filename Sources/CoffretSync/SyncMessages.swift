@@ -1,6 +1,7 @@
 // What the engine asks of the server and of the vault, and what they answer. The one thing to keep true: all of it
 // is values, so that a simulator, a test and the real program drive the same engine.
 
+package import CoffretBase
 package import CoffretStorage
 package import CoffretWire
 
@@ -106,10 +107,12 @@ package struct SyncAdoption: Equatable, Sendable {
     package let quarantinedCount: Int
     /// Commits of the own head that count no more, since a revocation took effect.
     package let setAsideCount: Int
+    /// New commits that say what a compaction removed.
+    package let removals: [BlobName]
 
     package init(
         head: BlobName, localHead: BlobName?, newCommitCount: Int, mergeCount: Int, quarantinedCount: Int,
-        setAsideCount: Int
+        setAsideCount: Int, removals: [BlobName] = []
     ) {
         self.head = head
         self.localHead = localHead
@@ -117,6 +120,7 @@ package struct SyncAdoption: Equatable, Sendable {
         self.mergeCount = mergeCount
         self.quarantinedCount = quarantinedCount
         self.setAsideCount = setAsideCount
+        self.removals = removals
     }
 }
 
@@ -130,10 +134,12 @@ package struct SyncExport: Equatable, Sendable {
     package let epoch: UInt32
     package let commitCount: Int
     package let blobCount: Int
+    /// That the commits on the way name.
+    package let files: [UniqueID]
 
     package init(
         head: BlobName?, address: BlobAddress?, base: BlobAddress? = nil, epoch: UInt32, commitCount: Int,
-        blobCount: Int
+        blobCount: Int, files: [UniqueID] = []
     ) {
         self.head = head
         self.address = address
@@ -141,6 +147,7 @@ package struct SyncExport: Equatable, Sendable {
         self.epoch = epoch
         self.commitCount = commitCount
         self.blobCount = blobCount
+        self.files = files
     }
 }
 
@@ -190,6 +197,15 @@ package struct SyncReport: Equatable, Sendable {
     /// Commits of this device's past that a revocation took out; what this device wrote in them was written again.
     package var setAsideCount = 0
     package var peers: [SyncPeer] = []
+    /// Received commits that say what a compaction removed.
+    package var removals: [BlobName] = []
+    /// Commits that were removed here because another device removed them.
+    package var removedCommitCount = 0
+    /// Files that went to the server, and their sealed bytes.
+    package var sentFileCount = 0
+    package var sentFileByteCount = 0
+    /// Files that this device should have sent and does not have.
+    package var absentFileCount = 0
     package var progress = SyncProgress()
     /// Requests that were made.
     package var requestCount = 0

@@ -1,5 +1,6 @@
 // Drives the engine: asks the server and the vault in turn. The one thing to keep true: it decides nothing.
 
+package import CoffretBase
 package import CoffretWire
 
 /// Carries requests about one zone to the server and back. Blocks until there is an answer.
@@ -9,23 +10,34 @@ package protocol SyncTransport: AnyObject {
     func send(_ request: ServerRequest, frame: (ChangeFrame) throws -> Void) -> ServerReply
 }
 
+/// Takes files to the server.
+package protocol SyncFiles: AnyObject {
+    func send(_ files: [UniqueID]) throws(SyncError) -> FileTally
+}
+
+extension FileExchange: SyncFiles {}
+
 /// One sync of one vault.
 package struct SyncSession {
     private let transport: any SyncTransport
     private let vault: any SyncVault
+    private let files: (any SyncFiles)?
     private let progress: (SyncProgress) -> Void
 
+    /// - Parameter files: nil where there are none, as in a vault that is nothing but facts.
     package init(
-        transport: any SyncTransport, vault: any SyncVault, progress: @escaping (SyncProgress) -> Void = { _ in }
+        transport: any SyncTransport, vault: any SyncVault, files: (any SyncFiles)? = nil,
+        progress: @escaping (SyncProgress) -> Void = { _ in }
     ) {
         self.transport = transport
         self.vault = vault
+        self.files = files
         self.progress = progress
     }
 
     /// Runs an engine to its end.
     package func run(_ engine: SyncEngine) throws(SyncError) -> (report: SyncReport, memory: SyncMemory) {
-        var run = Run(engine: engine, vault: vault, transport: transport, progress: progress)
+        var run = Run(engine: engine, vault: vault, transport: transport, files: files, progress: progress)
         return try run.perform()
     }
 }
@@ -34,17 +46,19 @@ private struct Run {
     var engine: SyncEngine
     let vault: any SyncVault
     let transport: any SyncTransport
+    let files: (any SyncFiles)?
     let progress: (SyncProgress) -> Void
     private var result: Result<(SyncReport, SyncMemory), SyncError>?
     private var waiting: [ServerRequest] = []
 
     init(
-        engine: SyncEngine, vault: any SyncVault, transport: any SyncTransport,
+        engine: SyncEngine, vault: any SyncVault, transport: any SyncTransport, files: (any SyncFiles)?,
         progress: @escaping (SyncProgress) -> Void
     ) {
         self.engine = engine
         self.vault = vault
         self.transport = transport
+        self.files = files
         self.progress = progress
     }
 
@@ -73,6 +87,12 @@ private struct Run {
                 switch action {
                 case .server(let request): waiting.append(request)
                 case .vault(let request): events.append(.vault(vault.perform(request)))
+                case .sendFiles(let ids):
+                    do throws(SyncError) {
+                        events.append(.filesSent(try files?.send(ids) ?? FileTally()))
+                    } catch {
+                        result = .failure(error)
+                    }
                 case .progress(let state): progress(state)
                 case .finished(let report, let memory): result = .success((report, memory))
                 case .failed(let error): result = .failure(error)

@@ -181,11 +181,17 @@ package final class VaultSync: SyncVault {
             SyncAdoption(
                 head: name, localHead: report.newHead, newCommitCount: report.newCommitCount,
                 mergeCount: report.mergeCount, quarantinedCount: report.quarantined.count + report.revoked.count,
-                setAsideCount: report.setAsideCount))
+                setAsideCount: report.setAsideCount, removals: report.removals))
     }
 
     private func export(from known: BlobName?) throws(StorageError) -> VaultReply {
-        let contents = try repository.contents(from: known.map { [$0] } ?? [])
+        var files: [UniqueID] = []
+        var seen: Set<UniqueID> = []
+        let contents = try repository.contents(
+            from: known.map { [$0] } ?? [], visiting: .only(EntityKind.attachment)
+        ) { (fact) throws(StorageError) in
+            if let file = try NamedFile(fact), seen.insert(file.fileID).inserted { files.append(file.fileID) }
+        }
         pending = contents.names[...]
         let head = repository.headNames.first
         let address = try head.map { (name) throws(StorageError) in try repository.addresses(of: name)[0] }
@@ -194,7 +200,7 @@ package final class VaultSync: SyncVault {
             SyncExport(
                 head: head, address: address, base: base, epoch: repository.currentEpoch,
                 commitCount: contents.commitCount,
-                blobCount: contents.names.count))
+                blobCount: contents.names.count, files: files))
     }
 
     private func nextPart(_ byteCountMax: Int) throws(StorageError) -> VaultReply {

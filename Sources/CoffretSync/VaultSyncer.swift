@@ -14,7 +14,7 @@ package final class VaultSyncer {
     package let record: VaultRecord
     private let store: Store
     private let server: String
-    private let transport: any SyncTransport
+    private let transport: any SyncTransport & FileTransport
     private let random: any RandomSource
     private let clock: any WallClock
     private let vault: Vault
@@ -23,7 +23,7 @@ package final class VaultSyncer {
     ///
     /// - Parameter server: the address that the memory is kept under; another one begins anew.
     package init(
-        _ store: Store, _ record: VaultRecord, server: String, transport: any SyncTransport,
+        _ store: Store, _ record: VaultRecord, server: String, transport: any SyncTransport & FileTransport,
         random: any RandomSource, clock: any WallClock
     ) throws(CoreError) {
         self.store = store
@@ -58,10 +58,12 @@ package final class VaultSyncer {
     /// - Parameters:
     ///   - patienceMilliseconds: how long another sync of the vault is waited for.
     ///   - progress: called again and again.
+    ///   - fileProgress: called while files of attachments are sent.
     /// - Throws: a `SyncError`, `.busy` if another process syncs the vault; a `CoreError`.
     package func sync(
         _ options: SyncEngine.Options = SyncEngine.Options(), patienceMilliseconds: Int = 60_000,
-        progress: @escaping (SyncProgress) -> Void = { _ in }
+        progress: @escaping (SyncProgress) -> Void = { _ in },
+        fileProgress: @escaping (FileProgress) -> Void = { _ in }
     ) throws -> SyncReport {
         let lock = try SyncLock.take(
             store.layout.vaultPath(record.vaultID), store.fileSystem, patienceMilliseconds: patienceMilliseconds)
@@ -82,18 +84,32 @@ package final class VaultSyncer {
                 return try body(vault.repository)
             }, now: now)
         defer { side.cancel() }
+        let files = FileExchange(store: try vault.contents(), transport: transport, progress: fileProgress)
         func run() throws -> SyncReport {
             var memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: server)
             if memory.server != server { memory = SyncMemory(server: server) }
             let engine = SyncEngine(memory: memory, knownEpoch: repository.currentEpoch, options: options)
-            return try SyncSession(transport: transport, vault: side, progress: progress).run(engine).report
+            return try SyncSession(transport: transport, vault: side, files: files, progress: progress).run(engine)
+                .report
         }
         let cuts = RevocationCuts(chain: try store.keyring.deviceChain(), signers: signers)
         // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
         if let own = try store.keyring.newestOwnRevocation() { try write(cuts, upTo: own) }
-        let report = try run()
-        guard try write(cuts, upTo: .max) else { return report }
-        return try report.followed(by: run())
+        var report = try run()
+        if try write(cuts, upTo: .max) { report = try report.followed(by: run()) }
+        if !report.removals.isEmpty { report.removedCommitCount = try followRemovals() }
+        return report
+    }
+
+    /// Removes here what another device's compaction removed.
+    ///
+    /// - Returns: how many commits.
+    private func followRemovals() throws -> Int {
+        let writer = try store.openVault(record.vaultID.hex, isWritable: true)
+        defer { writer.close() }
+        let followed = try writer.followRemovals()
+        try vault.repository.refresh()
+        return followed?.repository.removedCommitCount ?? 0
     }
 
     /// - Returns: whether a cut was written, because nobody had.

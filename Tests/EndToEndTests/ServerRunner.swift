@@ -17,9 +17,14 @@ final class ServerRunner {
     let fingerprint: String
     private var process: SpawnedProcess
     private let port: Int
+    private let options: [String]
 
-    init() throws {
+    var databasePath: String { folder.file("data/server.sqlite") }
+
+    /// - Parameter options: further ones of `coffret-server serve`.
+    init(_ options: String...) throws {
         folder = try TemporaryDirectory("server")
+        self.options = options
         let (certificate, key) = (folder.file("certificate.pem"), folder.file("key.pem"))
         let made = try ProcessRunner.run(
             "/usr/bin/openssl",
@@ -33,18 +38,20 @@ final class ServerRunner {
         let data = folder.file("data")
         let initialized = try ProcessRunner.run(Self.executable, ["init", "--data", data])
         try #require(initialized.exitCode == 0, "\(initialized.errorText)")
-        let started = try Self.start(folder, port: 0)
+        let started = try Self.start(folder, port: 0, options)
         (process, port) = started
         url = "https://localhost:\(started.port)"
     }
 
-    private static func start(_ folder: TemporaryDirectory, port: Int) throws -> (process: SpawnedProcess, port: Int) {
+    private static func start(
+        _ folder: TemporaryDirectory, port: Int, _ options: [String]
+    ) throws -> (process: SpawnedProcess, port: Int) {
         let process = try SpawnedProcess(
             executable,
             [
                 "serve", "--data", folder.file("data"), "--listen", "127.0.0.1:\(port)", "--registration", "open",
                 "--tls-certificate", folder.file("certificate.pem"), "--tls-key", folder.file("key.pem"),
-            ], error: .pipe)
+            ] + options, error: .pipe)
         var text = ""
         while true {
             let bytes = process.readError()
@@ -58,13 +65,13 @@ final class ServerRunner {
     func stop(_ signal: Int32 = SIGTERM) { _ = process.kill(signal) }
 
     /// Starts it again at the same address, after `stop`.
-    func start() throws { process = try Self.start(folder, port: port).process }
+    func start() throws { process = try Self.start(folder, port: port, options).process }
 
     /// Ends the server in order, does something with its data, and starts it again at the same address.
     func restart(_ body: (_ dataPath: String) throws -> Void = { _ in }) throws {
         _ = process.kill(SIGTERM)
         try body(folder.file("data"))
-        process = try Self.start(folder, port: port).process
+        process = try Self.start(folder, port: port, options).process
     }
 
     /// A copy of the server's data as it is now, to be put back by `putBack`.

@@ -1,8 +1,11 @@
 // `coffret attach`: files of items, in and out.
 
+internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretKeys
 internal import CoffretStorage
+internal import CoffretSync
 internal import Glibc
 
 enum AttachCommand {
@@ -27,6 +30,12 @@ enum AttachCommand {
                     "A file appears under its name only when it is complete and verified. To standard output only verified pieces go; if one fails, the command ends with an error."
                 ],
                 arguments: [CommonArguments.item, names], options: [output, force], run: extract),
+            CommandDescription(
+                "get", "Fetch attachments of a synced vault from the server",
+                discussion: [
+                    "What coffret sync --without-files left there, or what broke off. What is here already is not fetched again; every byte is verified before it counts. coffret attach extract then writes it out."
+                ],
+                arguments: [CommonArguments.item, names], run: get),
             CommandDescription(
                 "rm", "Take an attachment from an item", arguments: [CommonArguments.item, name], run: remove),
         ])
@@ -84,13 +93,15 @@ enum AttachCommand {
         let session = try VaultSession.open(context)
         let item = try session.readable(
             session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
-        try context.print(.array(item.attachments.map { .attachment($0) })) {
+        var here: [EntityID: Bool] = [:]
+        for file in item.attachments { here[file.id] = try session.vault.hasFile(of: file) }
+        try context.print(.array(item.attachments.map { .attachment($0, isHere: here[$0.id]) })) {
             guard !item.attachments.isEmpty else {
                 return context.terminal.outputIsTerminal ? "Nothing is attached." : ""
             }
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true), .init(alignsRight: true), .init(role: .faint),
-                .init(role: .faint),
+                .init(role: .faint), .init(role: .faint),
             ])
             let ids = shortIDs(item.attachments)
             for file in item.attachments {
@@ -98,6 +109,7 @@ enum AttachCommand {
                     ids[file.id] ?? "", TextWidth.displaySafe(file.name),
                     NumberText.bytes(file.byteCount),
                     TextWidth.displaySafe(file.mediaType), context.relativeTime.day(file.created),
+                    here[file.id] == false ? "at the server" : "",
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -105,8 +117,31 @@ enum AttachCommand {
         }
     }
 
-    private static func extract(_ context: CommandContext) throws {
+    private static func get(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
+        let record = try session.store.store.vaultRecord(session.store.wantedVault)
+        guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
+        let files = try meant(context, session)
+        let absent = try files.filter { try !session.vault.hasFile(of: $0) }
+        var tally = FileTally()
+        if !absent.isEmpty {
+            let account = try ServerAccess.account(session.store)
+            defer { account.connection.logOut() }
+            tally = try SyncedFiles.fetch(absent, in: session.vault, record, account, session.store)
+        }
+        let members = [JSONValue.Member("files", .array(files.map { .attachment($0) }))]
+        try context.confirmDone(.object(members + SyncedFiles.json(tally))) {
+            guard tally.movedCount > 0 else {
+                return absent.isEmpty ? "Everything is here already." : "Nothing could be fetched."
+            }
+            let size = NumberText.bytes(tally.movedByteCount)
+            return "Fetched \(NumberText.counted(tally.movedCount, "file")) (\(size))."
+        }
+        if let problem = tally.problems.first { throw problem }
+    }
+
+    /// The attachments that the command line means: the named ones, or all of the item.
+    private static func meant(_ context: CommandContext, _ session: VaultSession) throws -> [Attachment] {
         let item = try session.readable(
             session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
         let wanted = context.arguments.values(names)
@@ -114,6 +149,12 @@ enum AttachCommand {
         guard !files.isEmpty else {
             throw CommandFailure(.notFound, .attachmentNotFound, "nothing is attached to this item")
         }
+        return files
+    }
+
+    private static func extract(_ context: CommandContext) throws {
+        let session = try VaultSession.open(context)
+        let files = try meant(context, session)
         let target = context.arguments.value(output)
         guard target == nil || files.count == 1 else {
             throw CommandFailure(

@@ -47,6 +47,11 @@ enum FsckCommand {
                 + "\(NumberText.counted(storage.reachableBlobCount, "object")), "
                 + "\(NumberText.counted(report.attachmentCount, "attachment"))."
         ]
+        if report.absentCount > 0 {
+            lines.append(
+                "\(NumberText.counted(report.absentCount, "file")) of attachments not on this device: coffret sync fetches them."
+            )
+        }
         for removal in storage.removals {
             lines.append(
                 "\(NumberText.counted(Int(removal.removedCommitCount), "earlier change")) removed by "
@@ -76,6 +81,7 @@ enum FsckCommand {
             "event": .string("done"), "isClean": .bool(report.isClean), "commitCount": .integer(storage.commitCount),
             "signatureCount": .integer(storage.signatureCount), "factCount": .integer(storage.factCount),
             "objectCount": .integer(storage.reachableBlobCount), "attachmentCount": .integer(report.attachmentCount),
+            "absentFileCount": .integer(report.absentCount),
             "removals": .array(
                 storage.removals.map {
                     .fields([

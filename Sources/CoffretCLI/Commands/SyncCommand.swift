@@ -16,14 +16,17 @@ enum SyncCommand {
     static let patience = OptionDescription.value(
         "patience", "TIME", "how long to try again when the server does not answer (10s)")
     private static let standardPatienceSeconds: UInt64 = 10
+    static let withoutFiles = OptionDescription.flag(
+        "without-files", "leave attached files at the server; coffret attach get fetches them one by one")
 
     static let description = CommandDescription(
         "sync", group: .devices, "Bring synced vaults and the server together",
         discussion: [
             "Sends what was written here and fetches what your other devices wrote. Different notes, fields and lines never get in each other's way; coffret conflicts ls lists what does.",
-            "While the store is unlocked the agent does this by itself, as soon as something was written here or elsewhere; coffret agent settings --sync off ends that. coffret vault sync NAME says which vaults are synced. The files that are attached to items are not sent yet.",
+            "While the store is unlocked the agent does this by itself, as soon as something was written here or elsewhere; coffret agent settings --sync off ends that. coffret vault sync NAME says which vaults are synced.",
+            "Attached files go to the server before the change that names them, and come after the notes, which can be used meanwhile; an interrupted sync goes on where it was.",
         ],
-        options: [restored, patience],
+        options: [restored, withoutFiles, patience],
         examples: [CommandExample("coffret sync", "all of them; with --vault NAME only one")],
         run: run)
 
@@ -31,6 +34,8 @@ enum SyncCommand {
     private struct Outcome {
         let record: VaultRecord
         let result: Result<SyncReport, any Error>
+        /// What became of the files that were not here.
+        var files: Result<FileTally, any Error> = .success(FileTally())
     }
 
     private static func run(_ context: CommandContext) throws {
@@ -44,6 +49,9 @@ enum SyncCommand {
             do {
                 let outcomes = try round(context, session, records, &done, &added)
                 for case .failure(let error) in outcomes.map(\.result) where SyncTrouble.isTransient(error) {
+                    throw error
+                }
+                for case .failure(let error) in outcomes.map(\.files) where SyncTrouble.isTransient(error) {
                     throw error
                 }
                 return try tell(outcomes, context, session, added)
@@ -71,20 +79,31 @@ enum SyncCommand {
             vaults = [record]
         }
         let progress = SyncProgressReporter(context)
-        defer { progress.end() }
+        let files = FileProgressReporter(context)
+        defer {
+            progress.end()
+            files.end()
+        }
         var outcomes: [Outcome] = []
         for record in vaults {
-            if let report = done[record.vaultID] {
-                outcomes.append(Outcome(record: record, result: .success(report)))
-                continue
-            }
-            var options = SyncEngine.Options()
-            options.acceptsRestoredServer = context.arguments.isSet(restored)
             do {
-                let report = try sync.sync(record, options) { progress.update($0, of: record.name) }
-                sync.note(record, nil)
-                done[record.vaultID] = report
-                outcomes.append(Outcome(record: record, result: .success(report)))
+                let report: SyncReport
+                if let known = done[record.vaultID] {
+                    report = known
+                } else {
+                    var options = SyncEngine.Options()
+                    options.acceptsRestoredServer = context.arguments.isSet(restored)
+                    report = try sync.sync(
+                        record, options, progress: { progress.update($0, of: record.name) },
+                        fileProgress: files.show)
+                    sync.note(record, nil)
+                    done[record.vaultID] = report
+                }
+                var outcome = Outcome(record: record, result: .success(report))
+                if !context.arguments.isSet(withoutFiles) {
+                    outcome.files = Result { try SyncedFiles.fetchAll(record, sync.account, session) }
+                }
+                outcomes.append(outcome)
             } catch {
                 sync.note(record, error)
                 outcomes.append(Outcome(record: record, result: .failure(error)))
@@ -103,7 +122,7 @@ enum SyncCommand {
             return outcomes.map { outcome in
                 let name = "\"\(TextWidth.displaySafe(outcome.record.name))\""
                 switch outcome.result {
-                case .success(let report): return "\(name)  \(words(report))"
+                case .success(let report): return "\(name)  \(words(report, try? outcome.files.get()))"
                 case .failure(let error): return "\(name)  \(FailureTranslation.failure(from: error).message)"
                 }
             }.joined(separator: "\n")
@@ -111,6 +130,12 @@ enum SyncCommand {
         for outcome in outcomes { warn(outcome, context, session) }
         // All vaults had their turn; the first failure decides how the command ends.
         for case .failure(let error) in outcomes.map(\.result) { throw error }
+        for outcome in outcomes {
+            // A file that no device has delivered yet is worth a warning; one that is not what it should be is not whole.
+            if let refused = try outcome.files.get().problems.first(where: { $0.code != .fileMissing }) {
+                throw refused
+            }
+        }
     }
 
     /// The failure, with what waits here for the server.
@@ -131,12 +156,25 @@ enum SyncCommand {
             hint: "coffret vault sync NAME begins to sync it")
     }
 
-    static func words(_ report: SyncReport) -> String {
+    static func words(_ report: SyncReport, _ files: FileTally? = nil) -> String {
         var parts: [String] = []
         if report.receivedCommitCount > 0 {
             parts.append("received \(NumberText.counted(report.receivedCommitCount, "change"))")
         }
         if report.sentCommitCount > 0 { parts.append("sent \(NumberText.counted(report.sentCommitCount, "change"))") }
+        if report.removedCommitCount > 0 {
+            parts.append(
+                "dropped \(NumberText.counted(report.removedCommitCount, "earlier change")) as another device did")
+        }
+        if report.sentFileCount > 0 {
+            parts.append(
+                "sent \(NumberText.counted(report.sentFileCount, "file")) (\(NumberText.bytes(report.sentFileByteCount)))"
+            )
+        }
+        if let files, files.movedCount > 0 {
+            parts.append(
+                "received \(NumberText.counted(files.movedCount, "file")) (\(NumberText.bytes(files.movedByteCount)))")
+        }
         return parts.isEmpty ? "up to date" : parts.joined(separator: ", ")
     }
 
@@ -145,8 +183,11 @@ enum SyncCommand {
             JSONValue.Member("received", .integer(report.receivedCommitCount)),
             JSONValue.Member("sent", .integer(report.sentCommitCount)),
             JSONValue.Member("merges", .integer(report.mergeCount)),
+            JSONValue.Member("removed", .integer(report.removedCommitCount)),
             JSONValue.Member("quarantined", .integer(report.quarantinedCount)),
             JSONValue.Member("setAside", .integer(report.setAsideCount)),
+            JSONValue.Member("sentFiles", .integer(report.sentFileCount)),
+            JSONValue.Member("sentFileByteCount", .integer(report.sentFileByteCount)),
             JSONValue.Member("version", report.head.map { .string($0.description) } ?? .null),
         ]
     }
@@ -157,7 +198,9 @@ enum SyncCommand {
             JSONValue.Member("id", .string(outcome.record.vaultID.hex)), JSONValue.Member("isNew", .bool(isNew)),
         ]
         switch outcome.result {
-        case .success(let report): members += json(report)
+        case .success(let report):
+            members += json(report)
+            if let files = try? outcome.files.get() { members += SyncedFiles.json(files) }
         case .failure(let error):
             members.append(JSONValue.Member("problem", .string(FailureTranslation.failure(from: error).code)))
         }
@@ -172,6 +215,12 @@ enum SyncCommand {
             let device = TextWidth.displaySafe(session.deviceName(peer.device))
             context.warn("\(name): \(device) has changes that the server did not deliver (sync.commit.withheld)")
         }
+        if report.absentFileCount > 0 {
+            context.warn(
+                "\(name): \(NumberText.counted(report.absentFileCount, "file")) of earlier changes cannot be sent from here: not on this device"
+            )
+        }
+        if let files = try? outcome.files.get() { SyncedFiles.warn(files, name, context) }
         if report.quarantinedCount > 0 {
             context.warn(
                 "\(name): the server showed what a revoked device wrote; it was set aside, and yours put in its place "
@@ -187,6 +236,9 @@ enum SyncCommand {
 
 /// `coffret vault sync` and `coffret vault unsync`.
 enum VaultSyncing {
+    static let deletion = OptionDescription.flag(
+        "delete-from-server", "delete what the server has of it, files included; nothing on your devices")
+
     static func begin(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
         var record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
@@ -222,10 +274,27 @@ enum VaultSyncing {
         let session = try StoreSession.open(context, with: .passphrase)
         let record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
         guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
-        let id = record.vaultID
+        let (id, name) = (record.vaultID, TextWidth.displaySafe(record.name))
+        let deletes = context.arguments.isSet(deletion)
+        if deletes {
+            try context.confirmDanger(
+                "This deletes \"\(name)\" from the server, with its history and files. What is on your devices stays.",
+                question: "Delete it there?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+            let account = try ServerAccess.account(session)
+            defer { account.connection.logOut() }
+            // The server first: if this breaks off, the vault is still synced, and it can be repeated.
+            try account.deleteZone(of: record)
+            try session.store.forgetZone(of: record)
+        }
         try session.store.changeKeyring { (keyring) throws(KeyError) in try keyring.setVaultKind(id, .local) }
-        try context.confirmDone(.fields(["vault": .string(record.name), "id": .string(id.hex)])) {
-            "This device no longer syncs \"\(TextWidth.displaySafe(record.name))\". What lies on the server and on your other devices stays."
+        let value = JSONValue.fields([
+            "vault": .string(record.name), "id": .string(id.hex), "isDeletedFromServer": .bool(deletes),
+        ])
+        try context.confirmDone(value) {
+            "This device no longer syncs \"\(name)\". "
+                + (deletes
+                    ? "The server has nothing of it any more; what is on your devices stays."
+                    : "What lies on the server and on your other devices stays.")
         }
     }
 }

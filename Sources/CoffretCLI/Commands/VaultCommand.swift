@@ -24,7 +24,10 @@ enum VaultCommand {
                 arguments: [vault], run: VaultSyncing.begin),
             CommandDescription(
                 "unsync", "Keep a vault on this device only from now on",
-                discussion: ["What lies on the server and on your other devices stays."], arguments: [vault],
+                discussion: [
+                    "What lies on the server and on your other devices stays, unless --delete-from-server is given. Run it on the other devices too: one that still syncs finds the server's place empty and says so."
+                ],
+                arguments: [vault], options: [VaultSyncing.deletion, CommonArguments.yes],
                 run: VaultSyncing.end),
         ])
 

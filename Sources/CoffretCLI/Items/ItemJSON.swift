@@ -12,7 +12,7 @@ extension JSONValue {
             "id": .string(item.id.uuid.hex), "kind": .string(item.kind.name), "title": .string(item.title),
             "text": .string(item.text), "tags": .strings(item.tags.map(\.path)),
             "fields": .array(item.fields.map { field($0, revealsSecrets: revealsSecrets) }),
-            "attachments": .array(item.attachments.map(attachment)), "created": .moment(item.created),
+            "attachments": .array(item.attachments.map { attachment($0) }), "created": .moment(item.created),
             "modified": .moment(item.modified), "isPinned": .bool(item.isPinned),
             "isArchived": .bool(item.isArchived), "isTrashed": .bool(item.isTrashed),
             "isLocked": .bool(item.isLocked), "isSealed": item.isSealed ? .bool(true) : nil,
@@ -30,11 +30,11 @@ extension JSONValue {
         ])
     }
 
-    static func attachment(_ attachment: Attachment) -> JSONValue {
+    static func attachment(_ attachment: Attachment, isHere: Bool? = nil) -> JSONValue {
         .fields([
             "id": .string(attachment.id.uuid.hex), "name": .string(attachment.name),
             "mediaType": .string(attachment.mediaType), "byteCount": .integer(attachment.byteCount),
-            "created": .moment(attachment.created),
+            "created": .moment(attachment.created), "isHere": isHere.map { .bool($0) },
         ])
     }
 

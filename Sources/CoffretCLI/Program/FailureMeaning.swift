@@ -147,6 +147,9 @@ struct FailureMeaning: Sendable {
             .unsupportedFormat, "a newer coffret wrote this vault", hint: "install a newer coffret"),
         "storage.commit.unsupported-format": FailureMeaning(
             .unsupportedFormat, "a newer coffret wrote to this vault", hint: "install a newer coffret"),
+        "storage.attachment.missing": FailureMeaning(
+            .notFound, "the file of the attachment is not on this device",
+            hint: "in a synced vault coffret attach get ITEM fetches it; else coffret fsck says what is missing"),
         "storage.history.compacted": FailureMeaning(
             .notFound, "that part of the history was dropped by compact", hint: "coffret log shows what there is"),
         "storage.history.not-here-yet": FailureMeaning(
@@ -309,6 +312,15 @@ struct FailureMeaning: Sendable {
         "sync.answer": FailureMeaning(
             .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
         "sync.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
+        "sync.server.quota-exceeded": FailureMeaning(
+            .diskFull, "your space on the server is used up; nothing is lost, and nothing here was changed",
+            hint: "ask whoever runs the server for more space, then sync again: it goes on where it was"),
+        "sync.file.refused": FailureMeaning(
+            .notAuthentic, "what the server has in place of a file is not what was attached; nothing of it was kept",
+            showsPlace: true, hint: "coffret sync on a device that has the file; ask whoever runs the server"),
+        "sync.file.missing": FailureMeaning(
+            .notFound, "the server does not have the file", showsPlace: true,
+            hint: "coffret sync on the device where it was attached, then here again"),
         "sync.server.unreachable": FailureMeaning(
             .offline, "the connection to the server broke off", hint: "try again later; nothing is lost"),
         "sync.server.contended": FailureMeaning(

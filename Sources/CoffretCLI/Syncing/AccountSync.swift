@@ -70,12 +70,15 @@ package final class AccountSync {
     /// Brings one vault and its zone together; a zone that is not there is made.
     package func sync(
         _ record: VaultRecord, _ options: SyncEngine.Options, patienceMilliseconds: Int = 60_000,
-        progress: @escaping (SyncProgress) -> Void = { _ in }
+        progress: @escaping (SyncProgress) -> Void = { _ in },
+        fileProgress: @escaping (FileProgress) -> Void = { _ in }
     ) throws -> SyncReport {
         let (syncer, transport) = try entry(record)
         func attempt() throws -> SyncReport {
             do {
-                return try syncer.sync(options, patienceMilliseconds: patienceMilliseconds, progress: progress)
+                return try syncer.sync(
+                    options, patienceMilliseconds: patienceMilliseconds, progress: progress,
+                    fileProgress: fileProgress)
             } catch let error as SyncError where error.code == .unreachable {
                 // Why it cannot be reached says more.
                 throw transport.lastError ?? error

@@ -46,6 +46,13 @@ struct SnapshotReader {
         return (attachments, files)
     }
 
+    /// Goes through the attachments of all items but locked ones.
+    func forEachAttachment(_ body: (Attachment) throws(CoreError) -> Void) throws(CoreError) {
+        try forEachEntity(withPrefix: [EntityKind.attachment]) { (id, facts) throws(CoreError) in
+            if let attachment = try reader.attachment(id, facts: facts) { try body(attachment) }
+        }
+    }
+
     /// Goes through all items of a kind in the order of their ids.
     func forEachItem(of kind: ItemKind, _ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
         try forEachEntity(withPrefix: [kind.rawValue]) { (id, facts) throws(CoreError) in

@@ -20,6 +20,8 @@ package struct VaultCheck: Sendable {
     package let attachmentCount: Int
     /// What is wrong with them: each names the item and the file.
     package let attachmentProblems: [CoreError]
+    /// Attachments of a synced vault whose files have not been fetched from the server.
+    package let absentCount: Int
 
     package var isClean: Bool { repository.isClean && attachmentProblems.isEmpty }
 }
@@ -41,20 +43,8 @@ extension Vault {
                 visiting: .only(EntityKind.attachment)
             ) {
                 (fact) throws(StorageError) in
-                guard !fact.isRetraction,
-                    [AttachmentAttribute.content, AttachmentAttribute.fileID].contains(fact.key.attribute)
-                else { return }
                 // A reference that cannot be read might name any file: nothing is removed then.
-                guard let value = fact.inlineValue, let bytes = try? FactValue.bytes(value) else {
-                    throw StorageError(.factMalformedValue, place: fact.key.entity.description)
-                }
-                if fact.key.attribute == AttachmentAttribute.content {
-                    files.insert(try AttachmentReference.parse(bytes).fileID)
-                } else if let file = UniqueID(bytes: bytes) {
-                    files.insert(file)
-                } else {
-                    throw StorageError(.factMalformedValue, place: fact.key.entity.description)
-                }
+                if let file = try NamedFile(fact) { files.insert(file.fileID) }
             }
         }
         let removed = try inStorage { () throws(StorageError) in try store.removeAll(except: files) }
@@ -63,6 +53,14 @@ extension Vault {
         if let index = try? usableIndex() { try? index.purge() }
         return VaultCompaction(
             repository: report, removedFileCount: removed.count, removedFileByteCount: removed.byteCount)
+    }
+
+    /// Removes what compactions of other devices removed, as their signed commits say.
+    ///
+    /// - Returns: nil if all of that is gone here already.
+    package func followRemovals() throws(CoreError) -> VaultCompaction? {
+        let recorded = try inStorage { () throws(StorageError) in try repository.recordedRemovals() }
+        return recorded.isEmpty ? nil : try compact()
     }
 
     /// Checks all of the vault: files, commits, signatures, trees and values, and every attachment of the present.
@@ -74,7 +72,10 @@ extension Vault {
     ) throws(CoreError) -> VaultCheck {
         let report = repository.fsck(signers: signers, progress: progress)
         var count = 0
+        var absentCount = 0
         var problems: [CoreError] = []
+        // Devices of a synced vault may leave files at the server; anywhere else a file that is not there is lost.
+        let isSynced = try inStorage { () throws(StorageError) in try !repository.syncNote().isEmpty }
         if let attachmentStore, report.isClean {
             try present.forEachItem { (item) throws(CoreError) in
                 // Without a passphrase all that can be said of a locked note's file is that it is there.
@@ -83,13 +84,22 @@ extension Vault {
                     let isThere = try inStorage { () throws(StorageError) in
                         try attachmentStore.containsFile(file.fileID)
                     }
-                    if !isThere { problems.append(CoreError(.storage, at: "\(item.id.uuid.hex) (locked)")) }
+                    if isThere { continue }
+                    if isSynced {
+                        absentCount += 1
+                    } else {
+                        problems.append(CoreError(.storage, at: "\(item.id.uuid.hex) (locked)"))
+                    }
                 }
                 for attachment in item.attachments {
                     count += 1
                     do throws(CoreError) {
                         try unsafe read(attachment) { _ in }
                     } catch {
+                        if isSynced, (error.cause as? StorageError)?.code == .attachmentMissing {
+                            absentCount += 1
+                            continue
+                        }
                         problems.append(
                             CoreError(
                                 error.code, at: "\(item.id.uuid.hex) \(attachment.name)", cause: error.cause))
@@ -97,6 +107,7 @@ extension Vault {
                 }
             }
         }
-        return VaultCheck(repository: report, attachmentCount: count, attachmentProblems: problems)
+        return VaultCheck(
+            repository: report, attachmentCount: count, attachmentProblems: problems, absentCount: absentCount)
     }
 }

@@ -1,8 +1,8 @@
 // Attachments on their way between devices: sealed chunks, as they lie. The one thing to keep true: a chunk that comes
 // is opened before it is kept, and a file gets its name only when all of it was verified.
 
-internal import CoffretBase
-internal import CoffretCrypto
+package import CoffretBase
+package import CoffretCrypto
 
 /// One sealed chunk of an attachment: where it lies in the file, and under which addresses on a server.
 package struct AttachmentChunk: Equatable, Sendable {
@@ -12,7 +12,7 @@ package struct AttachmentChunk: Equatable, Sendable {
     /// Of ciphertext and tag.
     package let byteCount: Int
     let byteOffset: Int
-    let isLast: Bool
+    package let isLast: Bool
 }
 
 extension AttachmentStore {
@@ -47,7 +47,14 @@ extension AttachmentStore {
     package func sealedChunk(
         _ chunk: AttachmentChunk, of reference: AttachmentReference
     ) throws(StorageError) -> [UInt8] {
-        for address in addresses(of: reference.fileID) {
+        try sealedChunk(chunk, ofFile: reference.fileID)
+    }
+
+    /// The bytes of a chunk of a file, whose reference need not be known.
+    ///
+    /// - Throws: `.attachmentMissing`, `.attachmentTruncated`.
+    package func sealedChunk(_ chunk: AttachmentChunk, ofFile fileID: UniqueID) throws(StorageError) -> [UInt8] {
+        for address in addresses(of: fileID) {
             do throws(FileSystemError) {
                 let file = try environment.fileSystem.open(path(of: address), .read)
                 let bytes = try file.readAvailable(byteCount: chunk.byteCount, at: chunk.byteOffset)
@@ -60,12 +67,41 @@ extension AttachmentStore {
                 guard error.code == .notFound else { throw StorageError(file: error) }
             }
         }
-        throw StorageError(.attachmentMissing, place: "file \(addresses(of: reference.fileID)[0])")
+        throw StorageError(.attachmentMissing, place: "file \(addresses(of: fileID)[0])")
+    }
+
+    /// The chunks of a file that lies here, told from its length: to send them, nobody needs its key.
+    ///
+    /// - Returns: nil if there is no such file, or none that has the form of one.
+    package func storedChunks(ofFile fileID: UniqueID) throws(StorageError) -> [AttachmentChunk]? {
+        for address in addresses(of: fileID) {
+            let path = path(of: address)
+            let status = try translatingFileErrors { () throws(FileSystemError) in
+                try environment.fileSystem.status(path)
+            }
+            guard let status else { continue }
+            let content = status.byteCount - AttachmentFormat.header.count
+            let sealed = AttachmentFormat.sealedChunkByteCount
+            guard content >= AttachmentFormat.lastChunkByteCountMin + AttachmentFormat.tagByteCount else { return nil }
+            let count = UInt64((content - 1) / sealed + 1)
+            return (0..<count).map { index in
+                let isLast = index + 1 == count
+                return AttachmentChunk(
+                    index: index, addresses: chunkAddresses(of: fileID, index: index),
+                    byteCount: isLast ? content - Int(index) * sealed : sealed,
+                    byteOffset: AttachmentFormat.offset(ofChunk: index), isLast: isLast)
+            }
+        }
+        return nil
     }
 
     /// Takes the chunks of an attachment whose file is not here; goes on where an earlier receiver ended.
-    package func makeReceiver(_ reference: AttachmentReference) throws(StorageError) -> AttachmentReceiver {
-        try AttachmentReceiver(reference, store: self)
+    ///
+    /// - Parameter vaultID: the vault that its chunks are bound to; nil for this one.
+    package func makeReceiver(
+        _ reference: AttachmentReference, sealedIn vaultID: VaultID? = nil
+    ) throws(StorageError) -> AttachmentReceiver {
+        try AttachmentReceiver(reference, store: self, sealedIn: vaultID ?? keys.vaultID)
     }
 
     private func chunkAddresses(of fileID: UniqueID, index: UInt64) -> [BlobAddress] {
@@ -82,6 +118,7 @@ extension AttachmentStore {
 package final class AttachmentReceiver {
     private let reference: AttachmentReference
     private let store: AttachmentStore
+    private let vaultID: VaultID
     private let cipher: ChunkCipher
     private let chunks: [AttachmentChunk]
     private let file: any OpenFile
@@ -89,16 +126,18 @@ package final class AttachmentReceiver {
     /// How many chunks are kept already; the next to come is the one with this index.
     package private(set) var keptCount: Int
 
-    init(_ reference: AttachmentReference, store: AttachmentStore) throws(StorageError) {
+    init(_ reference: AttachmentReference, store: AttachmentStore, sealedIn vaultID: VaultID) throws(StorageError) {
         self.reference = reference
         self.store = store
-        cipher = ChunkCipher(key: reference.fileKey, fileID: reference.fileID, vaultID: store.keys.vaultID)
+        self.vaultID = vaultID
+        cipher = ChunkCipher(key: reference.fileKey, fileID: reference.fileID, vaultID: vaultID)
         chunks = store.chunks(of: reference)
         let path = store.receivedPath(of: reference.fileID)
         partPath = path
         let fileSystem = store.environment.fileSystem
         let (opened, byteCount) = try translatingFileErrors {
             () throws(FileSystemError) -> (any OpenFile, Int) in
+            try fileSystem.makeDirectories(PathText.parent(of: path))
             let file = try fileSystem.open(path, .createIfAbsent, mode: 0o600)
             return (file, try file.byteCount())
         }
@@ -151,7 +190,7 @@ package final class AttachmentReceiver {
         }
         try store.adopt(partPath: partPath, address: store.addresses(of: reference.fileID)[0])
         do throws(StorageError) {
-            try store.makeReader(reference).verify()
+            try store.makeReader(reference, sealedIn: vaultID).verify()
         } catch {
             let path = store.path(of: store.addresses(of: reference.fileID)[0])
             try? store.environment.fileSystem.remove(path)

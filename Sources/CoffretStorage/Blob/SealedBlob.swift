@@ -132,6 +132,8 @@ final class IncomingBlobs: BlobReader {
     /// Where blobs go that are needed; reads see it too.
     let transaction: any SealedBlobWriter
     private var pool: [BlobName: (type: BlobType, sealed: SealedBlob)] = [:]
+    /// Blobs that went into the transaction.
+    private(set) var keptCount = 0
 
     init(exchange: any SealedBlobExchange, transaction: any SealedBlobWriter) {
         self.exchange = exchange
@@ -164,6 +166,7 @@ final class IncomingBlobs: BlobReader {
             return
         }
         try transaction.writeSealed(found.sealed, name: name)
+        keptCount += 1
     }
 
     func readBlob<Result>(

@@ -142,6 +142,9 @@ extension Adoption {
 
     // MARK: The state
 
+    /// So many blobs are not left to be found by their headers.
+    private static var indexedBlobCountMin: Int { 256 }
+
     /// Makes everything durable with `head` as the only head.
     func finish(_ head: MergeSide?, state: inout RepositoryState) throws(StorageError) {
         var nodesWritten = TreeWriter()
@@ -163,7 +166,8 @@ extension Adoption {
             }
         }
         guard state != repository.backend.state else { return transaction.cancel() }
-        let isCheckpoint = nodesWritten.nodeCount > 0
+        // Behind much that came the next opening would read all its headers once more.
+        let isCheckpoint = nodesWritten.nodeCount > 0 || incoming.keptCount > Self.indexedBlobCountMin
         try transaction.commit(state: state, isCheckpoint: isCheckpoint)
         nodesWritten.markStored(in: repository.nodes)
         guard let head else { return repository.forget() }

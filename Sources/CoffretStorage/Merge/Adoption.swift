@@ -19,6 +19,8 @@ package struct AdoptionReport: Equatable, Sendable {
     package let revoked: [BlobName]
     /// Commits of the own head before that count no more; what this device wrote in them it wrote again.
     package let setAsideCount: Int
+    /// Commits among the new ones that say what a compaction removed.
+    package let removals: [BlobName]
 
     package var isNews: Bool { oldHead != newHead }
 }
@@ -182,7 +184,10 @@ package final class Adoption {
         try finish(head, state: &state)
         return AdoptionReport(
             oldHead: localHead, newHead: head?.commit.name, newCommitCount: foreign.order.count,
-            mergeCount: mergeCount, quarantined: quarantined, revoked: revoked, setAsideCount: foreign.setAside.count)
+            mergeCount: mergeCount, quarantined: quarantined, revoked: revoked, setAsideCount: foreign.setAside.count,
+            removals: foreign.order.filter { name in
+                foreign.commits[name].map { $0.standing == .valid && $0.summary.commit.compaction != nil } ?? false
+            })
     }
 
     private func known() throws(StorageError) -> KnownCommits {

@@ -25,8 +25,10 @@ extension VaultRepository {
     /// - Parameters:
     ///   - known: commits that the other side has with all that they need; those that are not here are ignored.
     ///   - head: nil for the present head.
+    ///   - visitFact: called with each fact about an entity of one of `kinds` that a commit on the way changed.
     package func contents(
-        from known: [BlobName], to head: BlobName? = nil
+        from known: [BlobName], to head: BlobName? = nil, visiting kinds: EntityKinds = .none,
+        visitFact: (Fact) throws(StorageError) -> Void = { (_) throws(StorageError) in }
     ) throws(StorageError) -> ExportContents {
         guard let head = head ?? headNames.first else { return ExportContents(names: [], commitCount: 0) }
         let graph = try graph()
@@ -39,7 +41,7 @@ extension VaultRepository {
         let commits = try commits(upTo: head, beyond: versions, of: known, graph)
         var names: [BlobName] = []
         var seen: Set<BlobName> = []
-        let walk = ReachableBlobs(history: history, nodes: nodes, kinds: .none)
+        let walk = ReachableBlobs(history: history, nodes: nodes, kinds: kinds)
         for commit in commits {
             let kept = try keptPieces(of: commit, before)
             var own: [BlobName] = []
@@ -47,7 +49,8 @@ extension VaultRepository {
                 guard !kept.contains(name), seen.insert(name).inserted else { return false }
                 own.append(name)
                 return true
-            } visitFact: { (_) throws(StorageError) in
+            } visitFact: { (fact) throws(StorageError) in
+                try visitFact(fact)
             }
             names += own.reversed()
         }

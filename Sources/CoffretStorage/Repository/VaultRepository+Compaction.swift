@@ -18,7 +18,18 @@ extension VaultRepository {
     /// A twelfth of a year: of the trees stored in one such time the newest stays.
     private static let sparseTreeMilliseconds: Milliseconds = 2_629_800_000
 
-    /// Removes what nothing refers to, and history from before a time if asked for.
+    /// What compactions of other devices removed, as their signed commits say, and still lies here.
+    ///
+    /// - Complexity: reads all commits.
+    package func recordedRemovals() throws(StorageError) -> [BlobName] {
+        let listed = Set(try compactions().values.flatMap(\.removedParents))
+        var present: [BlobName] = []
+        for name in listed.sorted() where try backend.containsBlob(name) { present.append(name) }
+        return present
+    }
+
+    /// Removes what nothing refers to, what other devices' compactions removed, and history from before a time if asked
+    /// for.
     ///
     /// - Parameter time: commits older than this go, by their authors' clocks; a commit goes with all
     ///   its ancestors, the head never. Nil keeps all history.
@@ -38,7 +49,11 @@ extension VaultRepository {
         guard let backend = backend as? any BlobMaintenance else { throw StorageError(.unusable) }
         var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit)
         var compactionCommit: CommitSummary?
-        if plan.removedCount > 0 {
+        let listed = Set(try compactions().values.flatMap(\.removedParents))
+        if plan.removedCount > 0, plan.removedParents.isSubset(of: listed) {
+            // A commit that is here says so already; another one would go round and round between devices.
+            try storeTrees(of: plan.oldest)
+        } else if plan.removedCount > 0 {
             let cut = try commit.map { (name) throws(StorageError) in try self.commit(named: name).timeMilliseconds }
             compactionCommit = try recordRemoval(
                 plan, olderThan: max(time ?? .min, cut ?? .min), time: timeMilliseconds)
@@ -81,7 +96,7 @@ extension VaultRepository {
         var plan = CompactionPlan()
         let heads = Set(headNames)
         // A parent comes after all its children, so that it is known by then whether one of them goes.
-        var removed: Set<BlobName> = []
+        var removed = Set(try recordedRemovals())
         var cursor = try log()
         while let commit = try cursor.next() {
             let isOld = time.map { commit.timeMilliseconds < $0 } ?? false
@@ -123,6 +138,21 @@ extension VaultRepository {
         } catch {
             bulk.cancel()
             throw error
+        }
+    }
+
+    /// Stores the trees with which the history will begin.
+    private func storeTrees(of commits: [CommitSummary]) throws(StorageError) {
+        var states: [Snapshot] = []
+        for commit in commits { states.append(try snapshot(at: commit.name)) }
+        try checkpoint()
+        let state = backend.state
+        try transact { (transaction) throws(StorageError) in
+            for old in states {
+                var nodes = TreeWriter()
+                try write(old.root(), values: old.overlay.unstored, with: &nodes, to: transaction)
+            }
+            try transaction.commit(state: state, isCheckpoint: true)
         }
     }
 

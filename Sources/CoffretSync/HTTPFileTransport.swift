@@ -1,0 +1,200 @@
+// Chunks of files over HTTP. The one thing to keep true: a connection that breaks in the middle of a chunk costs what
+// had not arrived, and a chunk is given up after a few tries that brought nothing.
+
+internal import CoffretBase
+internal import CoffretHTTP
+package import CoffretStorage
+package import CoffretWire
+internal import Glibc
+
+extension HTTPZoneTransport: FileTransport {
+    /// A chunk that broke off goes on in parts of so many bytes.
+    private static var partByteCount: Int { 256 << 10 }
+    /// Tries that bring nothing, in a row.
+    private static var tryCountMax: Int { 3 }
+    /// Pieces that one chunk may come in.
+    private static var pieceCountMax: Int { 64 }
+    /// How often, and how long, a busy server is waited for.
+    private static var waitCountMax: Int { 20 }
+    private static var waitSecondsMax: Int { 30 }
+
+    package func missingChunks(_ chunks: [ChunkList.Chunk]) throws(SyncError) -> [ChunkList.Chunk] {
+        let body = ChunkList(chunks).encoded()
+        let response = try exchange {
+            request("POST", "/chunks/missing", body: body, type: "application/cbor")
+        }
+        guard response.status == 200 else { throw refusedFile(response.status, response.body) }
+        guard let list = try? ChunkList(decoding: response.body) else { throw SyncError(.answerMalformed) }
+        return list.chunks
+    }
+
+    // MARK: Sending
+
+    package func upload(
+        _ bytes: [UInt8], to address: BlobAddress, mayBeBegun: Bool
+    ) throws(SyncError) -> Bool {
+        let path = "/chunks/" + Hex.encode(address.bytes)
+        var offset = mayBeBegun && bytes.count > Self.partByteCount ? try uploadOffset(path, below: bytes.count) : 0
+        var isPatched = offset > 0
+        var isInParts = isPatched
+        var tryCount = 0
+        while true {
+            let end = isInParts ? min(offset + Self.partByteCount, bytes.count) : bytes.count
+            do throws(SyncError) {
+                switch try put(bytes, offset..<end, path) {
+                case .whole: return isPatched
+                case .part:
+                    (offset, tryCount) = (end, 0)
+                    continue
+                case .elsewhere(let place):
+                    tryCount += 1
+                    guard tryCount < Self.tryCountMax else { throw SyncError(.answerMalformed) }
+                    offset = place < bytes.count ? place : 0
+                }
+            } catch {
+                tryCount += 1
+                guard error.code == .unreachable, tryCount < Self.tryCountMax else { throw error }
+                offset = try uploadOffset(path, below: bytes.count)
+            }
+            isInParts = true
+            isPatched = isPatched || offset > 0
+        }
+    }
+
+    private enum PutOutcome {
+        case whole, part
+        /// The upload stands at another byte.
+        case elsewhere(Int)
+    }
+
+    private func put(_ bytes: [UInt8], _ range: Range<Int>, _ path: String) throws(SyncError) -> PutOutcome {
+        let isAll = range == 0..<bytes.count
+        let body = isAll ? bytes : Array(bytes[range])
+        let response = try exchange {
+            var request = request("PUT", path, body: body, type: "application/octet-stream")
+            request.time = nil
+            if !isAll {
+                request.fields.append(
+                    ("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.count)"))
+            }
+            return request
+        }
+        switch response.status {
+        case 200, 201: return .whole
+        case 202: return .part
+        default:
+            if response.status == 409, let offset = response.field("Upload-Offset").flatMap(Int.init), offset >= 0 {
+                return .elsewhere(offset)
+            }
+            throw refusedFile(response.status, response.body)
+        }
+    }
+
+    /// How many bytes of an unfinished upload are there.
+    private func uploadOffset(_ path: String, below byteCount: Int) throws(SyncError) -> Int {
+        // Where another variant lies there is no offset: then this upload has not begun as far as can be told.
+        let response = try exchange { request("HEAD", path, body: nil, type: "") }
+        guard response.status == 404, let offset = response.field("Upload-Offset").flatMap(Int.init) else { return 0 }
+        return (0..<byteCount).contains(offset) ? offset : 0
+    }
+
+    // MARK: Fetching
+
+    package func chunk(at address: BlobAddress, variant: Int) throws(SyncError) -> StoredVariant? {
+        var path = "/chunks/" + Hex.encode(address.bytes)
+        if variant > 0 { path += "?variant=\(variant)" }
+        var bytes: [UInt8] = []
+        var tryCount = 0
+        for _ in 0..<Self.pieceCountMax {
+            let start = bytes.count
+            do throws(SyncError) {
+                let (response, refusal) = try piece(path, appendingTo: &bytes)
+                let count = response?.field("Coffret-Variants").flatMap(Int.init) ?? 1
+                switch response?.status {
+                // More than any chunk has: it will not verify.
+                case nil, 200, 206: return StoredVariant(bytes: bytes, count: max(count, 1))
+                // It broke off behind the last byte.
+                case 416 where start > 0: return StoredVariant(bytes: bytes, count: max(count, 1))
+                case 404 where (try? ServerRefusal(decoding: refusal))?.code == "server.object.unknown": return nil
+                case .some(let status): throw refusedFile(status, refusal)
+                }
+            } catch {
+                tryCount = bytes.count > start ? 0 : tryCount + 1
+                guard error.code == .unreachable, tryCount < Self.tryCountMax else { throw error }
+            }
+        }
+        throw SyncError(.unreachable)
+    }
+
+    /// Asks for what is behind `bytes`, and puts it there as it comes.
+    ///
+    /// - Returns: no response if more came than a chunk has; the body of a refusal.
+    private func piece(
+        _ path: String, appendingTo bytes: inout [UInt8]
+    ) throws(SyncError) -> (response: HTTPResponse?, refusal: [UInt8]) {
+        let start = bytes.count
+        var received = bytes
+        var refusal: [UInt8] = []
+        var isTooLong = false
+        defer { bytes = received }
+        do throws(SyncError) {
+            let response = try exchange {
+                var request = request("GET", path, body: nil, type: "")
+                request.time = nil
+                if start > 0 { request.fields.append(("Range", "bytes=\(start)-")) }
+                return request
+            } sink: { status, more in
+                guard status == 200 || status == 206 else {
+                    refusal += more.prefix(ServerLimits.errorTextByteCountMax * 2)
+                    return true
+                }
+                // A server that does not go on begins anew.
+                if status == 200, start > 0, received.count == start { received = [] }
+                received += more
+                isTooLong = received.count > ServerLimits.chunkByteCountMax
+                return !isTooLong
+            }
+            return (response, refusal)
+        } catch {
+            if isTooLong { return (nil, []) }
+            throw error
+        }
+    }
+
+    // MARK: Requests
+
+    /// Sends a request, with a new session if the old one has ended, and again when a busy server says when.
+    private func exchange(
+        _ make: () -> HTTPRequest, sink: ((_ status: Int, _ bytes: [UInt8]) -> Bool)? = nil
+    ) throws(SyncError) -> HTTPResponse {
+        var hasRenewed = false
+        var waitCount = 0
+        while true {
+            let response: HTTPResponse
+            do throws(HTTPError) {
+                response = try client.send(make(), source: nil, sink: sink)
+            } catch {
+                lastError = error
+                throw SyncError(.unreachable, cause: error)
+            }
+            if response.status == 401, !hasRenewed, renew() {
+                hasRenewed = true
+                continue
+            }
+            let seconds = response.field("Retry-After").flatMap(Int.init) ?? 0
+            if response.status == 429 || response.status == 503, (1...Self.waitSecondsMax).contains(seconds),
+                waitCount < Self.waitCountMax
+            {
+                waitCount += 1
+                sleep(UInt32(seconds))
+                continue
+            }
+            return response
+        }
+    }
+
+    private func refusedFile(_ status: Int, _ body: [UInt8]) -> SyncError {
+        if let failure = try? ServerRefusal(decoding: body) { return SyncError(refusal: failure.code) }
+        return status >= 500 ? SyncError(.unreachable) : SyncError(.refused, at: "HTTP \(status)")
+    }
+}

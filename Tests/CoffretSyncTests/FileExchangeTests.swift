@@ -1,0 +1,220 @@
+// Files between two devices over a server that breaks off, lies and refuses (R14).
+
+import CoffretBase
+import CoffretCrypto
+import CoffretSimulation
+import CoffretStorage
+import CoffretSync
+import CoffretTestSupport
+import CoffretWire
+import Testing
+
+/// The chunks of a zone in memory.
+private final class SimulatedChunks: FileTransport {
+    var chunks: [[UInt8]: [[UInt8]]] = [:]
+    /// Requests that go well until the connection breaks; nil for ever.
+    var requestsLeft: Int?
+    var refusal: SyncError?
+    private(set) var requestCount = 0
+    private(set) var uploadCount = 0
+
+    private func count() throws(SyncError) {
+        requestCount += 1
+        guard let left = requestsLeft else { return }
+        guard left > 0 else { throw SyncError(.unreachable) }
+        requestsLeft = left - 1
+    }
+
+    func missingChunks(_ list: [ChunkList.Chunk]) throws(SyncError) -> [ChunkList.Chunk] {
+        try count()
+        return list.filter { chunk in
+            !(chunks[chunk.address] ?? []).contains { BLAKE2b.hash($0) == chunk.digest }
+        }
+    }
+
+    func upload(_ bytes: [UInt8], to address: BlobAddress, mayBeBegun: Bool) throws(SyncError) -> Bool {
+        try count()
+        if let refusal { throw refusal }
+        uploadCount += 1
+        chunks[address.bytes, default: []].append(bytes)
+        return false
+    }
+
+    func chunk(at address: BlobAddress, variant: Int) throws(SyncError) -> StoredVariant? {
+        try count()
+        let variants = chunks[address.bytes] ?? []
+        return variant < variants.count ? StoredVariant(bytes: variants[variant], count: variants.count) : nil
+    }
+}
+
+@Suite("Files between devices")
+struct FileExchangeTests {
+    private let random = SeededGenerator(seed: 5)
+    private let zone = SimulatedChunks()
+    private let here: AttachmentStore
+    private let there: AttachmentStore
+
+    init() {
+        let keys = SimulatedKeys(random)
+        let random = random
+        func store() -> AttachmentStore {
+            AttachmentStore(
+                directory: "vault", keys: keys.keys(local: .generate(from: random)),
+                environment: StorageEnvironment(
+                    fileSystem: SimulatedFileSystem(), random: random, clock: ManualClock(), tuning: StorageTuning()))
+        }
+        (here, there) = (store(), store())
+    }
+
+    private func attach(_ byteCount: Int, to store: AttachmentStore) throws -> (AttachmentReference, [UInt8]) {
+        let block = random.bytes(count: 1_021...1_021)
+        var bytes: [UInt8] = []
+        while bytes.count < byteCount { bytes += block }
+        bytes = Array(bytes.prefix(byteCount))
+        let writer = try store.makeWriter()
+        try writer.write(bytes)
+        return (try writer.finish(), bytes)
+    }
+
+    private func read(_ reference: AttachmentReference, from store: AttachmentStore) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try unsafe store.makeReader(reference).read { (content) throws(StorageError) in
+            unsafe bytes.append(contentsOf: content)
+        }
+        return bytes
+    }
+
+    private func wanted(_ reference: AttachmentReference) -> WantedFile {
+        WantedFile(reference: reference, home: nil, place: "the file")
+    }
+
+    @Test("files of all sizes travel; what is there already is not sent again, nor fetched")
+    func roundTrip() throws {
+        let sizes = [0, 1, 300_000, 1 << 20, (2 << 20) + 77]
+        let files = try sizes.map { try attach($0, to: here) }
+        var steps: [FileProgress] = []
+        let sender = FileExchange(store: here, transport: zone) { steps.append($0) }
+        let ids = files.map(\.0.fileID)
+        let sent = try sender.send(ids)
+        #expect(sent.movedCount == sizes.count && sent.absentCount == 0)
+        #expect(zone.uploadCount == 7)
+        let end = try #require(steps.last)
+        #expect(end.doneCount == end.totalCount && end.doneByteCount == end.totalByteCount)
+        #expect(sent.movedByteCount == end.totalByteCount)
+        let requests = zone.requestCount
+        #expect(try sender.send(ids).movedCount == 0)
+        #expect(zone.requestCount == requests, "what one exchange has delivered it does not ask for again")
+        #expect(try FileExchange(store: here, transport: zone).send(ids).movedCount == 0)
+        #expect(zone.requestCount == requests + 1 && zone.uploadCount == 7)
+
+        steps = []
+        let receiver = FileExchange(store: there, transport: zone) { steps.append($0) }
+        #expect(try receiver.send(ids).absentCount == sizes.count, "what is not here is not sent")
+        let fetched = try receiver.fetch(files.map { wanted($0.0) })
+        #expect(fetched.movedCount == sizes.count && fetched.problems.isEmpty)
+        let last = try #require(steps.last)
+        #expect(last.doneByteCount == sizes.reduce(0, +) && last.doneByteCount == last.totalByteCount)
+        for (reference, bytes) in files { #expect(try read(reference, from: there) == bytes) }
+    }
+
+    @Test("a break at any request costs that request; what was done stays done")
+    func breaks() throws {
+        let (reference, bytes) = try attach((3 << 20) + 5, to: here)
+        var breakCount = 0
+        while true {
+            zone.requestsLeft = 2
+            do {
+                _ = try FileExchange(store: here, transport: zone).send([reference.fileID])
+                break
+            } catch {
+                #expect(error.code == .unreachable)
+                breakCount += 1
+            }
+        }
+        #expect(breakCount == 3 && zone.uploadCount == 4, "each try got one chunk further")
+        breakCount = 0
+        while true {
+            zone.requestsLeft = 1
+            do {
+                #expect(try FileExchange(store: there, transport: zone).fetch([wanted(reference)]).movedCount == 1)
+                break
+            } catch {
+                #expect(error.code == .unreachable)
+                #expect(try !there.contains(reference), "half a file has no name")
+                breakCount += 1
+            }
+        }
+        #expect(breakCount == 3)
+        #expect(try read(reference, from: there) == bytes)
+    }
+
+    @Test("R14: a wrong, short, long, swapped or missing chunk is a named error, and nothing of the file is used")
+    func lies() throws {
+        let (reference, bytes) = try attach((2 << 20) + 9, to: here)
+        let (other, _) = try attach(2 << 20, to: here)
+        _ = try FileExchange(store: here, transport: zone).send([reference.fileID, other.fileID])
+        let chunks = here.chunks(of: reference)
+        let truth = zone.chunks
+        let (first, second) = (chunks[0].addresses[0].bytes, chunks[1].addresses[0].bytes)
+        let good = try #require(truth[second]?.first)
+        var flipped = good
+        flipped[good.count / 2] ^= 1
+        let foreign = try #require(truth[here.chunks(of: other)[1].addresses[0].bytes]?.first)
+        let lies: [(String, [[UInt8]], SyncError.Code)] = [
+            ("wrong", [flipped], .fileRefused), ("short", [Array(good.dropLast())], .fileRefused),
+            ("long", [good + [0]], .fileRefused), ("empty", [[]], .fileRefused),
+            ("another chunk of the file", truth[first] ?? [], .fileRefused),
+            ("a chunk of another file", [foreign], .fileRefused), ("nothing", [], .fileMissing),
+        ]
+        for (name, variants, code) in lies {
+            zone.chunks[second] = variants
+            let tally = try FileExchange(store: there, transport: zone).fetch([wanted(reference), wanted(other)])
+            #expect(tally.problems == [SyncError(code, at: "the file")], "\(name)")
+            #expect(try !there.contains(reference), "\(name)")
+            #expect(try there.contains(other), "one bad file keeps no other from coming")
+        }
+        // Beside the truth a lie does no harm, whatever came first.
+        zone.chunks[second] = [flipped, foreign, good]
+        #expect(try FileExchange(store: there, transport: zone).fetch([wanted(reference)]).problems.isEmpty)
+        #expect(try read(reference, from: there) == bytes)
+    }
+
+    @Test("a poisoned address does not count as delivered: the digest is asked for, not the address")
+    func poison() throws {
+        let (reference, _) = try attach(5_000, to: here)
+        let address = here.chunks(of: reference)[0].addresses[0]
+        zone.chunks[address.bytes] = [[UInt8](repeating: 7, count: 5_136)]
+        #expect(try FileExchange(store: here, transport: zone).send([reference.fileID]).movedCount == 1)
+        #expect(zone.chunks[address.bytes]?.count == 2)
+    }
+
+    @Test("a head that names files is pushed after the files, and not at all if they are refused")
+    func order() throws {
+        let file = UniqueID.generate(from: random)
+        var engine = SyncEngine(memory: SyncMemory(server: "x"), knownEpoch: 1)
+        let head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
+        let address = BlobAddress(try #require(Bytes32(random.bytes(count: 32...32))))
+        _ = engine.handle(.begin)
+        #expect(
+            engine.handle(.server(.head(ZoneHead(address: nil, cursor: [1], epoch: 1)))) == [.vault(.export(from: nil))]
+        )
+        let export = SyncExport(
+            head: head, address: address, epoch: 1, commitCount: 1, blobCount: 1, files: [file])
+        #expect(engine.handle(.vault(.exported(export))) == [.sendFiles([file])])
+        var tally = FileTally()
+        tally.movedCount = 1
+        guard case .vault(.nextPart) = engine.handle(.filesSent(tally)).first else {
+            Issue.record("the push follows the files")
+            return
+        }
+        var refused = SyncEngine(memory: SyncMemory(server: "x"), knownEpoch: 1)
+        _ = refused.handle(.begin)
+        #expect(refused.handle(.filesSent(tally)) == [.failed(SyncError(.answerMalformed))])
+        zone.refusal = SyncError(.quotaExceeded, at: "server.quota.exceeded")
+        let (reference, _) = try attach(100, to: here)
+        let error = #expect(throws: SyncError.self) {
+            try FileExchange(store: here, transport: zone).send([reference.fileID])
+        }
+        #expect(error?.code == .quotaExceeded)
+    }
+}

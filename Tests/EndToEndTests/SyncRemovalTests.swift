@@ -1,0 +1,50 @@
+// What a person removes reaches the other devices, and the server where that was asked for.
+
+import CoffretTestSupport
+import Testing
+
+@Suite("Sync of removals", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
+struct SyncRemovalTests {
+    @Test("a compacted history is dropped on the other device too, by the signed commit; unsync can delete the zone")
+    func compaction() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.makeNote("Tomatoes")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        for round in 1...6 {
+            try first.succeed("edit", "Tomatoes", "--file", "-", input: "Tomatoes\nline \(round)")
+        }
+        try first.succeed("sync")
+        try second.succeed("sync")
+        let before = try second.succeed("log").split(separator: "\n").count
+        try first.succeed("compact", "--drop-history-older-than", "2100-01-01", "--yes")
+        let removed = try #require(try first.succeed("fsck").firstMatch(of: /removed by ([0-9a-f]{8})/))
+        try first.makeNote("Written since")
+        try first.succeed("sync")
+        let report = try second.succeed("sync")
+        #expect(report.contains("as another device did"), "\(report)")
+        let check = try second.succeed("fsck")
+        #expect(check.contains("removed by \(removed.1)"), "\(check)")
+        #expect(try second.succeed("log").split(separator: "\n").count < before)
+        #expect(try second.succeed("show", "Tomatoes").contains("line 6"))
+        // They go on, and neither brings back or records anew what is gone.
+        try second.makeNote("By the second")
+        try second.succeed("sync")
+        #expect(try first.succeed("sync").contains("received 1 change"))
+        #expect(try second.succeed("sync").contains("up to date"))
+        for runner in [first, second] { try runner.succeed("fsck") }
+
+        #expect(try first.run("vault", "unsync", "Personal", "--delete-from-server").exitCode == 83)
+        let deleted = try first.succeed("vault", "unsync", "Personal", "--delete-from-server", "--yes")
+        #expect(deleted.contains("nothing of it any more"), "\(deleted)")
+        let lost = try second.run("sync")
+        #expect(lost.exitCode == 72, "it must not go unnoticed: \(lost.errorText)")
+        #expect(try second.succeed("show", "Tomatoes").contains("line 6"))
+        // Begun anew by whoever deleted it.
+        try first.succeed("vault", "sync", "Personal")
+        try first.succeed("sync")
+    }
+}
