@@ -391,6 +391,15 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             try world.store.deleteMail(mine[0].id, for: second)
             try world.store.deleteMail(mine[1].id, for: account.owner)
             #expect(try world.store.mail(for: account.owner).entries.isEmpty)
+            // What nobody takes goes after 90 days, but the newest for a device.
+            try world.store.post(MailboxPost(deviceID: nil, bytes: [3]), to: account.id)
+            for byte: UInt8 in [4, 5] {
+                world.clock.now += 1
+                try world.store.post(MailboxPost(deviceID: account.device.id, bytes: [byte]), to: account.id)
+            }
+            world.clock.now += 91 * 86_400_000
+            try world.store.sweep()
+            #expect(try world.store.mail(for: account.owner).entries.map(\.bytes) == [[5]])
             #expect(
                 code {
                     try world.store.post(MailboxPost(deviceID: nil, bytes: []), to: [UInt8](repeating: 3, count: 32))

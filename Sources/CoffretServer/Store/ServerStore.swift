@@ -108,7 +108,8 @@ package struct ServerStore: Sendable {
 
     // MARK: Cleaning
 
-    /// Removes what has expired: challenges, sessions, half uploads after a day, mail after 90 days.
+    /// Removes what has expired: challenges, sessions, half uploads after a day, mail after 90 days. The newest mail for
+    /// a device stays: a device on paper fetches it when all others are lost, whenever that is.
     package func sweep() throws(ServerFailure) {
         let now = now
         try database.write { (session) throws(ServerFailure) in
@@ -116,7 +117,11 @@ package struct ServerStore: Sendable {
             try session.run("DELETE FROM sessions WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM invitations WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM uploads WHERE updated < $1", .int(now - 86_400_000))
-            try session.run("DELETE FROM mail WHERE created < $1", .int(now - 90 * 86_400_000))
+            try session.run(
+                """
+                DELETE FROM mail WHERE created < $1 AND (device = $2 OR EXISTS (SELECT 1 FROM mail AS later
+                    WHERE later.account = mail.account AND later.device = mail.device AND later.created > mail.created))
+                """, .int(now - 90 * 86_400_000), .bytes([]))
         }
     }
 }
