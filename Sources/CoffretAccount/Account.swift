@@ -14,9 +14,6 @@ package final class Account {
     package let store: Store
     package let connection: ServerConnection
     private let clock: any WallClock
-    /// How often a link is signed anew because another device was faster.
-    private static let tryCountMax = 5
-
     /// Connects and logs in.
     ///
     /// - Throws: `.notJoined` if the store has no server.
@@ -98,8 +95,6 @@ package final class Account {
         get throws(AccountError) { try inAccount { () throws(KeyError) in try store.keyring.deviceChain() } }
     }
 
-    private static func path(_ chain: VerifiedDeviceChain) -> String { "/v1/chains/device/\(chain.accountID.hex)" }
-
     // MARK: The chain
 
     /// Gets what is new in the device chain and keeps it.
@@ -140,37 +135,19 @@ package final class Account {
     }
 
     private func links(of chain: VerifiedDeviceChain, from start: UInt64) throws(AccountError) -> [UnverifiedLink] {
-        var links: [UnverifiedLink] = []
-        var byteCount = 0
-        while links.count < Limits.chainLinkCountMax {
-            let next = start + UInt64(links.count)
-            let answer = try connection.exchange("GET", Self.path(chain) + "?from=\(next)", as: ChainLinks.self)
-            for bytes in answer.links {
-                links.append(try inAccount { () throws(TrustError) in try UnverifiedLink(decoding: bytes) })
-                byteCount += bytes.count
-            }
-            // A short answer is the end of the chain; a long one was perhaps cut.
-            guard answer.links.count >= ServerLimits.linkCountMaxPerRequest || byteCount >= 512 << 10,
-                !answer.links.isEmpty
-            else { break }
-            byteCount = 0
-        }
-        return links
+        try connection.links(of: chain.accountID, from: start)
     }
 
     /// nil if the link was taken, the answer's status otherwise.
     private func post(_ link: UnverifiedLink, accepted: Set<Int>) throws(AccountError) -> Int? {
-        let path = Self.path(try chain)
-        let status = try connection.send("POST", path, ChainAppend(link: link.encoded).encoded(), accepted: accepted)
-            .status
-        return status == 200 ? nil : status
+        try connection.post(link, to: chain.accountID, accepted: accepted)
     }
 
     /// Adds a link to the chain at the server, and then here; signs it anew if another device was faster.
     ///
     /// - Parameter make: signs the next link of the chain in the keyring; nil if nothing is left to do.
     package func append(_ make: (Account) throws(AccountError) -> UnverifiedLink?) throws(AccountError) {
-        for _ in 0..<Self.tryCountMax {
+        for _ in 0..<ServerConnection.tryCountMax {
             try follow()
             guard let link = try make(self) else { return }
             // Before anything leaves: what others would refuse is not sent.
@@ -231,9 +208,10 @@ package final class Account {
     /// Puts the keys of all synced vaults into the other devices' mailbox.
     package func sendKeys() throws(AccountError) {
         let (boxes, chain) = (try inAccount { () throws(KeyError) in try store.keyring.makeDeviceBoxes() }, try chain)
+        let path = "/v1/mailboxes/\(chain.accountID.hex)"
         for box in boxes {
             let post = MailboxPost(deviceID: box.recipientID, bytes: box.encoded)
-            try connection.send("POST", "/v1/mailboxes/\(chain.accountID.hex)", post.encoded(), accepted: [200, 201])
+            try connection.send("POST", path, post.encoded(), accepted: [200, 201])
         }
     }
 

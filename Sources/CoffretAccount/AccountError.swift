@@ -26,6 +26,10 @@ package struct AccountError: Error, Sendable {
         case relayClosed = "account.relay.closed"
         /// The pairing id is not known to the server, or was used or expired.
         case relayUnknown = "account.relay.unknown"
+        /// The account does not trust the paper device whose sheet was typed in.
+        case paperNotTrusted = "account.paper.not-trusted"
+        /// No device has sealed keys to the paper device, or the server withholds them.
+        case paperWithoutKeys = "account.paper.no-keys"
         /// An error of another layer.
         case failed = "account.failed"
     }

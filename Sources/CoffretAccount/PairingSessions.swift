@@ -3,7 +3,7 @@
 
 package import CoffretBase
 internal import CoffretCore
-internal import CoffretCrypto
+package import CoffretCrypto
 package import CoffretHTTP
 package import CoffretKeys
 package import CoffretPairing
@@ -177,13 +177,17 @@ package struct ApproverSession {
 
     /// Runs the pairing to its end.
     ///
+    /// - Parameter zoneHeads: what this device saw last of each vault's place at the server; asked for at the end.
     /// - Returns: the device that was added.
-    package func run(_ person: any PairingPerson) throws -> RequesterIdentity {
+    package func run(
+        _ person: any PairingPerson, zoneHeads: () throws -> [VaultID: [UInt8]]
+    ) throws -> RequesterIdentity {
         do {
             try channel.send(machine.start())
             let candidate = try agree(person)
             try add(candidate)
-            let welcome = try account.store.keyring.makeWelcome(for: candidate.deviceID)
+            let welcome = try account.store.keyring.makeWelcome(
+                for: candidate.deviceID, zoneHeads: zoneHeads())
             for frame in try machine.send(content: welcome) { try channel.send(frame) }
             // The device is in the chain: whether it says so or not is only about when this ends.
             _ = try? next { if case .content = $0 { true } else { nil } }

@@ -92,6 +92,40 @@ package final class ServerConnection {
         return challenge.serverName
     }
 
+    // MARK: The chain
+
+    /// How often a link is signed anew because another device was faster.
+    static let tryCountMax = 5
+
+    private static func path(_ account: ChainID) -> String { "/v1/chains/device/\(account.hex)" }
+
+    /// The links of an account's chain from one on, as the server gives them.
+    func links(of account: ChainID, from start: UInt64) throws(AccountError) -> [UnverifiedLink] {
+        var links: [UnverifiedLink] = []
+        var byteCount = 0
+        while links.count < Limits.chainLinkCountMax {
+            let next = start + UInt64(links.count)
+            let answer = try exchange("GET", Self.path(account) + "?from=\(next)", as: ChainLinks.self)
+            for bytes in answer.links {
+                links.append(try inAccount { () throws(TrustError) in try UnverifiedLink(decoding: bytes) })
+                byteCount += bytes.count
+            }
+            // A short answer is the end of the chain; a long one was perhaps cut.
+            guard answer.links.count >= ServerLimits.linkCountMaxPerRequest || byteCount >= 512 << 10,
+                !answer.links.isEmpty
+            else { break }
+            byteCount = 0
+        }
+        return links
+    }
+
+    /// nil if the link was taken, the answer's status otherwise.
+    func post(_ link: UnverifiedLink, to account: ChainID, accepted: Set<Int>) throws(AccountError) -> Int? {
+        let body = ChainAppend(link: link.encoded).encoded()
+        let status = try send("POST", Self.path(account), body, accepted: accepted).status
+        return status == 200 ? nil : status
+    }
+
     /// Ends the session at the server, as far as it can be reached.
     package func logOut() {
         guard token != nil else { return }

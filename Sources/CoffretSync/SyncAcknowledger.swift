@@ -14,20 +14,25 @@ package struct SyncAcknowledger {
     /// The message and its signature are filled with zeros to this, so that all acknowledgements are one size.
     static let contentByteCount = 2_048
     private static let instanceCountMax = 64
+    private static let withheldTime: Milliseconds = 24 * 3_600_000
+    private static let staleTime: Milliseconds = 14 * 24 * 3_600_000
 
     private let keys: VaultKeys
     private let author: CommitAuthor
     private let signers: any CommitSignerDirectory
+    /// The person's other devices that are trusted now.
+    private let others: Set<UniqueID>
     private let random: any RandomSource
     private let now: () -> Int64
 
     package init(
-        keys: VaultKeys, author: CommitAuthor, signers: any CommitSignerDirectory, random: any RandomSource,
-        now: @escaping () -> Int64
+        keys: VaultKeys, author: CommitAuthor, signers: any CommitSignerDirectory, others: Set<UniqueID>,
+        random: any RandomSource, now: @escaping () -> Int64
     ) {
         self.keys = keys
         self.author = author
         self.signers = signers
+        self.others = others
         self.random = random
         self.now = now
     }
@@ -50,7 +55,7 @@ package struct SyncAcknowledger {
             let kept = newest.sorted { $0.value > $1.value }.prefix(Self.instanceCountMax)
             newest = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
         }
-        let context = repository.authorContext()
+        let context = repository.contextBytes(of: author)
         let message = CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 6)
             encoder.encode(unsigned: 1)
@@ -84,21 +89,37 @@ package struct SyncAcknowledger {
         _ list: [DeviceAcknowledgement], _ memory: SyncMemory, in repository: VaultRepository
     ) throws -> VaultReply {
         var memory = memory
-        var peers: [SyncPeer] = []
-        guard let head = memory.head else { return .inspected(memory, peers) }
+        var audit = SyncAudit()
+        guard let head = memory.head else { return .inspected(memory, audit) }
         let versions = try repository.versions(of: head)
+        let present = now()
+        memory.others = memory.others.filter { others.contains($0.key) }
+        var heard: Set<UniqueID> = []
         for entry in list where entry.device != author.deviceID {
-            guard let word = open(entry), let device = UniqueID(bytes: entry.device) else { continue }
-            if let known = memory.others[device], word.counter < known.counter {
+            guard let word = open(entry), let device = UniqueID(bytes: entry.device), others.contains(device),
+                memory.others[device] != nil || memory.others.count < SyncMemory.deviceCountMax
+            else { continue }
+            let known = memory.others[device]
+            if let known, word.counter < known.counter {
                 throw SyncError(.acknowledgementRolledBack, at: device.hex)
             }
-            memory.others[device] = SyncMemory.Acknowledged(counter: word.counter, head: word.head)
-            let standing: SyncPeer.Standing =
-                word.head == head
-                ? .upToDate : versions.covers(word.versions) ? .behind : .ahead
-            peers.append(SyncPeer(device: entry.device, standing: standing, time: word.time))
+            heard.insert(device)
+            var standing: SyncPeer.Standing =
+                word.head == head ? .upToDate : versions.covers(word.versions) ? .behind : .ahead
+            var noted = SyncMemory.Acknowledged(
+                counter: word.counter, head: word.head, heardAt: present, aheadSince: 0)
+            if let known, known.counter == word.counter { noted.heardAt = known.heardAt }
+            if standing == .ahead {
+                noted.aheadSince = known.map { $0.aheadSince == 0 ? present : $0.aheadSince } ?? present
+                if present - noted.aheadSince >= Self.withheldTime { standing = .withheld }
+            }
+            memory.others[device] = noted
+            audit.peers.append(SyncPeer(device: entry.device, standing: standing, time: word.time))
         }
-        return .inspected(memory, peers)
+        audit.silentDevices = memory.others.keys.filter { !heard.contains($0) }.sorted()
+        audit.isStale =
+            !memory.others.isEmpty && memory.others.values.allSatisfy { present - $0.heardAt >= Self.staleTime }
+        return .inspected(memory, audit)
     }
 
     /// A device's word, verified; nil if anything about it does not.

@@ -83,6 +83,10 @@ package struct SyncEngine {
     /// The counter of this device's word is not durable yet.
     private var isCounterNew = false
     private var missingPlace: String?
+    /// What the sync ends with once what was seen of the other devices is durable.
+    private var finding: SyncError?
+    /// Audits that failed in a row until that is an error of its own (R8).
+    static let failedAuditCountMax: UInt64 = 3
 
     /// - Parameter knownEpoch: the newest key epoch that this device has.
     package init(memory: SyncMemory, knownEpoch: UInt32, options: Options = Options()) {
@@ -95,8 +99,8 @@ package struct SyncEngine {
     package mutating func handle(_ event: Event) -> [Action] {
         switch event {
         case .begin where phase == .idle: return begin()
-        case .server(.unreachable): return fail(SyncError(.unreachable))
-        case .server(.refused(let code)): return fail(SyncError(refusal: code))
+        case .server(.unreachable): return endOfAudit(SyncError(.unreachable))
+        case .server(.refused(let code)): return endOfAudit(SyncError(refusal: code))
         case .server(let reply): return server(reply)
         case .vault(.failed(let error)): return fail(error)
         case .vault(let reply): return vault(reply)
@@ -110,6 +114,8 @@ package struct SyncEngine {
     }
 
     private mutating func begin() -> [Action] {
+        // Words that were put back with the server are no lies.
+        if options.acceptsRestoredServer { memory.others = [:] }
         switch options.beginning {
         case .push where memory.head != nil: return prepare(from: memory.head)
         case .changes where memory.head != nil: return ask(.changes(since: memory.cursor), .pulling)
@@ -134,8 +140,33 @@ package struct SyncEngine {
         case (.reading, .acknowledgements(let list)):
             phase = .inspecting
             return [.vault(.inspect(list, memory))]
-        default: return fail(SyncError(.answerMalformed))
+        default: return endOfAudit(SyncError(.answerMalformed))
         }
+    }
+
+    /// An error; among the words of the other devices it is counted, since who hides those may hide more.
+    private mutating func endOfAudit(_ error: SyncError) -> [Action] {
+        guard phase == .acknowledging || phase == .reading else { return fail(error) }
+        memory.failedAuditCount += 1
+        finding = memory.failedAuditCount >= Self.failedAuditCountMax ? SyncError(.auditFailed, cause: error) : error
+        phase = .inspecting
+        return [.vault(.remember(memory))]
+    }
+
+    private mutating func inspected(_ memory: SyncMemory, _ audit: SyncAudit) -> [Action] {
+        report.peers = audit.peers
+        report.isStale = audit.isStale
+        var memory = memory
+        memory.failedAuditCount = audit.silentDevices.isEmpty ? 0 : self.memory.failedAuditCount + 1
+        if let withheld = audit.peers.first(where: { $0.standing == .withheld }) {
+            finding = SyncError(.commitWithheld, at: UniqueID(bytes: withheld.device)?.hex)
+        } else if memory.failedAuditCount >= Self.failedAuditCountMax {
+            finding = SyncError(.auditFailed, at: audit.silentDevices.first?.hex)
+        }
+        guard memory != self.memory || isCounterNew else { return finish() }
+        self.memory = memory
+        phase = .inspecting
+        return [.vault(.remember(memory))]
     }
 
     private mutating func consider(_ head: ZoneHead) -> [Action] {
@@ -245,12 +276,7 @@ package struct SyncEngine {
         case (.preparing, .part(let objects, let isLast)): return push(objects, isLast: isLast)
         case (.remembering, .remembered): return acknowledge()
         case (.acknowledging, .acknowledgement(let bytes)): return [count(.acknowledge(bytes))]
-        case (.inspecting, .inspected(let memory, let peers)):
-            report.peers = peers
-            guard memory != self.memory || isCounterNew else { return finish() }
-            self.memory = memory
-            phase = .inspecting
-            return [.vault(.remember(memory))]
+        case (.inspecting, .inspected(let memory, let audit)): return inspected(memory, audit)
         case (.inspecting, .remembered): return finish()
         default: return fail(SyncError(.answerMalformed))
         }
@@ -341,6 +367,7 @@ package struct SyncEngine {
     // MARK: Ends
 
     private mutating func finish() -> [Action] {
+        if let finding { return fail(finding) }
         phase = .done
         report.serverHead = serverHead
         return [.finished(report, memory)]

@@ -20,6 +20,8 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case commitWithheld = "sync.commit.withheld"
         /// An acknowledgement is older than one that was seen before (R1).
         case acknowledgementRolledBack = "sync.acknowledgement.rolled-back"
+        /// Again and again the server did not show what other devices say they have (R8).
+        case auditFailed = "sync.audit.failed"
         /// The zone has a newer key epoch than this device knows.
         case epochStale = "sync.epoch.stale"
         /// The answer is none that the protocol has.

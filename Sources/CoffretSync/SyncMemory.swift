@@ -6,13 +6,17 @@ package import CoffretStorage
 
 /// What was last seen of one server's zone; lies in the vault's state.
 ///
-/// Layout: deterministic CBOR [1, server (text), cursor, head or empty, acknowledgement counter,
-/// {device (16): [counter, head]}, epoch]. Spec: Spec/sync.md.
+/// Layout: deterministic CBOR [2, server (text), cursor, head or empty, acknowledgement counter,
+/// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits]. Spec: Spec/sync.md.
 package struct SyncMemory: Equatable, Sendable {
     /// What another device acknowledged last.
     package struct Acknowledged: Equatable, Sendable {
         package var counter: UInt64
         package var head: BlobName
+        /// When this device first saw this word, by its own clock.
+        package var heardAt: Milliseconds
+        /// Since when it is known to have what the server does not deliver; 0 if it has not.
+        package var aheadSince: Milliseconds
     }
 
     static let serverByteCountMax = 1_024
@@ -28,13 +32,15 @@ package struct SyncMemory: Equatable, Sendable {
     package var counter: UInt64 = 0
     package var others: [UniqueID: Acknowledged] = [:]
     package var epoch: UInt32 = 0
+    /// How often in a row the server did not let this device see what the others say.
+    package var failedAuditCount: UInt64 = 0
 
     package init(server: String) { self.server = server }
 
     package func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 7)
-            encoder.encode(unsigned: 1)
+            encoder.encodeArrayHeader(count: 8)
+            encoder.encode(unsigned: 2)
             encoder.encode(text: server)
             encoder.encode(bytes: cursor)
             encoder.encode(bytes: head?.bytes ?? [])
@@ -42,11 +48,14 @@ package struct SyncMemory: Equatable, Sendable {
             encoder.encodeMapHeader(count: others.count)
             for (device, acknowledged) in others.sorted(by: { $0.key < $1.key }) {
                 encoder.encode(bytes: device.bytes)
-                encoder.encodeArrayHeader(count: 2)
+                encoder.encodeArrayHeader(count: 4)
                 encoder.encode(unsigned: acknowledged.counter)
                 encoder.encode(bytes: acknowledged.head.bytes)
+                encoder.encode(signed: acknowledged.heardAt)
+                encoder.encode(signed: acknowledged.aheadSince)
             }
             encoder.encode(unsigned: UInt64(epoch))
+            encoder.encode(unsigned: failedAuditCount)
         }
     }
 
@@ -57,8 +66,9 @@ package struct SyncMemory: Equatable, Sendable {
 
     private init(from decoder: inout CBORDecoder) throws(CBORError) {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
-        try decoder.readArrayHeader(count: 7)
-        guard try decoder.readUnsigned() == 1 else { throw malformed }
+        // Version 1 knew no times.
+        let isOld = try decoder.readArrayHeader() == 7
+        guard try decoder.readUnsigned() == (isOld ? 1 : 2) else { throw malformed }
         server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
         cursor = try decoder.readBytes(countMax: 64)
         let head = try decoder.readBytes(countMax: 32)
@@ -70,13 +80,15 @@ package struct SyncMemory: Equatable, Sendable {
         while let key = try decoder.readKey(
             in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: UniqueID.byteCount) })
         {
-            try decoder.readArrayHeader(count: 2)
+            try decoder.readArrayHeader(count: isOld ? 2 : 4)
             let counter = try decoder.readUnsigned()
             guard let device = UniqueID(bytes: key), let head = BlobName(bytes: try decoder.readBytes(count: 32)) else {
                 throw malformed
             }
-            others[device] = Acknowledged(counter: counter, head: head)
+            let (heard, ahead) = isOld ? (0, 0) : (try decoder.readSigned(), try decoder.readSigned())
+            others[device] = Acknowledged(counter: counter, head: head, heardAt: heard, aheadSince: ahead)
         }
         epoch = try decoder.readUnsigned(as: UInt32.self)
+        failedAuditCount = isOld ? 0 : try decoder.readUnsigned()
     }
 }

@@ -91,7 +91,7 @@ package enum VaultReply: Equatable, Sendable {
     case part([ZoneObject], isLast: Bool)
     case remembered
     case acknowledgement([UInt8])
-    case inspected(SyncMemory, [SyncPeer])
+    case inspected(SyncMemory, SyncAudit)
     case failed(SyncError)
 }
 
@@ -160,6 +160,8 @@ package struct SyncPeer: Equatable, Sendable {
         case behind
         /// It has seen a commit that is not here.
         case ahead
+        /// It has for a day had a commit that the server does not deliver (R4).
+        case withheld
     }
 
     package let device: [UInt8]
@@ -172,6 +174,15 @@ package struct SyncPeer: Equatable, Sendable {
         self.standing = standing
         self.time = time
     }
+}
+
+/// What the words of the other devices come to.
+package struct SyncAudit: Equatable, Sendable {
+    package var peers: [SyncPeer] = []
+    /// Devices that have spoken before, and whose word the server does not show.
+    package var silentDevices: [UniqueID] = []
+    /// No other device has said anything new for 14 days: W_STALE.
+    package var isStale = false
 }
 
 /// How far a sync is.
@@ -206,6 +217,8 @@ package struct SyncReport: Equatable, Sendable {
     package var sentFileByteCount = 0
     /// Files that this device should have sent and does not have.
     package var absentFileCount = 0
+    /// No other device has been heard of for 14 days (R4).
+    package var isStale = false
     package var progress = SyncProgress()
     /// Requests that were made.
     package var requestCount = 0

@@ -92,7 +92,7 @@ package final class VaultSync: SyncVault {
             case .acknowledgement(let memory):
                 return .acknowledgement(try acknowledger?.acknowledgement(of: memory, in: repository) ?? [])
             case .inspect(let list, let memory):
-                guard let acknowledger else { return .inspected(memory, []) }
+                guard let acknowledger else { return .inspected(memory, SyncAudit()) }
                 return try acknowledger.inspect(list, memory, in: repository)
             }
         } catch let error as StorageError {
@@ -170,6 +170,10 @@ package final class VaultSync: SyncVault {
             return .missing(addresses, place: "\(first)")
         }
         var memory = memory
+        // What another device told of at pairing has to be there (R7).
+        if let told = memory.head, try !adoption.contains(told) {
+            throw SyncError(.headRolledBack, at: "commit \(told)")
+        }
         let required = memory.head.map { [$0] } ?? []
         memory.head = name
         self.adoption = nil

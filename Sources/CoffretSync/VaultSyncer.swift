@@ -72,9 +72,11 @@ package final class VaultSyncer {
         try repository.refresh()
         let now: () -> Int64 = { [clock] in clock.now }
         let signers = try store.signers()
+        let (chain, own) = (try store.keyring.deviceChain(), try store.keyring.deviceID())
+        let others = chain.devices.filter { $0.isTrusted && $0.kind == .ordinary && $0.id != own }.map(\.id)
         let acknowledger = SyncAcknowledger(
             keys: try store.keyring.vaultKeys(for: record.vaultID), author: try store.author(for: record.vaultID),
-            signers: signers, random: random, now: now)
+            signers: signers, others: Set(others), random: random, now: now)
         let (store, id) = (store, record.vaultID.hex)
         let side = VaultSync(
             repository: repository, signers: signers, acknowledger: acknowledger,
@@ -92,7 +94,7 @@ package final class VaultSyncer {
             return try SyncSession(transport: transport, vault: side, files: files, progress: progress).run(engine)
                 .report
         }
-        let cuts = RevocationCuts(chain: try store.keyring.deviceChain(), signers: signers)
+        let cuts = RevocationCuts(chain: chain, signers: signers)
         // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
         if let own = try store.keyring.newestOwnRevocation() { try write(cuts, upTo: own) }
         var report = try run()

@@ -51,7 +51,7 @@ struct EnvelopeTests {
     }
 
     @Test("R16: another key, context or associated data does not open it")
-    func domainSeparation() {
+    func otherPurposeFromLyingServer() {
         let generator = SeededGenerator.fromEnvironment()
         let key = Key.generate(from: generator)
         let sealed = Envelope.seal(
@@ -92,7 +92,7 @@ struct EnvelopeTests {
     /// R15: whoever knows two keys can make one ciphertext and tag that both accept, since Poly1305 does not
     /// commit. The commitment names one key, so that the other refuses.
     @Test("R15: a ciphertext crafted for two keys opens the bare cipher twice, the envelope once")
-    func craftedPair() throws {
+    func twoKeysFromLyingServer() throws {
         let forgery = try VectorFile.decode(EnvelopeVectors.self, from: "envelope/envelope.json").forgery
         let sealed = try Hex.decode(forgery.sealed_hex)
         let header = [sealed[0]] + sealed[25..<57]

@@ -75,7 +75,7 @@ struct DeviceKeyTests {
     }
 
     @Test("R19, R23: a welcome for another account, another device, or without the link that pairing named is refused")
-    func welcomes() throws {
+    func welcomesOfLyingServer() throws {
         let owner = try owner()
         let (device, stranger) = (
             NewDevice.generate(from: fixture.generator), NewDevice.generate(from: fixture.generator)

@@ -175,7 +175,7 @@ struct KeyringTests {
     }
 
     @Test("R13: parameters outside the bounds are refused before anything is derived")
-    func policy() throws {
+    func weakParametersFromLyingServer() throws {
         _ = try fixture.create()
         let file = try KeyringFile(decoding: fixture.file)
         for (memory, passes, salt) in [

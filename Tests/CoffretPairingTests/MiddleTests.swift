@@ -106,7 +106,7 @@ struct MiddleTests {
     }
 
     @Test("R26: our order: the code that the person carries over is never the one that is asked for")
-    func ourOrder() throws {
+    func relayOfLyingServer() throws {
         for _ in 0..<20 {
             let fixture = try PairingFixture()
             let (shown, expected, wire) = try attack(fixture)

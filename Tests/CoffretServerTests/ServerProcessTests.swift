@@ -111,7 +111,7 @@ struct ServerProcessTests {
     }
 
     @Test("events reach listening devices, and a revoked one is cut off at once (R28)")
-    func eventsAndRevocation() throws {
+    func revokedLyingServer() throws {
         let server = try Self.open(try Self.folder())
         let account = try TestAccount()
         let client = try Self.client(server, account)
@@ -212,7 +212,7 @@ struct ServerProcessTests {
     }
 
     @Test("half-open uploads and silent connections of one client do not stop another (R47)")
-    func halfOpen() throws {
+    func halfOpenLyingServer() throws {
         let server = try Self.open(try Self.folder())
         let client = try Self.client(server)
         let zone = try Self.zone(client)
@@ -268,7 +268,7 @@ struct ServerProcessTests {
     }
 
     @Test("kill -9 in the middle of pushes loses no push that was acknowledged (R48)")
-    func killed() throws {
+    func killedLyingServer() throws {
         let folder = try Self.folder()
         let account = try TestAccount()
         var server = try Self.open(folder)

@@ -11,6 +11,8 @@ package import CoffretTestSupport
 package final class SimulatedKeys {
     package let vaultID: VaultID
     package let splitKey: SplitKey
+    /// Whose devices these are.
+    package let accountID: [UInt8]
     package private(set) var vaultKeys: [UInt32: VaultKey]
     private let random: SeededGenerator
 
@@ -19,8 +21,17 @@ package final class SimulatedKeys {
         self.random = random
         vaultID = id
         splitKey = .generate(from: random)
+        accountID = random.bytes(count: 32...32)
         vaultKeys = [1: .generate(from: random)]
     }
+
+    /// The keys as somebody keeps them who is told of no later ones.
+    private init(copying keys: SimulatedKeys) {
+        (vaultID, splitKey, accountID) = (keys.vaultID, keys.splitKey, keys.accountID)
+        (vaultKeys, random) = (keys.vaultKeys, keys.random)
+    }
+
+    package func copy() -> SimulatedKeys { SimulatedKeys(copying: self) }
 
     package var epoch: UInt32 { vaultKeys.keys.max() ?? 1 }
 
@@ -34,6 +45,16 @@ package final class SimulatedKeys {
 /// Trusts the devices of a simulation.
 package final class SimulatedSigners: CommitSignerDirectory {
     package var authors: [CommitAuthor] = []
+    /// Heads of the account's chain in their order.
+    package var chain: [[UInt8]] = []
+    /// Device id to the link that revoked it.
+    package var revoked: [[UInt8]: UInt64] = [:]
+
+    package func revocation(ofAuthorOf context: CommitContext) -> UInt64? { revoked[context.deviceID] }
+
+    package func chainPosition(of context: CommitContext) -> UInt64? {
+        chain.firstIndex(of: context.deviceChainHead).map(UInt64.init)
+    }
 
     package init() {}
 
@@ -68,6 +89,8 @@ package final class SimulatedDevice {
     package private(set) var disk = SimulatedFileSystem()
     package private(set) var repository: VaultRepository
     private var tuning = StorageTuning()
+    /// By this device's clock.
+    package var now: Int64 = 1_000
 
     package init(
         keys: SimulatedKeys, signers: SimulatedSigners, zone: SimulatedZone, random: SeededGenerator
@@ -75,11 +98,11 @@ package final class SimulatedDevice {
         self.keys = keys
         self.signers = signers
         self.random = random
-        network = SimulatedNetwork(zone: zone, random: random)
         author = CommitAuthor(
             signingKey: .generate(from: random), deviceID: random.bytes(count: 16...16),
-            instanceID: .generate(from: random), accountID: random.bytes(count: 32...32),
+            instanceID: .generate(from: random), accountID: keys.accountID,
             deviceChainHead: random.bytes(count: 32...32), memberChainHead: random.bytes(count: 32...32))
+        network = SimulatedNetwork(zone: zone, random: random, device: author.deviceID)
         signers.authors.append(author)
         local = .generate(from: random)
         tuning.segmentByteCountMin = 64 << 10
@@ -119,7 +142,13 @@ package final class SimulatedDevice {
         options.partByteCountMax = 4 << 10
         change(&options)
         let memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: "simulated")
-        let vault = VaultSync(repository: repository, signers: signers, rule: SimulatedRule()) { 1_000 }
+        let others = Set(signers.authors.compactMap { UniqueID(bytes: $0.deviceID) })
+        let acknowledger = SyncAcknowledger(
+            keys: keys.keys(local: local), author: author, signers: signers, others: others, random: random
+        ) { [self] in now }
+        let vault = VaultSync(
+            repository: repository, signers: signers, rule: SimulatedRule(), acknowledger: acknowledger
+        ) { [self] in now }
         defer { vault.cancel() }
         let engine = SyncEngine(memory: memory, knownEpoch: keys.epoch, options: options)
         return try SyncSession(transport: network, vault: vault).run(engine).report

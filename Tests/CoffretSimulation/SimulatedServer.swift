@@ -74,6 +74,14 @@ package final class SimulatedZone {
         family &+= 1
     }
 
+    /// Puts other bytes under an address, as a server that exchanges objects does.
+    package func replace(_ address: BlobAddress, by bytes: [UInt8]) {
+        objects = objects.map {
+            $0.address == address.bytes ? ZoneObject(address: $0.address, ciphertext: bytes) : $0
+        }
+        family &+= 1
+    }
+
     package func poison(_ address: BlobAddress) {
         objects.insert(
             ZoneObject(address: address.bytes, ciphertext: [0, 0, 0, 1] + [UInt8](repeating: 7, count: 300)), at: 0)
@@ -83,8 +91,10 @@ package final class SimulatedZone {
 
 /// The way between a device and the zone.
 package final class SimulatedNetwork: SyncTransport {
-    package let zone: SimulatedZone
+    /// A server may show another one each time.
+    package var zone: SimulatedZone
     package let random: SeededGenerator
+    private let device: [UInt8]
     /// One in so many requests meets a fault; 0 for none.
     package var faultRate = 0
     /// Pushes that were seen once and come again later.
@@ -92,9 +102,10 @@ package final class SimulatedNetwork: SyncTransport {
     package private(set) var requestCount = 0
     package var onRequest: ((ServerRequest) -> ServerReply?)?
 
-    package init(zone: SimulatedZone, random: SeededGenerator) {
+    package init(zone: SimulatedZone, random: SeededGenerator, device: [UInt8] = [0]) {
         self.zone = zone
         self.random = random
+        self.device = device
     }
 
     package func send(_ request: ServerRequest, frame: (ChangeFrame) throws -> Void) -> ServerReply {
@@ -114,7 +125,7 @@ package final class SimulatedNetwork: SyncTransport {
             if fault == 2 { _ = zone.push(push) }
             if fault == 3 { delayed.append(push) }
         case .acknowledge(let bytes):
-            zone.acknowledgements[[0]] = bytes
+            zone.acknowledgements[device] = bytes
             reply = .acknowledged
         case .acknowledgements:
             reply = .acknowledgements(

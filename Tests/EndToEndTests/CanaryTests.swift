@@ -93,7 +93,7 @@ struct CanaryTests {
     @Test(
         "R49: what two devices write is nowhere in a server's SQLite, log, backup, metrics and traffic",
         .enabled(if: hasPeer, "needs curl, and cryptography in .build/venv"))
-    func sqlite() throws {
+    func sqliteLyingServer() throws {
         let server = try WatchedServer(postgres: nil)
         try run(server) { canary in try canary.finds(below: server.folder.file("data")) }
     }

@@ -16,7 +16,7 @@ final class ServerRunner {
     /// Of its key, by OpenSSL.
     let fingerprint: String
     private var process: SpawnedProcess
-    private let port: Int
+    let port: UInt16
     private let options: [String]
 
     var databasePath: String { folder.file("data/server.sqlite") }
@@ -44,8 +44,8 @@ final class ServerRunner {
     }
 
     private static func start(
-        _ folder: TemporaryDirectory, port: Int, _ options: [String]
-    ) throws -> (process: SpawnedProcess, port: Int) {
+        _ folder: TemporaryDirectory, port: UInt16, _ options: [String]
+    ) throws -> (process: SpawnedProcess, port: UInt16) {
         let process = try SpawnedProcess(
             executable,
             [
@@ -57,7 +57,7 @@ final class ServerRunner {
             let bytes = process.readError()
             try #require(!bytes.isEmpty, "the server ended: \(text)")
             text += String(decoding: bytes, as: UTF8.self)
-            if let found = text.firstMatch(of: /port\W+(\d+)/).flatMap({ Int($0.1) }) { return (process, found) }
+            if let found = text.firstMatch(of: /port\W+(\d+)/).flatMap({ UInt16($0.1) }) { return (process, found) }
         }
     }
 

@@ -4,6 +4,7 @@ internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretHTTP
 internal import CoffretKeys
 internal import CoffretPairing
 internal import CoffretSync
@@ -36,7 +37,7 @@ enum DeviceCommand {
                     "Vaults that are synced get new keys. What the device holds already, it keeps. What it had sent by now counts; what it writes from now on does not."
                 ],
                 arguments: [device], options: [CommonArguments.yes], staysHere: true, run: revoke),
-            DeviceRescue.description,
+            DeviceRescue.description, DeviceRecovery.description,
         ])
 
     /// Says what other devices changed; recoveries and threats to paper devices loudly.
@@ -141,6 +142,8 @@ enum DeviceCommand {
                 account, server: requester.serverRecord(settings, account), at: path, passphrase: passphrase,
                 parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))
         }
+        // The first sync must show what the other device has seen (R7).
+        try store.remember(zoneHeads: account.zoneHeads, server: settings.address.url)
         requester.finish()
         let vaults = try store.vaults.map(\.name)
         let value = JSONValue.fields([
@@ -164,7 +167,7 @@ enum DeviceCommand {
         let approver = try ApproverSession(
             context.arguments.required(pairing), account: account, attempts: attempts(context),
             random: SystemRandomSource(), clock: SystemWallClock())
-        let added = try approver.run(PairingDialogue(context))
+        let added = try approver.run(PairingDialogue(context)) { try session.store.zoneHeads() }
         let value = JSONValue.fields(["event": .string("added"), "id": .string(added.deviceID.hex)])
         try context.confirmDone(value) { "\"\(TextWidth.displaySafe(added.name))\" is one of your devices now." }
     }
@@ -201,8 +204,9 @@ enum DeviceCommand {
         try context.confirmDanger(
             "\"\(name)\" will get nothing new, and nothing that it writes from now on counts. What it holds, it keeps.",
             question: "Revoke it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        guard target.kind == .ordinary else { return try DeviceRecovery.revokePaper(target.id, name, account, context) }
         // What it has sent by now counts, so that has to be here before it is thrown out.
-        if target.kind == .ordinary { eachSynced(account, session, context, "what it sent lately may not count") }
+        eachSynced(account, session, context, "what it sent lately may not count")
         let renewed = try account.revoke(target.id)
         let isComplete = eachSynced(account, session, context, "coffret sync makes the revocation whole there")
         let value = JSONValue.fields([
@@ -236,7 +240,7 @@ enum DeviceCommand {
 
     /// Syncs all synced vaults; a failure is a warning.
     @discardableResult
-    private static func eachSynced(
+    static func eachSynced(
         _ account: Account, _ session: StoreSession, _ context: CommandContext, _ consequence: String
     ) -> Bool {
         var isComplete = true

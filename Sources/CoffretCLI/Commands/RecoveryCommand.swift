@@ -10,13 +10,19 @@ enum RecoveryCommand {
     static let unconfirmed = OptionDescription.flag(
         "print-only", "print the key to standard output and do not ask for it back")
 
+    static let paper = OptionDescription.flag(
+        "paper", "a paper device: for all your devices, and for coming back at the server without any")
+
     static let description = CommandDescription(
         "recovery", group: .store, "Keep recovery keys, the way back in without the passphrase",
         subcommands: [
             CommandDescription(
                 "add", "Make a recovery key, and check that you have it",
-                discussion: ["Shows it as text and as QR code, and asks for two of its groups."],
-                options: [name, unconfirmed], run: add),
+                discussion: [
+                    "Shows it as text and as QR code, and asks for two of its groups.",
+                    "With --paper it is a device of its own on paper: it opens the stores of all your devices, and with it and the server alone you come back when all of them are lost (coffret device recover).",
+                ],
+                options: [name, unconfirmed, paper], run: add),
             CommandDescription("ls", "List the recovery keys", run: list),
             CommandDescription(
                 "revoke", "Make a recovery key useless for this store",
@@ -27,7 +33,14 @@ enum RecoveryCommand {
 
     private static func add(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphraseAnew)
-        let label = try context.arguments.value(name) ?? "recovery key \(session.recoveryKeys.count + 1)"
+        let isPaper = context.arguments.isSet(paper)
+        let label =
+            try context.arguments.value(name)
+            ?? "\(isPaper ? "paper device" : "recovery key") \(session.recoveryKeys.count + 1)"
+        if isPaper {
+            return try DeviceRecovery.addPaper(
+                context, session, named: label, isUnconfirmed: context.arguments.isSet(unconfirmed))
+        }
         if context.arguments.isSet(unconfirmed) {
             let (key, id) = try session.addRecoveryKey(named: label)
             let value = JSONValue.fields([
@@ -81,6 +94,11 @@ enum RecoveryCommand {
                 "\(keys.count) recovery keys are called \"\(TextWidth.displaySafe(wanted))\"",
                 details: keys.map { "\($0.slotID.hex.prefix(8))  made \(context.relativeTime.moment($0.created))" },
                 hint: "use the id")
+        }
+        guard try session.store.keyring.paperDevice(ofSlot: found.slotID) == nil else {
+            throw CommandFailure(
+                .usage, .slotIsPaper, "\"\(TextWidth.displaySafe(found.name))\" is a paper device of your account",
+                hint: "coffret device revoke takes it out of the account, and out of all stores")
         }
         let rest = all.count - 1
         let left =

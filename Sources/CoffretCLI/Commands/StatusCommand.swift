@@ -41,6 +41,7 @@ enum StatusCommand {
         let standing = isSynced ? SyncStatus.standing(of: vault, record, syncRecords) : nil
         let agentState = syncRecords.agentState()
         let headCode = try isSynced ? session.store.store.headCode(of: vault, record) : nil
+        let known = try isSynced ? session.store.store.standing(of: vault) : nil
         let value = JSONValue.fields([
             "store": .string(path), "storeID": .string(session.store.storeIDText),
             "vault": .string(vault.name), "vaults": .strings(vaults.map(\.name)),
@@ -50,6 +51,8 @@ enum StatusCommand {
             "byteCount": .integer(byteCount), "recoveryKeyCount": .integer(keys.count),
             "synced": .bool(isSynced), "headCode": headCode.map { .string($0) },
             "sync": standing.map(\.json), "agentSync": isSynced ? SyncStatus.json(agentState) : nil,
+            "serverVersion": known?.serverHead.map { .string($0.description) },
+            "devices": known.map { .array($0.peers.map { json($0, session.store) }) },
             "unlocked": .bool(HostedCommand.isRunning),
             "secondsLeft": HostedCommand.current?.secondsLeft.map { .integer(Int($0)) },
         ])
@@ -66,6 +69,7 @@ enum StatusCommand {
             if let standing { table.add(["Synced", standing.words(context)]) }
             if isSynced, let words = SyncStatus.words(agentState, context) { table.add(["Agent's sync", words]) }
             if let headCode { table.add(["Head code", "\(headCode), the same on all devices after coffret sync"]) }
+            if let known { addDevices(known, to: &table, context, session.store) }
             table.add([
                 "Way back in",
                 keys.isEmpty
@@ -77,6 +81,29 @@ enum StatusCommand {
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
+        }
+    }
+
+    private static func json(_ peer: SyncStanding.Peer, _ session: StoreSession) -> JSONValue {
+        .fields([
+            "id": .string(peer.device.hex), "name": .string(session.deviceName(peer.device.bytes)),
+            "hasEverything": .bool(peer.hasEverything), "ahead": .bool(peer.isAhead),
+            "heard": peer.heardAt == 0 ? .null : .moment(peer.heardAt),
+        ])
+    }
+
+    /// What is known of the other devices, without asking them.
+    private static func addDevices(
+        _ standing: SyncStanding, to table: inout TextTable, _ context: CommandContext, _ session: StoreSession
+    ) {
+        for peer in standing.peers {
+            let name = TextWidth.displaySafe(session.deviceName(peer.device.bytes))
+            let what =
+                peer.isAhead
+                ? "has changes that the server has not delivered"
+                : peer.hasEverything ? "has all that is here" : "does not have all of it yet"
+            let heard = peer.heardAt == 0 ? "" : ", heard of \(context.relativeTime.moment(peer.heardAt))"
+            table.add(["Device", "\(name) \(what)\(heard)"])
         }
     }
 

@@ -93,6 +93,8 @@ enum SyncCommand {
                 } else {
                     var options = SyncEngine.Options()
                     options.acceptsRestoredServer = context.arguments.isSet(restored)
+                    // Whoever asks for it by hand is there: the others are told, so that silence means something (R4).
+                    options.acknowledgesAnew = true
                     report = try sync.sync(
                         record, options, progress: { progress.update($0, of: record.name) },
                         fileProgress: files.show)
@@ -188,6 +190,7 @@ enum SyncCommand {
             JSONValue.Member("setAside", .integer(report.setAsideCount)),
             JSONValue.Member("sentFiles", .integer(report.sentFileCount)),
             JSONValue.Member("sentFileByteCount", .integer(report.sentFileByteCount)),
+            JSONValue.Member("stale", .bool(report.isStale)),
             JSONValue.Member("version", report.head.map { .string($0.description) } ?? .null),
         ]
     }
@@ -213,7 +216,12 @@ enum SyncCommand {
         let name = "\"\(TextWidth.displaySafe(outcome.record.name))\""
         for peer in report.peers where peer.standing == .ahead {
             let device = TextWidth.displaySafe(session.deviceName(peer.device))
-            context.warn("\(name): \(device) has changes that the server did not deliver (sync.commit.withheld)")
+            context.warn("\(name): \(device) has changes that the server has not delivered yet")
+        }
+        if report.isStale {
+            context.warn(
+                "\(name): nothing new was heard of your other devices for 14 days (W_STALE); are they off, or does the server withhold it?"
+            )
         }
         if report.absentFileCount > 0 {
             context.warn(

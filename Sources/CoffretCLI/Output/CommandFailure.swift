@@ -48,6 +48,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case attachmentNotFound = "cli.attachment.not-found"
     case slotNotFound = "cli.recovery.not-found"
     case slotAmbiguous = "cli.recovery.ambiguous"
+    case slotIsPaper = "cli.recovery.is-paper"
     case topicNotFound = "cli.help.not-found"
     case storeMissing = "cli.store.missing"
     case storePathRelative = "cli.store.path-relative"

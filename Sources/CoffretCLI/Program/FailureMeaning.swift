@@ -278,6 +278,12 @@ struct FailureMeaning: Sendable {
         "account.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
         "account.server.name-differs": FailureMeaning(
             .notAuthentic, "the server calls itself otherwise than when this device met it", showsPlace: true),
+        "account.paper.not-trusted": FailureMeaning(
+            .wrongPassphrase, "the account does not trust this paper device, or does not any more",
+            hint: "is it the newest sheet? coffret device ls on another device lists what counts"),
+        "account.paper.no-keys": FailureMeaning(
+            .unavailable, "the server holds no keys for this paper device; nothing was changed",
+            hint: "coffret sync on one of your other devices, if there is one, or ask whoever runs the server"),
         "account.chain.busy": FailureMeaning(
             .busy, "other devices are changing the account right now", hint: "try again in a moment"),
         "account.relay": FailureMeaning(
@@ -303,9 +309,15 @@ struct FailureMeaning: Sendable {
             .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
             hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
         "sync.commit.withheld": FailureMeaning(
-            .rolledBack, "another device has changes that the server does not deliver"),
+            .rolledBack, "for a day another device has had changes that the server does not deliver", showsPlace: true,
+            hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
+        "sync.audit.failed": FailureMeaning(
+            .notAuthentic, "again and again the server did not show what your other devices say they have",
+            showsPlace: true,
+            hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
         "sync.acknowledgement.rolled-back": FailureMeaning(
-            .rolledBack, "the server shows an older word of another device than before", showsPlace: true),
+            .rolledBack, "the server shows an older word of another device than before", showsPlace: true,
+            hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
         "sync.epoch.stale": FailureMeaning(
             .unavailable, "the vault has a new key that has not come to this device yet",
             hint: "try again; if it stays so, run coffret vault sync NAME on the device that revoked another one"),

@@ -25,6 +25,21 @@ struct RecoveryCeremony {
         prompt.show("Recovery key confirmed.\n")
     }
 
+    /// Shows the sheet of a paper device and makes sure that it was written down, before it is one.
+    func confirm(_ sheet: PaperSheet, server: String) throws {
+        prompt.show("\nWrite this down, or print it, and keep it away from this computer:\n\n  Key\n")
+        for line in Self.rows(of: sheet.key.textGroups()) { prompt.show("    \(line)\n") }
+        prompt.show("  Account\n")
+        for line in Self.rows(of: sheet.accountGroups()) { prompt.show("    \(line)\n") }
+        prompt.show("  Server\n    \(TextWidth.displaySafe(server))\n\n")
+        if let code = QRCode.encode(sheet.text()) {
+            for line in code.lines(isColored: context.terminal.errorStyle.isColored) { prompt.show("  \(line)\n") }
+        }
+        prompt.show("\n")
+        try confirm(sheet.key)
+        prompt.show("Sheet confirmed.\n")
+    }
+
     private func show(_ key: RecoveryKey, _ fingerprints: (account: Fingerprint, store: Fingerprint)) {
         prompt.show("\nWrite this down, or print it, and keep it away from this computer:\n\n")
         for line in Self.rows(of: key.textGroups()) { prompt.show("    \(line)\n") }
@@ -48,7 +63,7 @@ struct RecoveryCeremony {
             if tryNumber < Self.tryCountMax { prompt.show("That is not what is written there.\n") }
         }
         throw CommandFailure(
-            .notConfirmed, .recoveryMismatch, "the recovery key was not confirmed, so it was taken away again",
+            .notConfirmed, .recoveryMismatch, "the recovery key was not confirmed, so it does not count",
             hint: "coffret recovery add makes another one")
     }
 

@@ -112,7 +112,11 @@ enum StoreAccess {
         let source = PassphraseSource(context: context)
         switch manner {
         case .passphrase, .passphraseAnew: return .passphrase(try source.current())
-        case .recoveryKey: return .recoveryKey(try RecoveryKey.parse(source.recoveryKey()))
+        case .recoveryKey:
+            let text = try source.recoveryKey()
+            // The sheet of a paper device says whose it is as well.
+            if let sheet = try? PaperSheet.parse(text) { return .recoveryKey(sheet.key) }
+            return .recoveryKey(try RecoveryKey.parse(text))
         case .pin, .keyStore: return .machinePIN(try source.current("PIN: "))
         }
     }

@@ -15,6 +15,12 @@ struct AccountKeys {
     /// With fresh local keys.
     let vaults: [VaultRecord]
 
+    init(detailsKey: LinkDetailsKey, formerChains: [VerifiedDeviceChain], vaults: [VaultRecord]) {
+        self.detailsKey = detailsKey
+        self.formerChains = formerChains
+        self.vaults = vaults
+    }
+
     /// Encodes what `body` holds of `vaults`, lends it, and zeroes it.
     static func withEncoded<Result, Failure: Error>(
         _ body: KeyringBody, vaults: [VaultRecord], _ use: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -25,16 +25,25 @@ package struct NewDevice: Sendable {
 
 /// What a trusted device gives a new one at the end of pairing.
 ///
-/// Layout, deterministic CBOR: [1, device chain, device box, server name].
+/// Layout, deterministic CBOR: [2, device chain, device box, server name, {vault id: head's name}].
 package enum AccountWelcome {
-    static func encode(_ chain: VerifiedDeviceChain, _ box: DeviceBox, serverName: String) -> [UInt8] {
+    private static let vaultCountMax = 65_536
+
+    static func encode(
+        _ chain: VerifiedDeviceChain, _ box: DeviceBox, serverName: String, zoneHeads: [VaultID: [UInt8]]
+    ) -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 4)
-            encoder.encode(unsigned: 1)
+            encoder.encodeArrayHeader(count: 5)
+            encoder.encode(unsigned: 2)
             encoder.encodeArrayHeader(count: chain.links.count)
             for link in chain.links { encoder.encode(bytes: link.link.encoded) }
             encoder.encode(bytes: box.encoded)
             encoder.encode(text: serverName)
+            encoder.encodeMapHeader(count: zoneHeads.count)
+            for (vault, head) in zoneHeads.sorted(by: { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }) {
+                encoder.encode(bytes: vault.bytes)
+                encoder.encode(bytes: head)
+            }
         }
     }
 
@@ -47,16 +56,26 @@ package enum AccountWelcome {
     package static func open(
         _ bytes: [UInt8], for device: NewDevice, accountID: ChainID, head: RememberedHead, random: any RandomSource
     ) throws(KeyError) -> JoinedAccount {
-        let (encodedLinks, boxBytes, serverName) = try withCBORDecoder(
+        let (encodedLinks, boxBytes, serverName, zoneHeads) = try withCBORDecoder(
             bytes, convert: { KeyError(.boxInvalid, at: "welcome", cause: $0) }
         ) { (decoder) throws(CBORError) in
-            try decoder.readArrayHeader(count: 4)
+            try decoder.readArrayHeader(count: 5)
             let start = decoder.byteOffset
-            guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            guard try decoder.readUnsigned() == 2 else { throw CBORError(.unexpectedItem, byteOffset: start) }
             var links: [[UInt8]] = []
             for _ in 0..<(try decoder.readArrayHeader()) { links.append(try decoder.readBytes()) }
             let box = try decoder.readBytes(countMax: DeviceBox.byteCountMax)
-            return (links, box, try decoder.readText(byteCountMax: 1_024))
+            let name = try decoder.readText(byteCountMax: 1_024)
+            var heads: [VaultID: [UInt8]] = [:]
+            var map = try decoder.readMapHeader()
+            guard map.remaining <= vaultCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            while let key = try decoder.readKey(
+                in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: 32) })
+            {
+                guard let vault = VaultID(key) else { throw CBORError(.unexpectedItem, byteOffset: start) }
+                heads[vault] = try decoder.readBytes(count: 32)
+            }
+            return (links, box, name, heads)
         }
         let chain: VerifiedDeviceChain
         do throws(TrustError) {
@@ -78,7 +97,8 @@ package enum AccountWelcome {
         }
         switch content {
         case .success(let keys):
-            return JoinedAccount(device: device, chain: chain, keys: keys, serverName: serverName)
+            return JoinedAccount(
+                device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: zoneHeads)
         case .failure(let error): throw error
         }
     }
@@ -90,6 +110,8 @@ package struct JoinedAccount {
     package let chain: VerifiedDeviceChain
     let keys: AccountKeys
     package let serverName: String
+    /// What the device that let this one in had seen of each vault's place at the server.
+    package let zoneHeads: [VaultID: [UInt8]]
 
     package var vaultNames: [String] { keys.vaults.map(\.name) }
 }
@@ -106,11 +128,13 @@ extension Keyring {
         let storeID = UniqueID.generate(from: environment.random)
         let slot = try PassphraseSlot.make(
             passphrase, parameters: parameters, storeID: storeID, random: environment.random)
-        let body = KeyringBody(
+        var body = KeyringBody(
             device: account.device.keys, instanceID: account.device.instanceID,
             markerKey: .generate(from: environment.random), detailsKey: account.keys.detailsKey,
             deviceChain: account.chain, formerChains: account.keys.formerChains,
             slotDetails: [details(of: slot, name: "", environment)], vaults: account.keys.vaults, server: server)
-        return try create(storeID: storeID, slots: [slot], body: body, environment: environment)
+        var slots = [slot]
+        followPaper(&body, &slots, environment: environment)
+        return try create(storeID: storeID, slots: slots, body: body, environment: environment)
     }
 }

@@ -18,13 +18,15 @@ extension UnlockedKeyring {
     ///
     /// - Throws: `.deviceRevoked` if a recovery took this device out of the chain altogether; the old chain is kept.
     package func adopt(_ followed: FollowedDeviceChain) throws(KeyError) {
-        try change { (body, _) throws(KeyError) in
+        let environment = environment
+        try change { (body, slots) throws(KeyError) in
             guard let device = body.device, followed.chain.device(device.deviceID)?.keys == device.publicKeys else {
                 throw KeyError(.deviceRevoked)
             }
             if !followed.replacedLinks.isEmpty { body.formerChains.append(body.deviceChain) }
             body.deviceChain = followed.chain
             if let watch = followed.watch { body.server = body.server?.watching(watch) }
+            Keyring.followPaper(&body, &slots, environment: environment)
         }
     }
 
@@ -58,11 +60,15 @@ extension UnlockedKeyring {
         return statement(device.deviceID, body.deviceChain.accountID).sign(with: device.signing)
     }
 
-    /// What a device that was just added needs: the chain, and the keys of all synced vaults, sealed to it.
-    package func makeWelcome(for device: UniqueID) throws(KeyError) -> [UInt8] {
+    /// What a device that was just added needs: the chain, and the keys of all synced vaults, sealed to it, and what
+    /// this device saw last of each vault's place at the server (R7).
+    package func makeWelcome(
+        for device: UniqueID, zoneHeads: [VaultID: [UInt8]] = [:]
+    ) throws(KeyError) -> [UInt8] {
         let body = try body()
         let box = try sealBox(to: device)
-        return AccountWelcome.encode(body.deviceChain, box, serverName: body.server?.name ?? "")
+        return AccountWelcome.encode(
+            body.deviceChain, box, serverName: body.server?.name ?? "", zoneHeads: zoneHeads)
     }
 
     /// Boxes with the keys of all synced vaults, for every other device that the chain trusts.
@@ -118,7 +124,7 @@ extension UnlockedKeyring {
     }
 
     /// Two devices may have called different vaults the same.
-    private static func freeName(_ name: String, among vaults: [VaultRecord]) -> String {
+    static func freeName(_ name: String, among vaults: [VaultRecord]) -> String {
         let taken = Set(vaults.map { $0.name.lowercased() })
         guard taken.contains(name.lowercased()) else { return name }
         var number = 2
@@ -126,13 +132,20 @@ extension UnlockedKeyring {
         return "\(name) \(number)"
     }
 
-    /// The newest link by which this very device threw another one out; nil if it never did.
+    /// The newest link by which this very device, or the sheet that brought it, threw another one out; nil if none did.
     package func newestOwnRevocation() throws(KeyError) -> UInt64? {
         let (body, own) = (try body(), try trustedDevice())
-        let key = own.signing.verifyingKey.bytes
+        var keys = [own.signing.verifyingKey.bytes]
+        // What the sheet that brought this device threw out, it threw out for this device.
+        if let addedAt = body.deviceChain.device(own.deviceID)?.addedAt {
+            let signer = body.deviceChain.links[Int(addedAt)].link.signerKey
+            if body.deviceChain.devices.contains(where: { $0.kind == .paper && $0.keys.signing.bytes == signer }) {
+                keys.append(signer)
+            }
+        }
         // Paper holds no vault keys that are not renewed with the next device, and writes nothing.
         return body.deviceChain.devices.filter { $0.kind == .ordinary }.compactMap(\.revokedAt).filter { number in
-            body.deviceChain.links[Int(number)].link.signerKey == key
+            keys.contains(body.deviceChain.links[Int(number)].link.signerKey)
         }.max()
     }
 

@@ -4,24 +4,35 @@
 package import CoffretBase
 internal import CoffretCrypto
 
-/// A store recovery key: 256 random bits that open one slot.
+/// What a sheet is for.
+package enum RecoveryKeyKind: UInt8, Sendable {
+    /// Opens one store.
+    case store = 1
+    /// A device of its own on paper: opens all stores of the account, and brings the account back.
+    case paper = 2
+}
+
+/// A key on paper: 256 random bits that open a slot.
 ///
 /// Text: 56 characters of Crockford's base32 in groups of 4, which are version and kind (4 bits, 1 for
-/// a store recovery key) ‖ seed (256 bits) ‖ checksum (20 bits): the first 20 bits of
+/// a store recovery key, 2 for a paper device) ‖ seed (256 bits) ‖ checksum (20 bits): the first 20 bits of
 /// BLAKE2b-256("coffret/recovery/1" ‖ version and kind in one byte ‖ seed).
 /// Spec: Spec/keys.md. Source: protocol decision 18.
 package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflectable {
     package static let seedByteCount = 32
     package static let groupCount = 14
     package static let groupCharacterCount = 4
-    private static let version: UInt8 = 1
 
+    package let kind: RecoveryKeyKind
     private let seed: SecretBytes
 
-    private init(_ seed: consuming SecretBytes) { self.seed = seed }
+    private init(_ kind: RecoveryKeyKind, _ seed: consuming SecretBytes) {
+        self.kind = kind
+        self.seed = seed
+    }
 
-    package static func generate(from random: any RandomSource) -> RecoveryKey {
-        RecoveryKey(random.secret(byteCount: seedByteCount))
+    package static func generate(_ kind: RecoveryKeyKind = .store, from random: any RandomSource) -> RecoveryKey {
+        RecoveryKey(kind, random.secret(byteCount: seedByteCount))
     }
 
     /// Reads the text, with or without spaces and hyphens, in either case; O counts as 0, I and L as 1.
@@ -29,25 +40,10 @@ package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflec
     /// - Throws: `.recoveryKeyMalformed` with the group at fault, `.recoveryKeyMistyped`,
     ///   `.recoveryKeyUnsupported`.
     package static func parse(_ text: String) throws(KeyError) -> RecoveryKey {
-        var characters = text.utf8.filter { ![0x20, 0x2D, 0x0A, 0x0D, 0x09].contains($0) }
-        defer { characters.zero() }
-        let expectedCount = groupCount * groupCharacterCount
-        guard characters.count == expectedCount else { throw KeyError(.recoveryKeyMalformed, at: "length") }
-        var packed: [UInt8]
-        do throws(TextCodingError) {
-            packed = try Base32.crockford.decode(String(decoding: characters, as: UTF8.self))
-        } catch {
-            throw KeyError(.recoveryKeyMalformed, at: "group \(error.byteOffset / groupCharacterCount + 1)")
-        }
-        defer { packed.zero() }
-        // 280 bits: a nibble of version and kind, the seed shifted by it, 20 bits of checksum.
-        let version = packed[0] >> 4
-        var bytes = (0..<seedByteCount).map { packed[$0] << 4 | packed[$0 + 1] >> 4 }
+        var (version, bytes) = try SheetText.decode(text)
         defer { bytes.zero() }
-        let checksum = UInt32(packed[32] & 15) << 16 | UInt32(packed[33]) << 8 | UInt32(packed[34])
-        guard checksum == self.checksum(version, bytes) else { throw KeyError(.recoveryKeyMistyped) }
-        guard version == self.version else { throw KeyError(.recoveryKeyUnsupported) }
-        return RecoveryKey(SecretBytes(consuming: &bytes))
+        guard let kind = RecoveryKeyKind(rawValue: version) else { throw KeyError(.recoveryKeyUnsupported) }
+        return RecoveryKey(kind, SecretBytes(consuming: &bytes))
     }
 
     /// The text in 14 groups of 4 characters.
@@ -57,11 +53,36 @@ package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflec
         // EXPOSE: onto paper.
         var bytes = unsafe seed.withUnsafeBytes { unsafe [UInt8]($0) }
         defer { bytes.zero() }
-        let checksum = Self.checksum(Self.version, bytes)
+        return SheetText.encode(kind.rawValue, bytes)
+    }
+
+    /// The groups joined by hyphens.
+    package func text() -> String { textGroups().joined(separator: "-") }
+
+    /// The key pair whose public half stands in the slot, and of a paper device in the chain.
+    func deriveBoxKey() -> AgreementKey {
+        AgreementKey(KDF.derive(from: seed, kind == .store ? .recoveryBox : .paperBox))
+    }
+
+    /// Of a paper device.
+    func deriveSigningKey() -> SigningKey { SigningKey(seed: KDF.derive(from: seed, .paperSigning)) }
+
+    /// Of a paper device.
+    func deriveNoiseKey() -> AgreementKey { AgreementKey(KDF.derive(from: seed, .paperNoise)) }
+
+    package var description: String { "recovery key (redacted)" }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// 32 bytes as people write them down: 14 groups of 4 characters, with what they are and a checksum.
+enum SheetText {
+    /// - Parameter version: what the bytes are, below 16.
+    static func encode(_ version: UInt8, _ bytes: [UInt8]) -> [String] {
+        let checksum = checksum(version, bytes)
         var packed: [UInt8] = []
         packed.reserveCapacity(35)
         defer { packed.zero() }
-        var carry = Self.version
+        var carry = version
         for byte in bytes {
             packed.append(carry << 4 | byte >> 4)
             carry = byte & 15
@@ -70,24 +91,42 @@ package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflec
         packed.append(UInt8(checksum >> 8 & 0xFF))
         packed.append(UInt8(checksum & 0xFF))
         let text = Array(Base32.crockford.encode(packed))
-        return stride(from: 0, to: text.count, by: Self.groupCharacterCount).map {
-            String(text[$0..<$0 + Self.groupCharacterCount])
+        return stride(from: 0, to: text.count, by: RecoveryKey.groupCharacterCount).map {
+            String(text[$0..<$0 + RecoveryKey.groupCharacterCount])
         }
     }
 
-    /// The groups joined by hyphens.
-    package func text() -> String { textGroups().joined(separator: "-") }
-
-    private static func checksum(_ version: UInt8, _ seed: [UInt8]) -> UInt32 {
-        let hash = BLAKE2b.hash(Array("coffret/recovery/1".utf8), [version], seed)
-        return UInt32(hash[0]) << 12 | UInt32(hash[1]) << 4 | UInt32(hash[2]) >> 4
+    /// - Throws: `.recoveryKeyMalformed` with the group at fault, `.recoveryKeyMistyped`.
+    static func decode(_ text: String) throws(KeyError) -> (version: UInt8, bytes: [UInt8]) {
+        var characters = text.utf8.filter { !isBetweenGroups($0) }
+        defer { characters.zero() }
+        let expectedCount = RecoveryKey.groupCount * RecoveryKey.groupCharacterCount
+        guard characters.count == expectedCount else { throw KeyError(.recoveryKeyMalformed, at: "length") }
+        var packed: [UInt8]
+        do throws(TextCodingError) {
+            packed = try Base32.crockford.decode(String(decoding: characters, as: UTF8.self))
+        } catch {
+            throw KeyError(
+                .recoveryKeyMalformed, at: "group \(error.byteOffset / RecoveryKey.groupCharacterCount + 1)")
+        }
+        defer { packed.zero() }
+        // 280 bits: a nibble of version and kind, the bytes shifted by it, 20 bits of checksum.
+        let version = packed[0] >> 4
+        var bytes = (0..<RecoveryKey.seedByteCount).map { packed[$0] << 4 | packed[$0 + 1] >> 4 }
+        let checksum = UInt32(packed[32] & 15) << 16 | UInt32(packed[33]) << 8 | UInt32(packed[34])
+        guard checksum == self.checksum(version, bytes) else {
+            bytes.zero()
+            throw KeyError(.recoveryKeyMistyped)
+        }
+        return (version, bytes)
     }
 
-    /// The key pair whose public half stands in the slot: X25519(KDF(seed, "recovery/box")).
-    func deriveBoxKey() -> AgreementKey { AgreementKey(KDF.derive(from: seed, .recoveryBox)) }
+    static func isBetweenGroups(_ character: UInt8) -> Bool { [0x20, 0x2D, 0x0A, 0x0D, 0x09].contains(character) }
 
-    package var description: String { "recovery key (redacted)" }
-    package var customMirror: Mirror { Mirror(self, children: [:]) }
+    private static func checksum(_ version: UInt8, _ bytes: [UInt8]) -> UInt32 {
+        let hash = BLAKE2b.hash(Array("coffret/recovery/1".utf8), [version], bytes)
+        return UInt32(hash[0]) << 12 | UInt32(hash[1]) << 4 | UInt32(hash[2]) >> 4
+    }
 }
 
 /// What else stands on the sheet, so that a fabricated store is noticed.

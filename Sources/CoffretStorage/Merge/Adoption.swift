@@ -84,6 +84,9 @@ package final class Adoption {
         try incoming.commitName(among: exchange.names(of: address))
     }
 
+    /// Whether a blob was offered or is here.
+    package func contains(_ name: BlobName) throws(StorageError) -> Bool { try incoming.containsBlob(name) }
+
     /// What heads need, and what was neither offered nor is here: commits, contexts, values, trees of changes. What a
     /// missing blob would lead to is not known yet.
     ///

@@ -99,10 +99,8 @@ extension VaultRepository {
     /// The newest key epoch that this device has.
     package var currentEpoch: UInt32 { keys.currentEpoch }
 
-    /// The context that this device's next commit will state; empty without an author.
-    package func authorContext() -> [UInt8] {
-        author.map { context(for: $0).encode() } ?? []
-    }
+    /// The context that a commit of `author` would state now; the repository may be open for reading only.
+    package func contextBytes(of author: CommitAuthor) -> [UInt8] { context(for: author).encode() }
 
     /// How two commits that are here are related.
     package func relation(of first: BlobName, to second: BlobName) throws(StorageError) -> HeadRelation {

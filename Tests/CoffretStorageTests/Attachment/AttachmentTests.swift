@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test("R10: cut, prolonged, chunks exchanged, the last one doubled: an error, and no file appears")
-    func truncation() throws {
+    func cutByLyingServer() throws {
         let disk = SimulatedFileSystem()
         let (store, generator) = try makeStore(disk)
         let reference = try write(content(generator, 3 * chunk), to: store)

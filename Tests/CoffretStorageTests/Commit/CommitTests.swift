@@ -93,7 +93,7 @@ struct CommitTests {
     }
 
     @Test("a context decodes to itself; a newer format and a raised floor are refused by name (R12, R18)")
-    func contextRoundTrip() throws {
+    func olderFormatFromLyingServer() throws {
         let fixture = Fixture()
         let context = fixture.open().context(for: fixture.author)
         #expect(try CommitContext.decode(context.encode(), place: "x") == context)

@@ -1,0 +1,181 @@
+// A device on paper: keys that a person typed in. The one thing to keep true: it is in the account's chain like any other
+// device, and what it opens was sealed to the key that stands there.
+
+package import CoffretBase
+internal import CoffretCrypto
+package import CoffretTrust
+
+/// What a sheet of a paper device holds: the key, and the account that it belongs to.
+///
+/// Text: the 14 groups of the key (kind 2), then 14 groups of the account id, in the same form with 3 in the place of the
+/// kind. The account is no secret; without it nobody finds the account at a server.
+package struct PaperSheet: Sendable {
+    private static let accountVersion: UInt8 = 3
+
+    package let key: RecoveryKey
+    package let accountID: ChainID
+
+    package init(key: RecoveryKey, accountID: ChainID) {
+        precondition(key.kind == .paper, "a store recovery key is no device")
+        self.key = key
+        self.accountID = accountID
+    }
+
+    package func accountGroups() -> [String] { SheetText.encode(Self.accountVersion, accountID.bytes) }
+
+    /// All 28 groups joined by hyphens: a secret in ordinary memory.
+    package func text() -> String { (key.textGroups() + accountGroups()).joined(separator: "-") }
+
+    /// - Throws: as `RecoveryKey.parse`; `.recoveryKeyUnsupported` for the sheet of a store recovery key.
+    package static func parse(_ text: String) throws(KeyError) -> PaperSheet {
+        var characters = text.utf8.filter { !SheetText.isBetweenGroups($0) }
+        defer { characters.zero() }
+        let keyCount = RecoveryKey.groupCount * RecoveryKey.groupCharacterCount
+        let key = try RecoveryKey.parse(String(decoding: characters.prefix(keyCount), as: UTF8.self))
+        guard key.kind == .paper else { throw KeyError(.recoveryKeyUnsupported) }
+        let (version, bytes) = try SheetText.decode(String(decoding: characters.dropFirst(keyCount), as: UTF8.self))
+        guard version == accountVersion, let accountID = ChainID(bytes) else { throw KeyError(.recoveryKeyUnsupported) }
+        return PaperSheet(key: key, accountID: accountID)
+    }
+}
+
+/// The keys of a paper device, for as long as somebody holds the sheet.
+package struct PaperDevice: Sendable {
+    let keys: DevicePrivateKeys
+
+    package init(_ key: RecoveryKey) {
+        precondition(key.kind == .paper, "a store recovery key is no device")
+        let signing = key.deriveSigningKey()
+        let id = BLAKE2b.hash(Array("coffret/paper-device/1".utf8), signing.verifyingKey.bytes)
+        guard let deviceID = UniqueID(bytes: Array(id.prefix(UniqueID.byteCount))) else {
+            preconditionFailure("a hash is longer than an id")
+        }
+        keys = DevicePrivateKeys(
+            deviceID: deviceID, signing: signing, box: key.deriveBoxKey(), noise: key.deriveNoiseKey())
+    }
+
+    package var deviceID: UniqueID { keys.deviceID }
+
+    /// What puts it into a chain as the next link.
+    package func addition(to chain: VerifiedDeviceChain) -> DeviceOperation {
+        Self.addition(of: keys, kind: .paper, to: chain)
+    }
+
+    fileprivate static func addition(
+        of keys: DevicePrivateKeys, kind: DeviceKind, to chain: VerifiedDeviceChain
+    ) -> DeviceOperation {
+        .add(
+            id: keys.deviceID, kind: kind, keys: keys.publicKeys,
+            countersignature: DeviceOperation.countersign(
+                id: keys.deviceID, keys: keys.publicKeys, chainID: chain.accountID,
+                sequenceNumber: UInt64(chain.links.count), with: keys.signing))
+    }
+
+    /// Whether a chain trusts it.
+    package func isTrusted(in chain: VerifiedDeviceChain) -> Bool {
+        guard let device = chain.device(deviceID) else { return false }
+        return device.isTrusted && device.kind == .paper && device.keys == keys.publicKeys
+    }
+
+    package func login(_ proof: LoginProof) -> [UInt8] { proof.sign(with: keys.signing) }
+
+    /// A link that takes out of an account all devices but some.
+    ///
+    /// - Parameter kept: this one is kept anyhow.
+    package func recovery(of chain: VerifiedDeviceChain, keeping kept: Set<UniqueID>) -> UnverifiedLink {
+        let ids = kept.union([deviceID]).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        return chain.sign(.recover(kept: ids), details: [], with: keys.signing)
+    }
+
+    /// What the account's devices have sealed to the sheet, all of it together.
+    ///
+    /// - Returns: nil if nothing of it opens.
+    package func open(
+        _ boxes: [DeviceBox], chain: VerifiedDeviceChain, random: any RandomSource
+    ) -> PaperContents? {
+        var contents: AccountKeys?
+        for box in boxes {
+            let opened = try? unsafe box.open(with: keys, chain: chain) {
+                unsafe AccountKeys.decode($0, chain: chain, random: random)
+            }
+            guard case .success(let more)? = opened else { continue }
+            contents = contents?.joined(by: more) ?? more
+        }
+        return contents.map(PaperContents.init)
+    }
+}
+
+/// The keys that came to a sheet.
+package struct PaperContents {
+    let keys: AccountKeys
+
+    /// The link that adds a new device, signed by the paper device.
+    package func link(
+        adding device: NewDevice, details: LinkDetails, by paper: PaperDevice, to chain: VerifiedDeviceChain,
+        random: any RandomSource
+    ) -> UnverifiedLink {
+        let operation = PaperDevice.addition(of: device.keys, kind: .ordinary, to: chain)
+        let sealed = details.seal(
+            kind: .device, subject: device.deviceID.bytes, key: keys.detailsKey, random: random)
+        return chain.sign(operation, details: sealed, with: paper.keys.signing)
+    }
+
+    /// The account as the new device gets it; `chain` has its link.
+    package func account(
+        of device: NewDevice, chain: VerifiedDeviceChain, serverName: String
+    ) -> JoinedAccount {
+        JoinedAccount(device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: [:])
+    }
+}
+
+extension AccountKeys {
+    /// What two devices sent, as one; what both say of a vault's key, the first says.
+    fileprivate func joined(by other: AccountKeys) -> AccountKeys {
+        var vaults = vaults
+        for vault in other.vaults {
+            if let index = vaults.firstIndex(where: { $0.vaultID == vault.vaultID }) {
+                vaults[index] = vaults[index].replacing(
+                    vaultKeys: vaults[index].vaultKeys.merging(vault.vaultKeys) { known, _ in known })
+            } else {
+                vaults.append(vault.renamed(UnlockedKeyring.freeName(vault.name, among: vaults)))
+            }
+        }
+        let former = formerChains + other.formerChains.filter { !formerChains.contains($0) }
+        return AccountKeys(detailsKey: detailsKey, formerChains: former, vaults: vaults)
+    }
+}
+
+extension Keyring {
+    private static let slotCountMax = 64
+
+    /// Gives every paper device that the chain trusts a slot, and takes those away whose device it trusts no more.
+    static func followPaper(
+        _ body: inout KeyringBody, _ slots: inout [KeySlot], environment: KeyringEnvironment
+    ) {
+        for device in body.deviceChain.devices where device.kind == .paper {
+            let key = device.keys.box.bytes
+            let present = slots.first { $0.kind == .recovery && $0.publicKey == key }
+            if device.isTrusted, present == nil, slots.count < slotCountMax {
+                let slot = KeySlot(
+                    id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519, publicKey: key,
+                    password: nil, reference: [], sealedStorageKey: [])
+                slots.append(slot)
+                let link = body.deviceChain.links[Int(device.addedAt)].link
+                let told = try? LinkDetails.open(
+                    link.sealedPart, kind: .device, subject: device.id.bytes, key: body.detailsKey)
+                body.slotDetails.append(details(of: slot, name: told?.name ?? "", environment))
+            } else if !device.isTrusted, let present {
+                slots.removeAll { $0.id == present.id }
+                body.slotDetails.removeAll { $0.slotID == present.id }
+            }
+        }
+    }
+}
+
+extension UnlockedKeyring {
+    /// The paper device that a slot belongs to; nil for a store recovery key.
+    package func paperDevice(ofSlot id: UniqueID) throws(KeyError) -> VerifiedDevice? {
+        guard let slot = slots.first(where: { $0.id == id }), slot.kind == .recovery else { return nil }
+        return try deviceChain().devices.first { $0.kind == .paper && $0.keys.box.bytes == slot.publicKey }
+    }
+}

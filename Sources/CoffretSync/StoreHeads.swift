@@ -1,0 +1,68 @@
+// What one device tells another of the server, and what is known of all of them. The one thing to keep true: what was
+// told at pairing is held against the server's first answer.
+
+package import CoffretBase
+package import CoffretCore
+package import CoffretCrypto
+internal import CoffretKeys
+package import CoffretStorage
+
+/// How a vault, its place at the server and the other devices stand to each other, as far as this device knows.
+package struct SyncStanding: Equatable, Sendable {
+    package struct Peer: Equatable, Sendable {
+        package let device: UniqueID
+        /// Whether it has said that it has all that is here.
+        package let hasEverything: Bool
+        /// Whether it has something that the server has not delivered.
+        package let isAhead: Bool
+        /// When this device heard of it.
+        package let heardAt: Milliseconds
+    }
+
+    /// This device's head; nil in a vault in which nothing was written.
+    package let head: BlobName?
+    /// The head that the server showed last; nil before the first sync.
+    package let serverHead: BlobName?
+    /// By device.
+    package let peers: [Peer]
+}
+
+extension Store {
+    /// What was seen last of each synced vault's place at the server; for a device that is being paired (R7).
+    package func zoneHeads() throws -> [VaultID: [UInt8]] {
+        var heads: [VaultID: [UInt8]] = [:]
+        let server = try keyring.server()?.url
+        for record in try vaults where record.kind == .synced {
+            let vault = try openVault(record.vaultID.hex, isWritable: false)
+            defer { vault.close() }
+            guard let memory = try VaultSync.memory(of: vault.repository), memory.server == server else { continue }
+            if let head = memory.head { heads[record.vaultID] = head.bytes }
+        }
+        return heads
+    }
+
+    /// Notes what the device that let this one in has told; the first sync must show it, or what descends from it.
+    package func remember(zoneHeads: [VaultID: [UInt8]], server: String) throws {
+        for record in try vaults where record.kind == .synced {
+            guard let bytes = zoneHeads[record.vaultID], let head = BlobName(bytes: bytes) else { continue }
+            let vault = try openVault(record.vaultID.hex, isWritable: true)
+            defer { vault.close() }
+            var memory = SyncMemory(server: server)
+            memory.head = head
+            try vault.repository.setSyncNote(memory.encode())
+        }
+    }
+
+    /// What is known, without asking anybody.
+    package func standing(of vault: Vault) throws -> SyncStanding {
+        let repository = vault.repository
+        let head = repository.headNames.first
+        let memory = try VaultSync.memory(of: repository)
+        let peers = (memory?.others ?? [:]).sorted { $0.key < $1.key }.map { device, word in
+            SyncStanding.Peer(
+                device: device, hasEverything: word.head == head, isAhead: word.aheadSince != 0,
+                heardAt: word.heardAt)
+        }
+        return SyncStanding(head: head, serverHead: memory?.head, peers: peers)
+    }
+}

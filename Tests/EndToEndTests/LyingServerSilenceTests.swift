@@ -1,0 +1,34 @@
+// What the program says to its server without being asked: nothing. All that passes to the server is counted.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite(
+    "A lying server: what it never hears",
+    .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
+struct LyingServerSilenceTests {
+    @Test("R45, R46: search, reading, a wrong passphrase and a new password's strength make no request")
+    func silence() throws {
+        let server = try ServerRunner()
+        let proxy = try RecordingProxy(to: server.port)
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        try runner.succeed(
+            "server", "join", "https://localhost:\(proxy.port)", "--fingerprint", server.fingerprint)
+        try runner.makeNote("Tomatoes\nsow in March")
+        try runner.succeed("vault", "sync", "Personal")
+        let heard = proxy.bytes.count
+        #expect(heard > 0, "the way to the server leads through the proxy")
+        for query in ["t", "to", "tom", "nothing like it"] { try runner.run("search", query) }
+        try runner.succeed("show", "Tomatoes")
+        try runner.succeed("ls")
+        try runner.succeed("status")
+        try runner.succeed("generate")
+        let passphrase = Array("wrong\n".utf8)
+        #expect(try runner.run(["ls", "--passphrase-fd", "0"], input: passphrase, environment: [:]).exitCode == 67)
+        #expect(proxy.bytes.count == heard)
+        try runner.succeed("sync")
+        #expect(proxy.bytes.count > heard)
+    }
+}

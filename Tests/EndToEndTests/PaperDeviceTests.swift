@@ -1,0 +1,102 @@
+// A device on paper: every device takes its sheet, and with the sheet and the server alone everything comes back.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Paper devices", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
+struct PaperDeviceTests {
+    private func recover(
+        _ runner: CoffretRunner, _ server: ServerRunner, _ sheet: String, _ options: String...
+    ) throws -> ProcessResult {
+        let path = runner.workPath + "/sheet"
+        _ = FileManager.default.createFile(
+            atPath: path, contents: Data(sheet.utf8), attributes: [.posixPermissions: 0o600])
+        return try runner.run(
+            [
+                "device", "recover", server.url, "--fingerprint", server.fingerprint, "--sheet", path, "--effort",
+                "light",
+            ] + options, input: [], environment: [:])
+    }
+
+    @Test(
+        "a bare machine with the sheet has everything again, and with --revoke-others the old devices have nothing new")
+    func comingBack() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        #expect(try first.run("recovery", "add", "--paper", "--print-only").exitCode == 66, "no server yet")
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.makeNote("From the first")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        let made = try first.json("recovery", "add", "--paper", "--name", "Safe", "--print-only")
+        let sheet = try #require(made["sheet"] as? String)
+        #expect(sheet.split(separator: "-").count == 28)
+        #expect(try first.succeed("recovery", "ls").contains("Safe"))
+        #expect(try first.run("recovery", "revoke", "Safe", "--yes").exitCode == 64, "it is a device")
+
+        // The other device adds the slot by itself.
+        #expect(try !second.succeed("recovery", "ls").contains("Safe"))
+        try second.succeed("sync")
+        #expect(try second.succeed("recovery", "ls").contains("Safe"))
+        let opened = try second.run(
+            ["recovery", "test", "--passphrase-fd", "0"], input: Array((sheet + "\n").utf8), environment: [:])
+        #expect(opened.exitCode == 0, "\(opened.errorText)")
+        try second.makeNote("From the second")
+        try second.succeed("sync")
+
+        let bare = try CoffretRunner()
+        let mistyped = String(sheet.dropLast(3) + (sheet.hasSuffix("000") ? "111" : "000"))
+        #expect(try recover(bare, server, mistyped).exitCode != 0)
+        #expect(!FileManager.default.fileExists(atPath: bare.storePath + "/store.keyring"))
+        let back = try recover(bare, server, sheet, "--name", "Bare")
+        #expect(back.exitCode == 0, "\(back.errorText)")
+        let list = try bare.succeed("ls")
+        #expect(list.contains("From the first") && list.contains("From the second"), "\(list)")
+        #expect(try bare.succeed("recovery", "ls").contains("Safe"))
+        try bare.makeNote("From the bare one")
+        try bare.succeed("sync")
+        try first.succeed("sync")
+        #expect(try first.succeed("show", "From the bare one").contains("bare"))
+        #expect(try first.succeed("device", "ls").contains("Bare"))
+
+        let last = try CoffretRunner()
+        let alone = try recover(last, server, sheet, "--name", "Last", "--revoke-others")
+        #expect(alone.exitCode == 0, "\(alone.errorText)")
+        for runner in [first, second, bare] { #expect(try runner.run("sync").exitCode == 77) }
+        try last.makeNote("Under a key of its own")
+        try last.succeed("sync")
+        try last.succeed("fsck")
+        #expect(try last.succeed("ls").contains("From the bare one"))
+
+        // Keys that came later reach the sheet as well.
+        let again = try CoffretRunner()
+        #expect(try recover(again, server, sheet).exitCode == 0)
+        #expect(try again.succeed("ls").contains("Under a key of its own"))
+        #expect(try again.run("device", "recover", server.url).exitCode == 82, "a store is there")
+    }
+
+    @Test(
+        "R24: a paper device falls seven days after another device said so, not before; a sheet that fell opens nothing"
+    )
+    func revocation() throws {
+        let server = try ServerRunner()
+        let first = try CoffretRunner()
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        let made = try first.json("recovery", "add", "--paper", "--name", "Safe", "--print-only")
+        let sheet = try #require(made["sheet"] as? String)
+        #expect(try first.succeed("device", "revoke", "Safe", "--yes").contains("seven days"))
+        let early = try first.run("device", "revoke", "Safe", "--yes")
+        #expect(early.exitCode == 84, "\(early.errorText)")
+        #expect(try first.succeed("recovery", "ls").contains("Safe"))
+        // It still counts.
+        let bare = try CoffretRunner()
+        #expect(try recover(bare, server, sheet).exitCode == 0)
+        // A key of a store, or of nobody, is no sheet.
+        let other = try first.json("recovery", "add", "--print-only")
+        let key = try #require(other["key"] as? String)
+        #expect(try recover(CoffretRunner(), server, key + sheet.dropFirst(69)).exitCode != 0)
+    }
+}
