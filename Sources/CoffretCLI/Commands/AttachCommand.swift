@@ -43,6 +43,8 @@ enum AttachCommand {
     private static func add(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
+        // The file of a locked note is sealed like its text, so the note is opened first.
+        _ = try session.readable(session.vault.item(id))
         let progress = context.progress()
         var added: [Attachment] = []
         try session.writing { vault in

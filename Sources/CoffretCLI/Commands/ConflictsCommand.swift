@@ -62,7 +62,7 @@ enum ConflictsCommand {
     private static func show(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        let item = try session.vault.item(id)
+        let item = try session.readable(session.vault.item(id))
         let reveals = context.arguments.isSet(reveal)
         let value = JSONValue.fields([
             "id": .string(id.uuid.hex), "title": .string(item.title),

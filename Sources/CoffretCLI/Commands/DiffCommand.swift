@@ -34,6 +34,11 @@ enum DiffCommand {
             old = versions[1].commit
         }
         let new = try context.arguments.value(to).map { try vault.commit(at: context.pointInTime($0)).name }
+        // Both versions are opened: a locked note's old passphrase may be another one.
+        for version in [old, new] {
+            let view = try version.map { try vault.view(at: $0) } ?? vault.present
+            if let item = try view.item(id) { _ = try session.readable(item) }
+        }
         let (change, text) = try vault.difference(of: id, from: old, to: new)
         let value = JSONValue.fields([
             "id": .string(id.uuid.hex), "from": .string(old.description), "to": new.map { .string($0.description) },

@@ -32,6 +32,7 @@ enum ExportCommand {
             "This writes \(NumberText.counted(items.count, "item")) unencrypted to \(TextWidth.displaySafe(path)), "
                 + "\(NumberText.grouped(secrets)) of them with secrets.",
             question: "Write them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        try session.requirePresenceForAll()
         let show = ImportCommand.stages(context, unit: "item")
         let files = SealedFileContentStore(try session.vault.contents())
         if isJSON {

@@ -23,6 +23,8 @@ enum LinkCommand {
         if let target = context.arguments.value(target) { return try add(target, context) }
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
+        let shown = try session.vault.item(id)
+        if shown.isVeiled { try session.requirePresence(for: shown) }
         let links = try session.vault.links(of: id)
         let backlinks = try session.vault.backlinks(of: id)
         let value = JSONValue.fields([
@@ -53,6 +55,7 @@ enum LinkCommand {
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
         let target = try session.vault.resolve(reference)
+        _ = try session.readable(session.vault.item(id))
         let isLinked = try session.vault.links(of: id).contains { $0.items.map(\.id) == [target] }
         if !isLinked {
             try session.writing { vault in

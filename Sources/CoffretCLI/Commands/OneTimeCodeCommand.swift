@@ -18,7 +18,8 @@ enum OneTimeCodeCommand {
 
     static func run(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
-        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let item = try session.readable(
+            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
         guard let field = item.fields.first(where: { $0.kind == .oneTimeCode }) else {
             throw CommandFailure(
                 .notFound, .fieldNotFound, "\"\(TextWidth.displaySafe(item.title))\" has no one-time codes",

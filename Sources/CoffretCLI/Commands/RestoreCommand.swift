@@ -24,6 +24,7 @@ enum RestoreCommand {
         }
         let past = try ShowCommand.find(reference, session, at: moment)
         let commit = try session.vault.commit(at: moment)
+        if past.isVeiled { try session.requirePresence(for: past) }
         var isChanged = false
         try session.writing { vault in isChanged = try vault.restore(past.id, to: commit.name) }
         let item = try session.vault.item(past.id)

@@ -103,7 +103,8 @@ enum SSHKeyCommand {
 
     private static func printPublic(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)
-        let item = try session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item)))
+        let item = try session.readable(
+            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
         guard item.kind == .sshKey, let key = SSHKeyring.publicKey(of: item) else {
             throw CommandFailure(
                 .notFound, .fieldNotFound,

@@ -16,7 +16,7 @@ extension JSONValue {
             "modified": .moment(item.modified), "isPinned": .bool(item.isPinned),
             "isArchived": .bool(item.isArchived), "isTrashed": .bool(item.isTrashed),
             "isLocked": .bool(item.isLocked), "isSealed": item.isSealed ? .bool(true) : nil,
-            "isHidden": .bool(item.isHidden),
+            "isHidden": .bool(item.isHidden), "isVeiled": item.isVeiled ? .bool(true) : nil,
             "path": item.path.map { .string($0) },
             "conflicts": item.conflicts.isEmpty ? nil : .strings(item.conflicts.map(\.attribute)),
         ])

@@ -19,7 +19,8 @@ extension VaultSession {
     ///
     /// A note whose sealing is out of date is sealed anew on the way, if nobody else is writing.
     func readable(_ item: Item) throws -> Item {
-        if item.isHidden { try requirePresence(for: item) }
+        if item.isVeiled { try requirePresence(for: item) }
+        let item = try vault.revealed(item)
         guard item.isSealed else { return item }
         return try open(item)
     }
@@ -81,11 +82,27 @@ extension VaultSession {
 
     // MARK: Presence
 
-    /// Makes sure that somebody is there: by whatever the agent asks with, or by the store's passphrase, unless it
-    /// was given for this very command.
+    /// Makes sure that somebody is there before contents of a hidden item are used.
     func requirePresence(for item: Item) throws {
-        if store.isPersonPresent || hasShownPresence { return }
-        let title = TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40)
+        try store.requirePresence(toShow: TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40))
+    }
+
+    /// As above, for everything that the vault holds.
+    func requirePresenceForAll() throws {
+        do throws(CoreError) {
+            try vault.checkNothingIsVeiled()
+        } catch {
+            guard error.code == .noteHidden else { throw error }
+            try store.requirePresence(toShow: error.place ?? "")
+        }
+    }
+}
+
+extension StoreSession {
+    /// Makes sure that somebody is there: by whatever the agent asks with, or by the store's passphrase, unless it
+    /// was given for this very command. Asks once in a command.
+    func requirePresence(toShow title: String) throws {
+        if store.hiddenGate.isOpen { return }
         if let presence = context.presence {
             guard try presence.ask(reason: "show the hidden note \"\(title)\"") else {
                 throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; the note stays hidden")
@@ -97,13 +114,14 @@ extension VaultSession {
                     "the note is hidden, and there is no terminal to ask whether you are there",
                     hint: "use --passphrase-fd N to give the passphrase for this command")
             }
-            try store.confirm(passphrase: prompt.askSecret("Passphrase of the store, to show \"\(title)\": "))
+            try confirm(passphrase: prompt.askSecret("Passphrase of the store, to show \"\(title)\": "))
         }
-        hasShownPresence = true
+        store.hiddenGate.open()
     }
-}
 
-extension StoreSession {
+    /// Whether there is a way to ask; scripts without one are told that an item is hidden.
+    var canAskForPresence: Bool { context.presence != nil || context.prompt() != nil }
+
     /// Checks a passphrase against the store.
     ///
     /// - Throws: as opening the store with it.

@@ -9,14 +9,14 @@ internal import CoffretTrust
 /// A store that was opened with the person's secret.
 final class StoreSession {
     let store: Store
-    /// Whether somebody gave the secret for this very command, as opposed to a file or an agent that held it.
-    let isPersonPresent: Bool
     let context: CommandContext
 
+    /// - Parameter isPersonPresent: whether somebody gave the secret for this very command, as opposed to a file or an
+    ///   agent that held it.
     init(store: Store, context: CommandContext, isPersonPresent: Bool = false) {
         self.store = store
         self.context = context
-        self.isPersonPresent = isPersonPresent
+        if isPersonPresent { store.hiddenGate.open() }
     }
 
     /// Opens the store that the command line means. Asks for the secret only if there is a store.

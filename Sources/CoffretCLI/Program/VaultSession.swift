@@ -12,8 +12,6 @@ final class VaultSession {
     /// Open for reading until the first `writing`.
     private(set) var vault: Vault
     let context: CommandContext
-    /// Whether somebody was there a moment ago, for another hidden note of the same command.
-    var hasShownPresence = false
 
     private init(store: StoreSession, vault: Vault, context: CommandContext) {
         self.store = store

@@ -38,7 +38,12 @@ enum SecretReferences {
         var resolver = SecretResolver(store: session.store)
         do {
             return try context.timings.measure("resolve") {
-                try resolver.values(of: references, now: context.nowMilliseconds)
+                do {
+                    return try resolver.values(of: references, now: context.nowMilliseconds)
+                } catch let error as CoreError where error.code == .noteHidden && session.canAskForPresence {
+                    try session.requirePresence(toShow: error.place ?? "")
+                    return try resolver.values(of: references, now: context.nowMilliseconds)
+                }
             }
         } catch let error as CoreError where error.code == .noteLocked {
             throw CommandFailure(

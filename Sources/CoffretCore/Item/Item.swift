@@ -40,6 +40,8 @@ package struct Item: Equatable, Sendable {
     package internal(set) var lock: ItemLock?
     /// Since when its contents are shown only to somebody who proves to be there. Not sealed by this.
     package var hidden: Milliseconds?
+    /// The contents that are out of sight; nil where nothing is.
+    var veil: ItemVeil?
     /// The files that belong to it, by name.
     package internal(set) var attachments: [Attachment]
     /// Values that another device wrote at the same time. Taking one out and updating the item settles it.

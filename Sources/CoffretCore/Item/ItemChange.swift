@@ -35,15 +35,15 @@ package struct ItemChange: Equatable, Sendable {
     /// The title before and after, if it changed.
     package let title: TitleChange?
     /// Lines of text that came and went.
-    package let addedLineCount: Int
-    package let removedLineCount: Int
+    package private(set) var addedLineCount: Int
+    package private(set) var removedLineCount: Int
     package let addedTags: [TagPath]
     package let removedTags: [TagPath]
-    package let fields: [Field]
+    package private(set) var fields: [Field]
     package let flags: [Flag]
     /// Names of files.
-    package let addedAttachments: [String]
-    package let removedAttachments: [String]
+    package private(set) var addedAttachments: [String]
+    package private(set) var removedAttachments: [String]
 
     /// Compares two states; nil stands for an item that is not there.
     package init(from old: Item?, to new: Item?) {
@@ -101,7 +101,23 @@ package struct ItemChange: Equatable, Sendable {
     }
 
     /// Whether sealed contents differ; what of them, nobody can say without the passphrase.
-    package let isSealedChange: Bool
+    package private(set) var isSealedChange: Bool
+
+    /// Whether contents of a hidden item differ; what of them, only somebody who is there is told.
+    package private(set) var isHiddenChange = false
+
+    /// The change without what it says of contents.
+    var withoutContents: ItemChange {
+        var change = self
+        change.isHiddenChange =
+            addedLineCount + removedLineCount + fields.count + addedAttachments.count + removedAttachments.count > 0
+        change.addedLineCount = 0
+        change.removedLineCount = 0
+        change.fields = []
+        change.addedAttachments = []
+        change.removedAttachments = []
+        return change
+    }
 
     /// Whether nothing that people see changed.
     package var isEmpty: Bool { !isCreation && !isDeletion && summary.isEmpty }
@@ -120,6 +136,7 @@ package struct ItemChange: Equatable, Sendable {
         parts += addedTags.map { "tag +\($0)" } + removedTags.map { "tag −\($0)" }
         if !isCreation { parts += fields.map { "\($0.label) \($0.verb.rawValue)" } }
         if isSealedChange { parts.append("sealed contents") }
+        if isHiddenChange && !isCreation { parts.append("hidden contents") }
         parts += flags.map { $0.isSet ? $0.name : "no longer \($0.name)" }
         parts += addedAttachments.map { "file +\($0)" } + removedAttachments.map { "file −\($0)" }
         return parts.joined(separator: ", ")

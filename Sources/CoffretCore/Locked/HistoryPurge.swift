@@ -25,7 +25,7 @@ extension Vault {
     /// - Complexity: reads all commits.
     package func historyPurgePlan(for ids: [EntityID]) throws(CoreError) -> HistoryPurgePlan? {
         for id in ids {
-            let item = try item(id)
+            let item = try wholeItem(id)
             guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.visibleTitle) }
         }
         let prefixes = ids.flatMap { [$0.bytes, AttachmentID.prefix(for: $0)] }
@@ -77,13 +77,13 @@ extension Vault {
     }
 
     private func isReadable(_ ids: [EntityID], at commit: BlobName) throws(CoreError) -> Bool {
-        let view = try view(at: commit)
+        let view = try wholeView(at: commit)
         for id in ids {
             guard let item = try view.item(id) else { continue }
             let isSealed = item.lock.map { $0.clearText == nil } ?? false
             if !isSealed || !item.attachments.isEmpty || !item.fields.isEmpty { return true }
             // A title that is sealed now and could be read then.
-            if try self.item(id).lock?.sealsTitle == true, item.lock?.sealsTitle == false { return true }
+            if try wholeItem(id).lock?.sealsTitle == true, item.lock?.sealsTitle == false { return true }
         }
         return false
     }

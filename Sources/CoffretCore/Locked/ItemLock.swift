@@ -76,7 +76,9 @@ extension Item {
     }
 
     /// Whether files belong to it, sealed or not.
-    package var hasAttachments: Bool { !attachments.isEmpty || !(lock?.files.isEmpty ?? true) }
+    package var hasAttachments: Bool { veil?.whole.hasAttachments ?? hasOwnAttachments }
+
+    private var hasOwnAttachments: Bool { !attachments.isEmpty || !(lock?.files.isEmpty ?? true) }
 
     /// Whether the note is sealed under a passphrase of its own; also while its contents are open.
     package var isLocked: Bool { lock != nil }

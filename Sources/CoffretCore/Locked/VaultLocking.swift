@@ -31,9 +31,10 @@ extension Vault {
 
     /// A locked item with its contents, out of the keys that are held; any other item as it is.
     ///
-    /// - Throws: `CoreError` `.noteLocked` with the id of the record whose passphrase is missing,
+    /// - Throws: `CoreError` `.noteHidden` if nobody has shown to be there; `.noteLocked` with the id of the record whose passphrase is missing,
     ///   `.recordUnsupported`, `.recordNotFound`, `.recordChanged`, `.noteDamaged`.
     package func opened(_ item: Item) throws(CoreError) -> Item {
+        let item = try revealed(item)
         guard item.isSealed else { return item }
         return try opener().open(item).item
     }
@@ -174,7 +175,7 @@ extension Vault {
     private func checkCanLock(_ ids: [EntityID]) throws(CoreError) {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         for id in ids {
-            let item = try item(id)
+            let item = try wholeItem(id)
             guard item.kind == .note else { throw CoreError(.noteKind, at: item.title) }
             guard !item.isLocked else { throw CoreError(.noteAlreadyLocked, at: item.title) }
             guard item.conflicts.isEmpty else { throw CoreError(.noteUnsettled, at: item.title) }
@@ -187,7 +188,7 @@ extension Vault {
     ) throws(CoreError) {
         var items: [Item] = []
         for id in ids {
-            var item = try item(id)
+            var item = try wholeItem(id)
             var lock = ItemLock(parts: [:])
             lock.isOpen = true
             lock.sealsTitle = hidesTitle
@@ -246,7 +247,7 @@ extension Vault {
         let opener = try opener()
         var items: [Item] = []
         for id in ids {
-            let item = try item(id)
+            let item = try wholeItem(id)
             let opened = try opener.open(item).item
             guard opened.conflicts.isEmpty else { throw CoreError(.noteUnsettled, at: item.title) }
             items.append(opened)

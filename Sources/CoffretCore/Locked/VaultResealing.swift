@@ -24,7 +24,7 @@ extension Vault {
         var items: [Item] = []
         var records: Set<UniqueID> = []
         for id in ids {
-            let stored = try item(id)
+            let stored = try wholeItem(id)
             let opened = try opener.open(stored).item
             guard opened.conflicts.isEmpty else { throw CoreError(.noteUnsettled, at: opened.visibleTitle) }
             records.formUnion(stored.lock?.records ?? [])
@@ -83,7 +83,7 @@ extension Vault {
         _ id: EntityID, passphrase: NotePassphrase? = nil, effort: LockEffort = PasswordRecord.normalEffort
     ) throws(CoreError) -> Int {
         guard isWritable, repository.headNames.count == 1 else { return 0 }
-        let note = try item(id)
+        let note = try wholeItem(id)
         guard note.isSealed else { return 0 }
         let record = try record(for: note)
         if lockPolicy.isOutdated(record.scheme), let passphrase {
@@ -94,7 +94,7 @@ extension Vault {
             let opener = try opener()
             var ids: [EntityID] = []
             for id in try lockedNotes(under: record.id) {
-                guard let opened = try? opener.open(item(id)).item, opened.conflicts.isEmpty else { continue }
+                guard let opened = try? opener.open(wholeItem(id)).item, opened.conflicts.isEmpty else { continue }
                 ids.append(id)
             }
             guard !ids.isEmpty, (try? record.open(passphrase)) != nil else { return 0 }

@@ -70,8 +70,6 @@ package struct SecretResolver {
             // Nobody is asked for a passphrase here, either. A sealed title is not known.
             throw error.code == .noteLocked ? CoreError(.noteLocked, at: "\(reference)") : error
         }
-        // Nobody is asked here whether somebody is there.
-        guard !item.isHidden else { throw CoreError(.noteHidden, at: item.title) }
         let value = try item.value(of: reference.part, in: vault, now: now)
         return ResolvedSecret(reference: reference, bytes: value.bytes, isSecret: value.isSecret)
     }

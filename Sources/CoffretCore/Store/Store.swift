@@ -26,6 +26,8 @@ package final class Store {
     /// The keys of note passphrases that were typed, for all vaults of the store. Whoever locks the store, or the notes
     /// alone, calls `lock` on it.
     package let noteKeys = UnlockedNoteKeys()
+    /// Whether somebody has shown to be there, for hidden items of all vaults.
+    package let hiddenGate = HiddenGate(isOpen: false)
 
     init(layout: StoreLayout, keyring: UnlockedKeyring, environment: StoreEnvironment) {
         self.layout = layout
@@ -178,6 +180,7 @@ package final class Store {
                 directory: directory, key: keys.searchKey, vaultID: record.vaultID, fileSystem: fileSystem,
                 random: random)
         }
+        vault.hiddenGate = hiddenGate
         if let attempts = environment.attempts {
             let storeID = keyring.storeID
             vault.noteAttempts = { attempts.ledger(ofStore: storeID, noteRecord: $0) }

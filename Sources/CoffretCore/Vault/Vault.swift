@@ -24,6 +24,8 @@ package final class Vault {
     var unindexed: UnindexedChanges?
     /// The keys of note passphrases that were typed. Opening a vault puts none in.
     package let noteKeys: UnlockedNoteKeys
+    /// Whether contents of hidden items are given out. A vault outside of a store hides nothing.
+    package internal(set) var hiddenGate = HiddenGate(isOpen: true)
     /// Where wrong passphrases of a record are counted; nil where nobody guesses.
     var noteAttempts: ((UniqueID) -> AttemptLedger)?
     /// What is thought of the schemes under which notes are sealed.
@@ -56,12 +58,15 @@ package final class Vault {
         repository.close()
     }
 
-    /// Everything as it stands now.
+    /// Everything as it stands now, hidden items without their contents until `hiddenGate` is open.
     package var present: VaultView {
         get throws(CoreError) {
-            let snapshot = try inStorage { () throws(StorageError) in try repository.present }
-            return VaultView(reader: SnapshotReader(snapshot: snapshot))
+            VaultView(reader: try presentReader(), hidden: HiddenItems(gate: hiddenGate, present: nil))
         }
+    }
+
+    func presentReader() throws(CoreError) -> SnapshotReader {
+        SnapshotReader(snapshot: try inStorage { () throws(StorageError) in try repository.present })
     }
 
     /// The item with an id, trashed or not.

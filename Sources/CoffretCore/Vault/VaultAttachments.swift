@@ -19,14 +19,16 @@ extension Vault {
     ///   - name: without a path.
     ///   - mediaType: nil to tell it from the name.
     ///   - fill: writes at the start of the buffer and returns how many bytes; 0 at the end.
-    /// - Throws: `CoreError` `.itemNotFound` and `.fieldInvalid` before anything is read.
+    /// - Throws: `CoreError` `.itemNotFound`, `.fieldInvalid`, and `.noteLocked` with the record that is missing, before
+    ///   anything is read.
     @discardableResult
     package func attach(
         to id: EntityID, name: String, mediaType: String? = nil,
         filling fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Int
     ) throws(CoreError) -> Attachment {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
-        _ = try item(id)
+        // Before the content is stored: a locked note takes files only while it is open.
+        _ = try opened(wholeItem(id))
         try VaultBatch.checkFileName(name)
         let store = try contents()
         let reference = try inStorage { () throws(StorageError) in

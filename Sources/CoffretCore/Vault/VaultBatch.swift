@@ -92,7 +92,12 @@ package final class VaultBatch {
         let old = try existing(id)
         var new = old
         try edit(&new)
+        // Written as it is shown, its contents would be gone.
+        guard !new.isVeiled else { throw CoreError(.noteHidden, at: new.title) }
         guard new != old else { return false }
+        if new.isSealed && (new.text != old.text || new.fields != old.fields) {
+            throw CoreError(.noteLocked, at: new.lock?.records.first?.hex)
+        }
         if new.lock?.isOpen == true { return try updateLocked(old, to: new) }
         if new.modified == old.modified { new.modified = max(time, old.modified) }
         try write(from: old, to: new)

@@ -44,7 +44,7 @@ extension Vault {
         of id: EntityID, attribute: String? = nil, choice: ConflictChoice
     ) throws(CoreError) -> Int {
         try batch { (batch) throws(CoreError) -> Int in
-            let view = try present
+            let view = try whole
             guard let item = try view.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
             let conflicts = item.conflicts.filter { attribute == nil || $0.attribute == attribute }
             if let attribute, conflicts.isEmpty { throw CoreError(.fieldNotFound, at: attribute) }

@@ -170,8 +170,10 @@ extension Vault {
     }
 
     /// The links in an item's text, in its order, with the items that they lead to.
+    ///
+    /// - Throws: `CoreError.noteHidden` if nobody has shown to be there.
     package func links(of id: EntityID) throws(CoreError) -> [ItemLink] {
-        let item = try item(id)
+        let item = try revealed(item(id))
         let links = MarkdownScan(item.text).links.map { ($0, NoteLink.keys(in: $0, from: item.path)) }
             .filter { !$0.1.isEmpty }
         guard let index = try usableIndex() else { return try present.resolve(links) }
@@ -216,7 +218,8 @@ extension VaultBatch {
     package func addLink(from id: EntityID, to target: EntityID) throws(CoreError) {
         guard let item = try item(target) else { throw CoreError(.itemNotFound, at: target.uuid.hex) }
         let label = item.title.filter { $0 != "[" && $0 != "]" && !$0.isNewline }
-        try update(id) { source in
+        try update(id) { (source) throws(CoreError) in
+            source = try vault.opened(source)
             if !source.text.isEmpty && !source.text.hasSuffix("\n") { source.text += "\n" }
             source.text += "[\(label.isEmpty ? "Untitled" : label)](\(NoteLink.scheme)\(target.uuid.hex))\n"
         }

@@ -44,18 +44,23 @@ extension Vault {
         let isOneLine = !commits.contains { $0.parents.count > 1 }
         var versions: [ItemVersion] = []
         var before: Item?
+        let isVeiling = !hiddenGate.isOpen
+        let isHiddenNow = try presentReader().isHidden(id)
         for commit in commits.reversed() {
             let item = try item(id, at: commit)
             // Where devices wrote apart, the version before is that of the commit's own line.
             if !isOneLine, let parent = commit.firstParent { before = try self.item(id, atKept: parent) }
-            let change = ItemChange(from: before, to: item)
+            var change = ItemChange(from: before, to: item)
+            if isVeiling && (isHiddenNow || item?.isHidden == true || before?.isHidden == true) {
+                change = change.withoutContents
+            }
             before = item
             guard !change.isEmpty else { continue }
             versions.append(
                 ItemVersion(
                     commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance,
-                    device: commit.deviceID, item: item,
-                    change: change))
+                    device: commit.deviceID,
+                    item: isVeiling && (isHiddenNow || item?.isHidden == true) ? item?.veiled() : item, change: change))
         }
         return Array(versions.reversed().prefix(limit))
     }
@@ -92,11 +97,11 @@ extension Vault {
     /// The item as of a commit that may have been compacted away or not have arrived: nil then.
     private func item(_ id: EntityID, atKept name: BlobName) throws(CoreError) -> Item? {
         guard try inStorage({ () throws(StorageError) in try repository.commitIfKept(name) }) != nil else { return nil }
-        return try view(at: name).item(id)
+        return try wholeView(at: name).item(id)
     }
 
     private func item(_ id: EntityID, at commit: CommitSummary) throws(CoreError) -> Item? {
-        try view(at: commit.name).item(id)
+        try wholeView(at: commit.name).item(id)
     }
 
     /// What is different between two states of an item, and how their texts differ.
@@ -104,13 +109,16 @@ extension Vault {
     /// - Parameters:
     ///   - old: the commit of the earlier state.
     ///   - new: that of the later one; nil for the present.
+    /// - Throws: as `opened` where a version is locked, even if it is so in both: what differs is inside.
     package func difference(
         of id: EntityID, from old: BlobName, to new: BlobName? = nil
     ) throws(CoreError) -> (change: ItemChange, text: UnifiedDifference) {
-        let before = try view(at: old).item(id)
-        let after: Item?
+        var before = try view(at: old).item(id)
+        var after: Item?
         if let new { after = try view(at: new).item(id) } else { after = try present.item(id) }
         guard before != nil || after != nil else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
+        before = try before.map(opened)
+        after = try after.map(opened)
         return (
             ItemChange(from: before, to: after),
             UnifiedDifference(LineDifference(from: before?.text ?? "", to: after?.text ?? ""))
@@ -120,18 +128,20 @@ extension Vault {
     /// Brings an item back to what it was in a commit, files included, whatever has become of it since.
     ///
     /// Works on facts, so that what this version cannot read comes back too.
-    /// - Throws: `CoreError.itemNotFound` if the item was not there then.
+    /// - Throws: `CoreError.itemNotFound` if the item was not there then; `.noteHidden` if it is hidden, then or now, and
+    ///   nobody has shown to be there.
     /// - Returns: whether anything had to change.
     @discardableResult
     package func restore(_ id: EntityID, to commit: BlobName) throws(CoreError) -> Bool {
-        let past = try view(at: commit)
+        if let shown = try view(at: commit).item(id) { _ = try revealed(shown) }
+        let past = try wholeView(at: commit)
         guard let item = try past.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
         // A readable version would come back beside, or instead of, what a lock seals.
-        if let current = try present.item(id), current.isLocked, !item.isLocked {
+        if let current = try whole.item(id), current.isLocked, !item.isLocked {
             throw CoreError(.noteLocked, at: current.visibleTitle)
         }
         return try batch { (batch) throws(CoreError) in
-            let now = try present
+            let now = try whole
             var changes = try self.changes(turning: now, into: past, for: id)
             let files = item.attachments.map(\.id) + (item.lock?.files.map(\.id) ?? [])
             for file in files { changes += try self.changes(turning: now, into: past, for: file) }

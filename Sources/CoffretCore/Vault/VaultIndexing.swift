@@ -69,7 +69,7 @@ extension Vault {
     private func update(
         _ index: SearchIndex, _ items: Set<EntityID>, to state: IndexedState
     ) throws(CoreError) {
-        let view = try present
+        let view = try whole
         var changes: [DocumentChange] = []
         for id in items.sorted() {
             if let item = try view.item(id) {
@@ -82,7 +82,7 @@ extension Vault {
     }
 
     private func rebuild(_ index: SearchIndex, to state: IndexedState) throws(CoreError) {
-        let view = try present
+        let view = try whole
         let itemCount = try view.reader.itemCount()
         var doneCount = 0
         do {

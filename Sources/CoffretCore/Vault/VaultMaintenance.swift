@@ -77,7 +77,7 @@ extension Vault {
         // Devices of a synced vault may leave files at the server; anywhere else a file that is not there is lost.
         let isSynced = try inStorage { () throws(StorageError) in try !repository.syncNote().isEmpty }
         if let attachmentStore, report.isClean {
-            try present.forEachItem { (item) throws(CoreError) in
+            try whole.forEachItem { (item) throws(CoreError) in
                 // Without a passphrase all that can be said of a locked note's file is that it is there.
                 for file in item.lock?.files ?? [] {
                     count += 1

@@ -83,12 +83,18 @@ extension Vault {
         try view(at: commit(at: moment).name)
     }
 
-    /// The whole vault as of a commit.
+    /// The whole vault as of a commit. What is hidden now, or was then, is without its contents until `hiddenGate` is open.
     package func view(at commit: BlobName) throws(CoreError) -> VaultView {
         VaultView(
-            reader: SnapshotReader(
-                snapshot: try inStorage { () throws(StorageError) in try repository.snapshot(at: commit) }))
+            reader: try reader(at: commit), hidden: HiddenItems(gate: hiddenGate, present: try presentReader()))
     }
+
+    private func reader(at commit: BlobName) throws(CoreError) -> SnapshotReader {
+        SnapshotReader(snapshot: try inStorage { () throws(StorageError) in try repository.snapshot(at: commit) })
+    }
+
+    /// As above, with all contents.
+    func wholeView(at commit: BlobName) throws(CoreError) -> VaultView { VaultView(reader: try reader(at: commit)) }
 
     /// The newest commits of the vault.
     ///

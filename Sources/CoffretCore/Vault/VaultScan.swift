@@ -16,7 +16,7 @@ extension VaultView {
     ) throws(CoreError) -> ItemSearchResult {
         let query = try inSearch { () throws(SearchError) in try SearchQuery.parse(text, options: options) }
         var found: [(item: ItemSummary, snippet: String)] = []
-        try reader.forEachItem { item in
+        try forEachItem { item in
             guard query.includesTrashed || !item.isTrashed else { return }
             let document = ScannedDocument(item)
             if document.matches(query) { found.append((document.summary, document.beginning)) }
@@ -31,7 +31,7 @@ extension VaultView {
     /// All tags in use, by path; items in the trash do not count.
     package func tags() throws(CoreError) -> [TagUse] {
         var uses: [String: (path: String, count: Int)] = [:]
-        try reader.forEachItem { item in
+        try forEachItem { item in
             guard !item.isTrashed else { return }
             for tag in item.tags { uses[tag.folded, default: (tag.path, 0)].count += 1 }
         }
@@ -40,7 +40,7 @@ extension VaultView {
 
     func resolve(_ links: [(MarkdownScan.Link, [String])]) throws(CoreError) -> [ItemLink] {
         var answers: [String: [ItemSummary]] = [:]
-        try reader.forEachItem { item in
+        try forEachItem { item in
             let summary = ItemSummary(item)
             for key in NoteLink.keys(of: item.id, title: summary.title, path: item.path) {
                 answers[key, default: []].append(summary)
@@ -61,7 +61,7 @@ extension VaultView {
     func backlinks(of target: Item) throws(CoreError) -> [ItemSummary] {
         let sought = Set(NoteLink.keys(of: target.id, title: target.title, path: target.path))
         var found: [ItemSummary] = []
-        try reader.forEachItem { item in
+        try forEachItem { item in
             let keys = MarkdownScan(item.text).links.flatMap { NoteLink.keys(in: $0, from: item.path) }
             if !item.isTrashed && keys.contains(where: sought.contains) { found.append(ItemSummary(item)) }
         }

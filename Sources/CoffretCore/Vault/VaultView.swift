@@ -7,20 +7,23 @@ package import CoffretStorage
 /// One state of a vault.
 package struct VaultView {
     let reader: SnapshotReader
+    /// Nil for a view with all contents.
+    var hidden: HiddenItems?
 
     /// The state of facts behind the view.
     package var snapshot: Snapshot { reader.snapshot }
 
     /// The item with an id; nil if it did not exist then.
     package func item(_ id: EntityID) throws(CoreError) -> Item? {
-        try reader.item(id)
+        guard let item = try reader.item(id) else { return nil }
+        return try hidden?.veil(item) ?? item
     }
 
     /// Goes through all items, kind by kind, in the order of their ids.
     ///
     /// - Complexity: reads every fact of every item.
     package func forEachItem(_ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
-        try reader.forEachItem(body)
+        try reader.forEachItem { (item) throws(CoreError) in try body(hidden?.veil(item) ?? item) }
     }
 
     /// The items that a filter admits, in an order.
@@ -30,7 +33,7 @@ package struct VaultView {
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified
     ) throws(CoreError) -> [ItemSummary] {
         var summaries: [ItemSummary] = []
-        try reader.forEachItem { item in
+        try forEachItem { item in
             let summary = ItemSummary(item)
             if filter.admits(summary) { summaries.append(summary) }
         }

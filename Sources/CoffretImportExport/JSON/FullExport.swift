@@ -137,6 +137,7 @@ private struct FullExportRun {
         self.vault = vault
         self.files = files
         self.progress = progress
+        try wrappingVaultErrors { try vault.checkNothingIsVeiled() }
         present = try wrappingVaultErrors { try vault.present }
         (commits, isLinear) = try Self.history(of: vault)
     }

@@ -48,6 +48,7 @@ extension Vault {
         progress: (WorkProgress) -> Void = { _ in }
     ) throws(ImportExportError) -> ExportReport {
         let files = try fileContents(files)
+        try wrappingVaultErrors { try checkNothingIsVeiled() }
         let view = try wrappingVaultErrors { try present }
         var ids: [EntityID] = []
         try wrappingVaultErrors { try view.forEachItem { ids.append($0.id) } }
