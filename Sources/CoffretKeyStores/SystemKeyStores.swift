@@ -26,8 +26,8 @@ package struct SystemKeyStores: KeyStoreProvider {
         return kinds
     }
 
-    package func presence() -> (any UserPresence)? {
-        PAMPresence.currentUser.map { PAMPresence(user: $0, conversation: nil) }
+    package func presence(_ conversation: (any PresenceConversation)?) -> (any UserPresence)? {
+        PAMPresence.currentUser.map { PAMPresence(user: $0, conversation: conversation) }
     }
 
     private func transport(_ surroundings: KeyStoreSurroundings) -> TPMTransport {

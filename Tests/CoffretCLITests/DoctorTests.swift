@@ -87,6 +87,9 @@ struct DoctorTests {
         try machine.write("/proc/sys/fs/suid_dumpable", "1\n")
         #expect(machine.codes() == [.cores])
         try machine.write("/proc/sys/fs/suid_dumpable", "2\n")
+        try machine.write("/proc/sys/kernel/core_pattern", "|/usr/lib/systemd/systemd-coredump %P %u\n")
+        #expect(machine.codes() == [.coreProgram])
+        try machine.write("/proc/sys/kernel/core_pattern", "core\n")
         try machine.write("/proc/meminfo", "MemAvailable:    100000 kB\n")
         #expect(machine.codes() == [.memory])
         // A container has less than its machine.

@@ -142,6 +142,7 @@ struct PresenceTests {
 /// A person who is there, or is not.
 struct FixedPresence: UserPresence {
     let isThere: Bool
+    let isSetUp = true
 
     func confirm(reason: String) async throws(KeyError) {
         if !isThere { throw KeyError(.keyStoreFailed, cause: KeyStoreError(.presenceDenied)) }

@@ -9,7 +9,7 @@ import Testing
 struct HiddenItemTests {
     private static let canaries = ["xylophone", "marimba", "vibraphone", "glockenspiel", "celesta"]
 
-    /// A store with a hidden login that has a text, a field, a code, a file and a past.
+    /// A store with a hidden note that has a text, a field, a code, a file and a past.
     private struct World {
         let runner: CoffretRunner
         let id: String
@@ -19,11 +19,10 @@ struct HiddenItemTests {
             runner = try CoffretRunner()
             try runner.makeStore()
             let made = try runner.run(
-                ["new", "--type", "login", "--title", "Band", "--field", "username=vibraphone", "--json"],
-                input: Array("first marimba\n".utf8))
+                ["new", "--set", "username=vibraphone", "--json"], input: Array("# Band\n\nfirst marimba\n".utf8))
             let object = try JSONSerialization.jsonObject(with: Data(made.text.utf8)) as? [String: Any]
             id = try #require(object?["id"] as? String, "\(made.errorText)")
-            try runner.succeed("edit", id, input: "then xylophone, linked to [[celesta]]\n")
+            try runner.succeed("edit", id, input: "# Band\n\nthen xylophone, linked to [[celesta]]\n")
             let file = runner.folder.file("work/glockenspiel.txt")
             try Data("glockenspiel\n".utf8).write(to: URL(fileURLWithPath: file))
             try runner.succeed("attach", "add", id, "glockenspiel.txt")
@@ -39,7 +38,8 @@ struct HiddenItemTests {
     private static func calls(_ command: String, _ world: World) -> [[String]]? {
         let item = world.id
         switch command {
-        case "show": return [[item], [item, "--reveal"], [item, "--at", world.oldest], [item, "--field", "username"]]
+        case "show":
+            return [[item], [item, "--reveal"], [item, "--at", world.oldest], [item, "--field", "username"]]
         case "ls": return [[], ["--at", world.oldest]]
         case "search": return [["then"], ["first"], ["Band"]]
         case "diff": return [[item], [item, world.oldest]]
@@ -54,7 +54,7 @@ struct HiddenItemTests {
         case "attach rm": return [[item, "glockenspiel.txt"]]
         case "attach add": return [[item, "/etc/hostname"]]
         case "read": return [["coffret://Personal/Band/username"], ["coffret://Personal/Band/text"]]
-        case "run": return [["--set", "A=coffret://Personal/Band/username", "--", "env"]]
+        case "run": return [["--env", "A=coffret://Personal/Band/username", "--no-masking", "--", "env"]]
         case "export": return [["out", "--yes"], ["out.json", "--yes"]]
         case "note unhide", "note unlock", "note hint": return [[item]]
         case "rm": return [[item]]
@@ -109,10 +109,12 @@ struct HiddenItemTests {
         }
         // Nothing of it is gone: with the passphrase given for the command everything is there.
         let whole = try ProcessRunner.run(
-            "/bin/sh", ["-c", "exec \"$0\" show \"$1\" --passphrase-fd 3 3< \"$F\"", CoffretRunner.executable, world.id],
+            "/bin/sh",
+            ["-c", "exec \"$0\" show \"$1\" --passphrase-fd 3 3< \"$F\"", CoffretRunner.executable, world.id],
             environment: world.runner.environment(["F": world.runner.passphraseFile]),
             directory: world.runner.workPath, timeoutSeconds: 120)
-        #expect(whole.text.contains("xylophone") && whole.text.contains("vibraphone"), "\(whole.text) \(whole.errorText)")
+        #expect(
+            whole.text.contains("xylophone") && whole.text.contains("vibraphone"), "\(whole.text) \(whole.errorText)")
         #expect(whole.text.contains("glockenspiel"))
     }
 }

@@ -40,7 +40,6 @@ final class Pinentry {
         if let kind = variables["TERM"] { _ = send("OPTION ttytype=\(Self.escaped(kind))") }
         if let locale = variables["LANG"] { _ = send("OPTION lc-ctype=\(Self.escaped(locale))") }
         _ = send("SETTITLE Coffret")
-        _ = send("SETPROMPT Passphrase:")
     }
 
     deinit {
@@ -56,7 +55,11 @@ final class Pinentry {
     ///
     /// - Parameter complaint: what was wrong with the last answer.
     /// - Throws: `AgentRefusal` `.pinentryCancelled`.
-    func ask(_ description: String, complaint: String?) throws(AgentRefusal) -> SecretBytes {
+    /// - Parameter prompt: what is asked for, in a word.
+    func ask(_ description: String, complaint: String?, prompt: String = "Passphrase:") throws(AgentRefusal)
+        -> SecretBytes
+    {
+        _ = send("SETPROMPT \(prompt)")
         _ = send("SETDESC \(Self.escaped(description))")
         if let complaint { _ = send("SETERROR \(Self.escaped(complaint))") }
         guard let answer = send("GETPIN"), answer.byteCount > 0 else { throw AgentRefusal(.pinentryCancelled) }

@@ -61,13 +61,16 @@ package struct LockPolicy: Sendable {
         case unlocked(since: BootInstant, lastUse: BootInstant)
     }
 
-    package let intervals: LockIntervals
+    package private(set) var intervals: LockIntervals
     private var state = State.locked(.neverUnlocked)
     private var newestSeen = BootInstant(nanoseconds: 0)
 
     package init(intervals: LockIntervals) {
         self.intervals = intervals
     }
+
+    /// Other intervals for the same time of being unlocked.
+    package mutating func change(to intervals: LockIntervals) { self.intervals = intervals }
 
     /// The secret was right: the store is open from now on.
     package mutating func unlock(at now: BootInstant) {

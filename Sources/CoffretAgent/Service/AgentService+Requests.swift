@@ -12,7 +12,7 @@ extension AgentService {
     func handle(_ message: consuming [UInt8], _ descriptors: ReceivedDescriptors, from client: AgentPeer) {
         // A message with a secret is not even decoded here: the child that judges it gets it as it is.
         if AgentRequest.carriesSecret(message) {
-            judge(message, for: client)
+            judge(message, descriptors.take(), for: client)
             message.zero()
             return
         }
@@ -47,17 +47,24 @@ extension AgentService {
 
     // MARK: Secrets
 
-    private func judge(_ message: [UInt8], for client: AgentPeer) {
+    /// - Parameter descriptors: the client's terminal, or nothing.
+    private func judge(_ message: [UInt8], _ descriptors: [Int32], for client: AgentPeer) {
+        defer { for descriptor in descriptors { close(descriptor) } }
+        let now = BootClock.now
+        let unlocked = Set(stores.values.filter { $0.check(at: now, isUse: false) == nil }.map(\.path))
         let process = client.credentials.processID
         let parent = getpid()
         let makeRecords = makeRecords
         let environment = environment
         start(.judge, for: client) { control in
             forget(except: nil)
-            AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control])
+            AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control] + descriptors.prefix(1))
             AgentChild.settle(environment: environment, parent: parent)
             AgentChild.report(
-                SecretJudge(records: makeRecords(), askingProcess: process, environment: environment).judge(message),
+                SecretJudge(
+                    records: makeRecords(), askingProcess: process, environment: environment,
+                    terminal: descriptors.isEmpty ? nil : STDERR_FILENO + 2, unlocked: unlocked
+                ).judge(message),
                 over: STDERR_FILENO + 1)
             return 0
         }
@@ -82,6 +89,7 @@ extension AgentService {
             return
         }
         let noteKeys = use.noteKeys
+        let (own, process) = (environment, client.credentials.processID)
         let secondsLeft = store.secondsLeft(at: now)
         let parent = getpid()
         start(.command(store: command.store), for: client) { control in
@@ -97,7 +105,11 @@ extension AgentService {
             }
             let hosted = HostedCommand(
                 store: command.store, storageKey: key, noteKeys: noteKeys,
-                connection: UnixConnection(descriptor: 4), terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft
+                connection: UnixConnection(descriptor: 4), terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft,
+                makeConversation: {
+                    PinentryConversation(
+                        SecretJudge.places(of: command.environment, agent: own), askingProcess: process)
+                }
             ) { report in
                 switch report {
                 case .keyRenewed(let key, let generation):

@@ -314,7 +314,7 @@ package final class AgentService {
             startSync(of: store)
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
-        case .opened, .stale, .refused: break
+        case .opened, .stale, .refused, .settled: break
         }
     }
 
@@ -330,6 +330,9 @@ package final class AgentService {
                 }
                 listenForSSH(opened.store)
                 if let store = stores[opened.store] { startSync(of: store) }
+                return .done
+            case .settled(let path, let intervals) where child.lockReason == nil:
+                stores[path]?.change(to: intervals)
                 return .done
             case .refused(let code, let waitSeconds): return .failed(code: code, waitSeconds: waitSeconds)
             default: continue

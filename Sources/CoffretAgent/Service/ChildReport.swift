@@ -30,6 +30,8 @@ enum ChildReport: Sendable {
     case stale
     /// The secret was wrong, or was not looked at.
     case refused(code: String, waitSeconds: UInt64?)
+    /// The lock intervals of a store were changed by somebody who is there.
+    case settled(store: String, LockIntervals)
     /// A passphrase of locked notes was right, and its key may wait.
     case noteKeyHeld(HeldNoteKey)
     /// Notes of this password record are locked again.
@@ -41,7 +43,8 @@ enum ChildReport: Sendable {
     static let byteCountMax = 64 << 10
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, [name, value, …]], [2, key, generation], [3],
-    /// [4, code, seconds or null], [5, record, scheme, key], [6, record]. The caller zeroes the bytes.
+    /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
+    /// [7, store, idle, absolute]. The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
@@ -71,6 +74,12 @@ enum ChildReport: Sendable {
             encoder.encode(unsigned: 4)
             encoder.encode(text: code)
             if let waitSeconds { encoder.encode(unsigned: waitSeconds) } else { encoder.encodeNull() }
+        case .settled(let store, let intervals):
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(unsigned: 7)
+            encoder.encode(text: store)
+            encoder.encode(unsigned: intervals.idleSeconds)
+            encoder.encode(unsigned: intervals.absoluteSeconds)
         case .noteKeyHeld(let key):
             encoder.encodeArrayHeader(count: 4)
             encoder.encode(unsigned: 5)
@@ -101,10 +110,7 @@ enum ChildReport: Sendable {
                 let store = try decoder.readText()
                 let key = try Self.readKey(from: &decoder)
                 let generation = try decoder.readUnsigned()
-                let (idle, absolute) = (try decoder.readUnsigned(), try decoder.readUnsigned())
-                guard let intervals = LockIntervals(idleSeconds: idle, absoluteSeconds: absolute) else {
-                    throw CBORError(.unexpectedItem, byteOffset: 0)
-                }
+                let intervals = try Self.readIntervals(from: &decoder)
                 var variables: [String: String] = [:]
                 for _ in 0..<(try decoder.readArrayHeader() / 2) {
                     let name = try decoder.readText()
@@ -118,6 +124,9 @@ enum ChildReport: Sendable {
                 let key = try Self.readKey(from: &decoder)
                 return .renewed(key, generation: try decoder.readUnsigned())
             case (3, 1): return .stale
+            case (7, 4):
+                let store = try decoder.readText()
+                return .settled(store: store, try Self.readIntervals(from: &decoder))
             case (4, 3):
                 let code = try decoder.readText(byteCountMax: Self.codeByteCountMax)
                 if decoder.isNextNull {
@@ -139,6 +148,14 @@ enum ChildReport: Sendable {
         }
         guard let report else { return nil }
         self = report
+    }
+
+    private static func readIntervals(from decoder: inout CBORDecoder) throws(CBORError) -> LockIntervals {
+        let (idle, absolute) = (try decoder.readUnsigned(), try decoder.readUnsigned())
+        guard let intervals = LockIntervals(idleSeconds: idle, absoluteSeconds: absolute) else {
+            throw CBORError(.unexpectedItem, byteOffset: 0)
+        }
+        return intervals
     }
 
     private static func readKey(from decoder: inout CBORDecoder) throws(CBORError) -> StorageKey {

@@ -17,6 +17,10 @@ struct SecretJudge {
     let askingProcess: Int32
     /// The agent's own variables that say where the person is.
     let places: [String: String]
+    /// The client's terminal, if it handed one over.
+    let terminal: Int32?
+    /// The stores that are unlocked while this is judged.
+    let unlocked: Set<String>
 
     private let fileSystem = PosixFileSystem()
 
@@ -27,10 +31,21 @@ struct SecretJudge {
     /// Which pinentry, and how its terminal is called: the agent's alone.
     private static let ownVariables = ["COFFRET_PINENTRY", "TERM", "PATH", "HOME"]
 
-    init(records: any ProtectedRecords, askingProcess: Int32, environment: [String: String]) {
+    init(
+        records: any ProtectedRecords, askingProcess: Int32, environment: [String: String], terminal: Int32? = nil,
+        unlocked: Set<String> = []
+    ) {
+        self.terminal = terminal
+        self.unlocked = unlocked
         self.records = records
         self.askingProcess = askingProcess
         places = environment.filter { (Self.placeVariables + Self.ownVariables).contains($0.key) }
+    }
+
+    /// Where the person is: the client's variables before the agent's.
+    static func places(of client: [String: String], agent: [String: String]) -> [String: String] {
+        agent.filter { (placeVariables + ownVariables).contains($0.key) }
+            .merging(client.filter { placeVariables.contains($0.key) }) { $1 }
     }
 
     private func surroundings(_ stateDirectory: String) -> KeyStoreSurroundings {
@@ -52,13 +67,14 @@ struct SecretJudge {
                     intervals = wanted
                 }
                 return .opened(opened.store(intervals))
+            case .settings(let secret, let idle, let absolute) where secret.kind == .presence:
+                let storeID = try confirmPresence(secret, reason: "change when the store locks")
+                let wanted = try intervals(idle, absolute, storeID)
+                try IntervalRecord.write(wanted, records, store: storeID)
+                return .settled(store: secret.store, wanted)
             case .settings(let secret, let idle, let absolute):
                 let opened = try open(secret)
-                let before = IntervalRecord.read(records, store: opened.storeID)
-                guard
-                    let wanted = LockIntervals(
-                        idleSeconds: idle ?? before.idleSeconds, absoluteSeconds: absolute ?? before.absoluteSeconds)
-                else { throw AgentRefusal(.intervalInvalid) }
+                let wanted = try intervals(idle, absolute, opened.storeID)
                 try IntervalRecord.write(wanted, records, store: opened.storeID)
                 return .opened(opened.store(wanted))
             default: return .refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil)
@@ -80,6 +96,53 @@ struct SecretJudge {
             now: { BootClock.now })
     }
 
+    /// The intervals as they are, with what is wanted in their place.
+    private func intervals(_ idle: UInt64?, _ absolute: UInt64?, _ storeID: String) throws -> LockIntervals {
+        let before = IntervalRecord.read(records, store: storeID)
+        guard
+            let wanted = LockIntervals(
+                idleSeconds: idle ?? before.idleSeconds, absoluteSeconds: absolute ?? before.absoluteSeconds)
+        else { throw AgentRefusal(.intervalInvalid) }
+        return wanted
+    }
+
+    // MARK: Presence
+
+    /// Asks at the client's terminal, else through pinentry. It ends by itself, and this process waits for nobody else.
+    ///
+    /// - Returns: the store's id in hex.
+    private func confirmPresence(_ given: AgentSecret, reason: String) throws -> String {
+        let path = try settle(given).path
+        guard unlocked.contains(path) else { throw AgentRefusal(.storeLocked) }
+        let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: fileSystem)
+        let terminal = terminal.flatMap { TerminalConversation(descriptor: $0) }
+        guard let presence = KeyStoreProviders.installed?.presence(terminal ?? pinentryConversation(given)) else {
+            throw KeyError(.presenceRequired)
+        }
+        defer { terminal?.putBack() }
+        do throws(KeyError) {
+            try KeyStoreProviders.wait { () async throws(KeyError) in try await presence.confirm(reason: reason) }
+        } catch {
+            if terminal?.isCancelled == true { throw AgentRefusal(.pinentryCancelled) }
+            throw error
+        }
+        return summary.storeID.hex
+    }
+
+    private func pinentryConversation(_ given: AgentSecret) -> PinentryConversation {
+        PinentryConversation(Self.places(of: given.environment, agent: places), askingProcess: askingProcess)
+    }
+
+    /// Makes the variables of the request this process's own.
+    private func settle(_ given: AgentSecret) throws -> (path: String, stateDirectory: String) {
+        clearenv()
+        for (name, value) in given.environment { unsafe setenv(name, value, 1) }
+        guard let path = AgentLocation.canonical(given.store), path == given.store,
+            let stateDirectory = AgentLocation.stateDirectory
+        else { throw AgentRefusal(.requestInvalid) }
+        return (path, stateDirectory)
+    }
+
     /// What opening a keyring gives.
     private struct Opened {
         let path: String
@@ -95,11 +158,7 @@ struct SecretJudge {
     }
 
     private func open(_ given: AgentSecret) throws -> Opened {
-        clearenv()
-        for (name, value) in given.environment { unsafe setenv(name, value, 1) }
-        guard let path = AgentLocation.canonical(given.store), path == given.store,
-            let stateDirectory = AgentLocation.stateDirectory
-        else { throw AgentRefusal(.requestInvalid) }
+        let (path, stateDirectory) = try settle(given)
         let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: fileSystem)
         let storeID = summary.storeID.hex
         let attempts = attempts(stateDirectory)
@@ -118,11 +177,13 @@ struct SecretJudge {
             try attempt(.recoveryKey(RecoveryKey.parse(String(decoding: given.bytes, as: UTF8.self))))
         case .pin:
             let pin = try PINJudge(
-                path: path, surroundings: surroundings(stateDirectory), hasPIN: !given.bytes.isEmpty)
+                path: path, surroundings: surroundings(stateDirectory), hasPIN: !given.bytes.isEmpty,
+                profile: AgentLocation.profile ?? SlotTerms.defaultProfile, conversation: pinentryConversation(given))
             try pin.checkAttempts()
             let typed = try given.bytes.isEmpty ? nil : Self.passphrase(given.bytes)
             let key = try ledger.attempt { () throws(KeyError) in try pin.open(typed) }
             try attempt(.storageKey(key))
+        case .presence: throw AgentRefusal(.storeLocked)
         case .asked:
             let client = given.environment.filter { Self.placeVariables.contains($0.key) }
             let pinentry = try Pinentry(places.merging(client) { $1 })

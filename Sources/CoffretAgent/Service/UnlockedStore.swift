@@ -42,6 +42,12 @@ final class UnlockedStore {
         keyCount += 1
     }
 
+    /// Other intervals from now on; what is past its time by them locks at the next look.
+    func change(to intervals: LockIntervals) {
+        self.intervals = intervals
+        policy.change(to: intervals)
+    }
+
     /// The command changed the keyring; an older report never replaces a newer key.
     func renew(_ key: StorageKey, generation: UInt64) {
         guard self.key != nil, generation > self.generation else { return }

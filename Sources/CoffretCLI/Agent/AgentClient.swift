@@ -35,10 +35,10 @@ final class AgentClient {
     }
 
     /// Sends a request and waits for its answer.
-    func ask(_ request: AgentRequest) throws -> AgentResponse {
+    func ask(_ request: AgentRequest, descriptors: [Int32] = []) throws -> AgentResponse {
         var bytes = request.encoded()
         defer { bytes.zero() }
-        try connection.send(bytes)
+        try connection.send(bytes, descriptors: descriptors)
         return try receive()
     }
 
@@ -48,8 +48,10 @@ final class AgentClient {
     }
 
     /// Sends a request that is done or refused.
-    func perform(_ request: AgentRequest) throws {
-        switch try ask(request) {
+    ///
+    /// - Parameter terminal: where the agent may ask the person.
+    func perform(_ request: AgentRequest, terminal: Int32? = nil) throws {
+        switch try ask(request, descriptors: terminal.map { [$0] } ?? []) {
         case .done: return
         case .failed(let code, let waitSeconds): throw Self.failure(code, waitSeconds: waitSeconds)
         default: throw WireError(.unsupported)

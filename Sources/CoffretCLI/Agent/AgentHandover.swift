@@ -2,6 +2,8 @@
 // be opened, before the command has read or written anything, so that nothing happens twice.
 
 internal import CoffretBase
+internal import CoffretCore
+internal import CoffretKeys
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -72,6 +74,38 @@ enum AgentUnlocking {
         defer { secret.bytes.zero() }
         try client.perform(.unlock(secret, seconds: seconds))
     }
+
+    /// Has the agent do what only the person may decide: it asks for presence if that is set up and the store is
+    /// unlocked, else for the PIN of the profile, else for the passphrase. A passphrase that a script gives is as good.
+    static func confirm(
+        _ client: AgentClient, store: String, context: CommandContext, _ request: (AgentSecret) -> AgentRequest
+    ) throws {
+        let source = PassphraseSource(context: context)
+        if !source.isUnattended, try client.status(of: store).first?.isUnlocked == true {
+            let terminal = context.prompt()
+            let state = terminal?.state
+            defer { if let terminal, let state { terminal.restore(state) } }
+            let presence = AgentSecret(
+                store: store, kind: .presence, bytes: [], environment: context.environment.all)
+            do {
+                return try client.perform(request(presence), terminal: terminal?.descriptor)
+            } catch let failure as CommandFailure where presenceIsElsewhere.contains(failure.code) {}
+        }
+        let summary = try? KeyringSummary.read(at: StoreLayout(store).keyringPath, fileSystem: PosixFileSystem())
+        let profile = KeyCommand.profileName(context)
+        let hasPIN =
+            summary?.slots.contains { $0.kind.isKeyStore && $0.hasPIN && $0.terms?.profile == profile } ?? false
+        let manner = hasPIN && !source.isUnattended && context.prompt() != nil ? UnlockManner.pin : .passphraseAnew
+        var secret = try secret(store: store, context, manner)
+        defer { secret.bytes.zero() }
+        try client.perform(request(secret))
+    }
+
+    /// Refusals after which another way is asked for.
+    private static let presenceIsElsewhere: Set<String> = [
+        KeyStoreError.Code.presenceNotSetUp.rawValue, KeyStoreError.Code.presenceUnavailable.rawValue,
+        KeyError.Code.presenceRequired.rawValue, AgentErrorCode.storeLocked.rawValue,
+    ]
 
     /// The secret from a descriptor, a file or the person; without a terminal the agent asks.
     static func secret(

@@ -4,7 +4,7 @@
 package import CoffretBase
 package import CoffretCore
 package import CoffretCrypto
-internal import CoffretKeys
+package import CoffretKeys
 package import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -40,6 +40,8 @@ package final class HostedCommand: Sendable {
     private let noteKeys: [HeldNoteKey]
     private let connection: UnixConnection?
     private let report: @Sendable (HostedReport) -> Void
+    /// How words reach a person without a terminal.
+    let makeConversation: @Sendable () -> (any PresenceConversation)?
     /// Ends of programs that were not asked for yet.
     private let ends = Mutex<[pid_t: AgentProgramEnd]>([:])
 
@@ -47,7 +49,9 @@ package final class HostedCommand: Sendable {
     /// - Parameter connection: to the client that waits; nil where another program is served.
     package init(
         store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], connection: UnixConnection?,
-        terminal: Int32?, secondsLeft: UInt64?, report: @escaping @Sendable (HostedReport) -> Void
+        terminal: Int32?, secondsLeft: UInt64?,
+        makeConversation: @escaping @Sendable () -> (any PresenceConversation)? = { nil },
+        report: @escaping @Sendable (HostedReport) -> Void
     ) {
         self.store = store
         self.storageKey = storageKey
@@ -56,6 +60,7 @@ package final class HostedCommand: Sendable {
         self.terminal = terminal
         self.secondsLeft = secondsLeft
         self.report = report
+        self.makeConversation = makeConversation
     }
 
     /// Runs the command line, with the standard streams, the environment and the working directory of this process.

@@ -27,7 +27,7 @@ enum AgentFamilyCommand {
             CommandDescription(
                 "settings", "Show or change when a store locks by itself, and whether it syncs by itself",
                 discussion: [
-                    "Changing the times needs the passphrase, so that nobody who finds the store unlocked can keep it so. They are kept outside the store, on this computer."
+                    "Changing the times needs you: presence where PAM is set up for it (Docs/unlocking.md), else the PIN, else the passphrase. So nobody who finds the store unlocked can keep it so. They are kept outside the store, on this computer."
                 ],
                 options: [idle, absolute, sync],
                 examples: [
@@ -108,9 +108,9 @@ enum AgentFamilyCommand {
         )
         let client = try AgentStarter.connect(context)
         if idle != nil || absolute != nil {
-            var secret = try AgentUnlocking.secret(store: store, context, .passphraseAnew)
-            defer { secret.bytes.zero() }
-            try client.perform(.settings(secret, idleSeconds: idle, absoluteSeconds: absolute))
+            try AgentUnlocking.confirm(client, store: store, context: context) { secret in
+                .settings(secret, idleSeconds: idle, absoluteSeconds: absolute)
+            }
         }
         guard let status = try client.status(of: store).first else {
             throw CommandFailure(

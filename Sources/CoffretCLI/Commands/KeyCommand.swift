@@ -47,7 +47,7 @@ enum KeyCommand {
         let kind = try kind(context, surroundings)
         let hasPIN = !context.arguments.isSet(withoutPIN)
         let terms = SlotTerms(profile: profileName(context), needsPresence: context.arguments.isSet(presence))
-        if terms.needsPresence { try confirmPresence() }
+        if terms.needsPresence { try confirmPresence(context) }
         let pin = hasPIN ? try newPIN(context) : nil
         let store = try keyStore(kind, surroundings)
         let prepared = try prepare(session, store, terms, pin)
@@ -252,10 +252,13 @@ enum KeyCommand {
         return store
     }
 
-    private static func confirmPresence() throws {
-        guard let presence = KeyStoreProviders.installed?.presence() else { throw needsAgent() }
-        try KeyStoreProviders.wait { () async throws(KeyError) in
-            try await presence.confirm(reason: "set up a key")
+    private static func confirmPresence(_ context: CommandContext) throws {
+        guard let presence = context.presence else {
+            guard KeyStoreProviders.installed != nil else { throw needsAgent() }
+            throw KeyError(.keyStoreFailed, cause: KeyStoreError(.presenceNotSetUp))
+        }
+        guard try presence.ask(reason: "set up a key") else {
+            throw KeyError(.keyStoreFailed, cause: KeyStoreError(.presenceDenied))
         }
     }
 

@@ -11,6 +11,7 @@ enum DoctorCode: String, Sendable, CaseIterable {
     case tracing = "doctor.system.tracing"
     case swap = "doctor.system.swap"
     case cores = "doctor.system.cores"
+    case coreProgram = "doctor.system.core-program"
     case lockLimit = "doctor.memory.lock-limit"
     case memory = "doctor.memory.derivation"
     case folderForeign = "doctor.folder.foreign"

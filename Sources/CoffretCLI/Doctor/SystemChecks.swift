@@ -12,7 +12,8 @@ struct SystemChecks {
     static let derivationKibibytes: UInt64 = 262_144 + 32_768
 
     func findings() -> [DoctorFinding] {
-        [preload(), traced(), asRoot(), tracing(), cores(), lockLimit(), memory()].compactMap(\.self) + swap()
+        [preload(), traced(), asRoot(), tracing(), cores(), coreProgram(), lockLimit(), memory()].compactMap(\.self)
+            + swap()
     }
 
     // MARK: The process
@@ -67,6 +68,16 @@ struct SystemChecks {
             .cores, .warning, "The system writes dumps even of programs that refuse it (fs.suid_dumpable=1).",
             why: "A dump holds whatever was in memory when a program crashed.",
             remedy: "sudo sysctl fs.suid_dumpable=0; to keep it, a file in /etc/sysctl.d")
+    }
+
+    private func coreProgram() -> DoctorFinding? {
+        guard let pattern = probe.word("/proc/sys/kernel/core_pattern"), pattern.hasPrefix("|") else { return nil }
+        return DoctorFinding(
+            .coreProgram, .warning,
+            "Dumps of programs that crash go to \(TextWidth.displaySafe(String(pattern.dropFirst()))).",
+            why: "coffret and its agent give none, but your editor, terminal and browser do, whatever limit they have.",
+            remedy: "sudo sysctl kernel.core_pattern=core; or, with systemd, Storage=none in /etc/systemd/coredump.conf"
+        )
     }
 
     // MARK: Memory

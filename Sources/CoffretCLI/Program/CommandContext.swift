@@ -16,8 +16,8 @@ final class CommandContext {
     /// The moment at which the command began, in milliseconds since 1970.
     let nowMilliseconds: Int64
     let timings = Timings()
-    /// Asks whether somebody is there; nil where there is nothing but the passphrase to ask for.
-    var presence: (any PresenceAsking)?
+    /// Asks whether somebody is there; nil where there is nothing but a PIN or the passphrase to ask for.
+    private(set) lazy var presence: (any PresenceAsking)? = SystemPresence(showsBullets: terminal.canMoveCursor)
 
     init(arguments: ParsedArguments, words: [String], environment: ProcessEnvironment) {
         self.arguments = arguments

@@ -466,6 +466,8 @@ struct FailureMeaning: Sendable {
             .unavailable, "the passphrase is needed, and there is nowhere to ask for it",
             hint: "coffret unlock in a terminal, or install a pinentry"),
         "agent.pinentry.cancelled": FailureMeaning(.cancelled, "cancelled"),
+        "agent.store.locked": FailureMeaning(
+            .locked, "the store is locked, and presence alone opens none", hint: "coffret unlock"),
         "agent.command.locked": FailureMeaning(
             .locked, "the store was locked while the command ran, which ended it",
             hint: "coffret unlock, and do it again"),

@@ -6,14 +6,6 @@ internal import CoffretCore
 internal import CoffretKeys
 internal import CoffretStorage
 
-/// Asks whether a person is there, without asking what only that person knows: the agent has one where the machine
-/// can read fingerprints or the like.
-protocol PresenceAsking: Sendable {
-    /// - Parameter reason: ends a sentence that begins with "coffret wants to".
-    /// - Returns: whether somebody answered.
-    func ask(reason: String) throws -> Bool
-}
-
 extension VaultSession {
     /// An item with its contents: asks for the passphrase of a locked note, and for presence before a hidden one.
     ///
@@ -103,18 +95,8 @@ extension StoreSession {
     /// was given for this very command. Asks once in a command.
     func requirePresence(toShow title: String) throws {
         if store.hiddenGate.isOpen { return }
-        if let presence = context.presence {
-            guard try presence.ask(reason: "show the hidden note \"\(title)\"") else {
-                throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; the note stays hidden")
-            }
-        } else {
-            guard let prompt = context.prompt() else {
-                throw CommandFailure(
-                    .unavailable, .presenceUnavailable,
-                    "the note is hidden, and there is no terminal to ask whether you are there",
-                    hint: "use --passphrase-fd N to give the passphrase for this command")
-            }
-            try confirm(passphrase: prompt.askSecret("Passphrase of the store, to show \"\(title)\": "))
+        guard try PersonCheck(context, store: self).ask(reason: "show the hidden note \"\(title)\"") else {
+            throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; the note stays hidden")
         }
         store.hiddenGate.open()
     }

@@ -6,8 +6,8 @@ internal import CoffretBase
 internal import Glibc
 
 /// Talks to the controlling terminal, which stays reachable when standard input and output are pipes.
-final class TerminalPrompt {
-    private let descriptor: Int32
+final class TerminalPrompt: Sendable {
+    let descriptor: Int32
     private let showsBullets: Bool
 
     /// The longest secret that can be typed.
@@ -32,6 +32,25 @@ final class TerminalPrompt {
         guard descriptor >= 0 else { return nil }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         self.showsBullets = showsBullets
+    }
+
+    /// A prompt at a terminal that somebody handed over.
+    init?(duplicating terminal: Int32) {
+        descriptor = fcntl(terminal, F_DUPFD_CLOEXEC, 3)
+        showsBullets = true
+        guard descriptor >= 0 else { return nil }
+    }
+
+    /// How the terminal stands; nil if it is none.
+    var state: termios? {
+        var state = termios()
+        return unsafe tcgetattr(descriptor, &state) == 0 ? state : nil
+    }
+
+    /// Puts the terminal as it was.
+    func restore(_ state: termios) {
+        var state = state
+        unsafe tcsetattr(descriptor, TCSAFLUSH, &state)
     }
 
     deinit {

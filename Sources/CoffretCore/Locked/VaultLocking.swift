@@ -31,8 +31,8 @@ extension Vault {
 
     /// A locked item with its contents, out of the keys that are held; any other item as it is.
     ///
-    /// - Throws: `CoreError` `.noteHidden` if nobody has shown to be there; `.noteLocked` with the id of the record whose passphrase is missing,
-    ///   `.recordUnsupported`, `.recordNotFound`, `.recordChanged`, `.noteDamaged`.
+    /// - Throws: `CoreError` `.noteHidden` if nobody has shown to be there; `.noteLocked` with the id of the record
+    ///   whose passphrase is missing, `.recordUnsupported`, `.recordNotFound`, `.recordChanged`, `.noteDamaged`.
     package func opened(_ item: Item) throws(CoreError) -> Item {
         let item = try revealed(item)
         guard item.isSealed else { return item }
@@ -93,7 +93,9 @@ extension Vault {
         var opened: RecordInUse?
         // In one order in all processes, since the counts are locked one inside the other.
         try attempt(records.sorted { $0.id < $1.id }[...], passphrase, &opened)
-        guard let opened else { throw CoreError(.notePassphraseWrong) }
+        guard let opened else {
+            throw CoreError(.notePassphraseWrong, at: records.count == 1 ? records[0].id.hex : nil)
+        }
         noteKeys.add(opened.key)
         return opened
     }

@@ -96,7 +96,7 @@ package final class VaultBatch {
         guard !new.isVeiled else { throw CoreError(.noteHidden, at: new.title) }
         guard new != old else { return false }
         if new.isSealed && (new.text != old.text || new.fields != old.fields) {
-            throw CoreError(.noteLocked, at: new.lock?.records.first?.hex)
+            throw CoreError(.noteLocked, at: id.uuid.hex)
         }
         if new.lock?.isOpen == true { return try updateLocked(old, to: new) }
         if new.modified == old.modified { new.modified = max(time, old.modified) }

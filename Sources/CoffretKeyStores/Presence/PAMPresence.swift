@@ -3,18 +3,10 @@
 // key that a TPM or a keyring holds.
 
 internal import CPAM
-package import CoffretBase
+internal import CoffretBase
 package import CoffretKeys
 internal import Dispatch
 internal import Glibc
-
-/// Speaks with the person on PAM's behalf. Called on a thread of its own.
-package protocol PresenceConversation: Sendable {
-    /// Asks; nil if nobody answers. What is typed unseen is a password of the system, not of the store.
-    func answer(_ prompt: String, isHidden: Bool) -> SecretBytes?
-    /// Tells, such as "Place your finger on the reader".
-    func show(_ text: String)
-}
 
 /// User presence by a service of PAM named `coffret`.
 ///

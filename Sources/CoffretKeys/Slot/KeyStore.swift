@@ -69,11 +69,21 @@ package protocol KeyStore: Sendable {
 ///
 /// It says yes or no and releases no key, so it is never the only thing that protects one.
 package protocol UserPresence: Sendable {
+    /// Whether this machine says how people show that they are there. Asks nobody.
+    var isSetUp: Bool { get }
     /// Returns once the person has shown it.
     ///
     /// - Parameter reason: what it is for, in a few words for people.
     /// - Throws: `.keyStoreFailed` with the cause, `.presenceRequired`.
     func confirm(reason: String) async throws(KeyError)
+}
+
+/// Speaks with the person on behalf of what asks for presence. Called on a thread of its own.
+package protocol PresenceConversation: Sendable {
+    /// Asks; nil if nobody answers. What is typed unseen is a password of the system, not of the store.
+    func answer(_ prompt: String, isHidden: Bool) -> SecretBytes?
+    /// Tells, such as "Place your finger on the reader".
+    func show(_ text: String)
 }
 
 /// A slot whose key was made, and which is not in a keyring yet.

@@ -35,7 +35,9 @@ package protocol KeyStoreProvider: Sendable {
     /// The kinds that answer now, the one worth most first. Asks nobody.
     func availableKinds(_ surroundings: KeyStoreSurroundings) -> [SlotKind]
     /// Asks whether the person is there; nil where nobody can be asked.
-    func presence() -> (any UserPresence)?
+    ///
+    /// - Parameter conversation: how words reach the person; nil where none can, and a finger still may.
+    func presence(_ conversation: (any PresenceConversation)?) -> (any UserPresence)?
 }
 
 /// The provider of this process.

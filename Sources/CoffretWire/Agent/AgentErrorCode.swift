@@ -8,6 +8,8 @@ package enum AgentErrorCode: String, Sendable, CaseIterable {
     case pinentryMissing = "agent.pinentry.missing"
     /// The person did not want to answer.
     case pinentryCancelled = "agent.pinentry.cancelled"
+    /// Presence opens no store; it was locked.
+    case storeLocked = "agent.store.locked"
     /// The store was locked while the command ran, which ended it.
     case commandLocked = "agent.command.locked"
     /// The command's process ended without an exit code.

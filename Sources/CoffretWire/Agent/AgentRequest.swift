@@ -31,6 +31,8 @@ package enum AgentSecretKind: UInt8, Sendable {
     case pin = 3
     /// The agent asks the person itself, through pinentry; the secret is empty.
     case asked = 4
+    /// No secret: the agent asks whether the person is there. For a store that is unlocked.
+    case presence = 5
 }
 
 /// Who opens which store with what.

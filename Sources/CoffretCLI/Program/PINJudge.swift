@@ -2,18 +2,16 @@
 // tried, and the last try that a TPM would take is left to a person who waited.
 
 internal import CoffretBase
-internal import CoffretCLI
 internal import CoffretCore
-internal import CoffretCrypto
-internal import CoffretKeys
-internal import CoffretWire
-internal import Glibc
+package import CoffretCrypto
+package import CoffretKeys
 
 /// Opens the storage key of one store with a PIN.
-struct PINJudge {
+package struct PINJudge {
     private let path: String
     private let surroundings: KeyStoreSurroundings
     private let profile: String
+    private let conversation: (any PresenceConversation)?
     /// The slots of the profile, the one worth most first.
     private let slots: [SlotSummary]
 
@@ -21,10 +19,13 @@ struct PINJudge {
 
     /// - Parameter hasPIN: false for slots that a key store opens by its own check.
     /// - Throws: `KeyError.slotNotFound` if the profile has no such slot here.
-    init(path: String, surroundings: KeyStoreSurroundings, hasPIN: Bool) throws {
+    package init(
+        path: String, surroundings: KeyStoreSurroundings, hasPIN: Bool, profile: String,
+        conversation: (any PresenceConversation)? = nil
+    ) throws {
         self.path = path
         self.surroundings = surroundings
-        let profile = AgentLocation.profile ?? SlotTerms.defaultProfile
+        self.conversation = conversation
         self.profile = profile
         let summary = try KeyringSummary.read(
             at: StoreLayout(path).keyringPath, fileSystem: surroundings.fileSystem)
@@ -33,10 +34,13 @@ struct PINJudge {
         guard !slots.isEmpty else { throw KeyError(.slotNotFound, at: profile) }
     }
 
+    /// Whether this process has a way to one of the key stores.
+    var isUsableHere: Bool { slots.contains { KeyStoreProviders.keyStore($0.kind, surroundings) != nil } }
+
     /// Reads from the TPM what it would still take, and refuses before it is asked in vain.
     ///
     /// - Throws: `.lockedOut` with the seconds to wait.
-    func checkAttempts() throws {
+    package func checkAttempts() throws {
         guard slots.contains(where: { $0.kind == .tpm }),
             let store = KeyStoreProviders.keyStore(.tpm, surroundings)
         else { return }
@@ -47,7 +51,7 @@ struct PINJudge {
     }
 
     /// - Throws: `KeyError.unlockFailed` if the PIN opens none; otherwise what the last key store said.
-    func open(_ pin: Passphrase?) throws(KeyError) -> StorageKey {
+    package func open(_ pin: Passphrase?) throws(KeyError) -> StorageKey {
         var refusal = KeyError(.unlockFailed)
         let keyring = StoreLayout(path).keyringPath
         for slot in slots {
@@ -56,10 +60,10 @@ struct PINJudge {
                 continue
             }
             do {
-                return try KeyStoreProviders.wait { [profile, surroundings] () async throws(KeyError) in
+                return try KeyStoreProviders.wait { [profile, surroundings, conversation] () async throws(KeyError) in
                     try await Keyring.openStorageKey(
                         at: keyring, fileSystem: surroundings.fileSystem, using: store, profile: profile, secret: pin,
-                        presence: KeyStoreProviders.installed?.presence())
+                        presence: KeyStoreProviders.installed?.presence(conversation))
                 }
             } catch {
                 refusal = error
