@@ -77,7 +77,8 @@ package struct SecretServiceRecords: ProtectedRecords {
     }
 
     package func exclusively<Result>(_ name: String, _ body: () throws -> Result) throws -> Result {
-        try files.exclusively(name, body)
+        // Not the name alone: file records may lie in the same folder, and a ledger in both homes locks both.
+        try files.exclusively("keyring." + name, body)
     }
 
     private func load() throws(KeyStoreError) -> RecordTable? {

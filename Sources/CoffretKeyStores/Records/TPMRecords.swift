@@ -90,7 +90,8 @@ package struct TPMRecords: ProtectedRecords {
     }
 
     package func exclusively<Result>(_ name: String, _ body: () throws -> Result) throws -> Result {
-        try files.exclusively(name, body)
+        // Not the name alone: file records may lie in the same folder, and a ledger in both homes locks both.
+        try files.exclusively("tpm." + name, body)
     }
 
     // MARK: File and counter
