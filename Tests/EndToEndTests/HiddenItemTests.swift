@@ -9,7 +9,7 @@ import Testing
 struct HiddenItemTests {
     private static let canaries = ["xylophone", "marimba", "vibraphone", "glockenspiel", "celesta"]
 
-    /// A store with a hidden note that has a text, a field, a code, a file and a past.
+    /// A store with a hidden item that has a text, a field, a file and a past.
     private struct World {
         let runner: CoffretRunner
         let id: String
@@ -19,17 +19,18 @@ struct HiddenItemTests {
             runner = try CoffretRunner()
             try runner.makeStore()
             let made = try runner.run(
-                ["new", "--set", "username=vibraphone", "--json"], input: Array("# Band\n\nfirst marimba\n".utf8))
+                ["new", "--type", "login", "Band", "--set", "username=vibraphone", "--json"], input: [])
             let object = try JSONSerialization.jsonObject(with: Data(made.text.utf8)) as? [String: Any]
             id = try #require(object?["id"] as? String, "\(made.errorText)")
-            try runner.succeed("edit", id, input: "# Band\n\nthen xylophone, linked to [[celesta]]\n")
+            try runner.succeed("edit", id, input: "first marimba\n")
+            try runner.succeed("edit", id, input: "then xylophone, linked to [[celesta]]\n")
             let file = runner.folder.file("work/glockenspiel.txt")
             try Data("glockenspiel\n".utf8).write(to: URL(fileURLWithPath: file))
             try runner.succeed("attach", "add", id, "glockenspiel.txt")
             try FileManager.default.removeItem(atPath: file)
             try runner.succeed("note", "hide", id)
             let versions = try #require(try runner.json("history", id)["versions"] as? [[String: Any]])
-            oldest = try #require(versions.last?["version"] as? String)
+            oldest = try #require(versions.dropLast().last?["version"] as? String)
         }
     }
 
@@ -108,13 +109,19 @@ struct HiddenItemTests {
             #expect(found.text == "", "nothing was written out")
         }
         // Nothing of it is gone: with the passphrase given for the command everything is there.
-        let whole = try ProcessRunner.run(
-            "/bin/sh",
-            ["-c", "exec \"$0\" show \"$1\" --passphrase-fd 3 3< \"$F\"", CoffretRunner.executable, world.id],
-            environment: world.runner.environment(["F": world.runner.passphraseFile]),
-            directory: world.runner.workPath, timeoutSeconds: 120)
-        #expect(
-            whole.text.contains("xylophone") && whole.text.contains("vibraphone"), "\(whole.text) \(whole.errorText)")
-        #expect(whole.text.contains("glockenspiel"))
+        func whole(_ command: String) throws -> ProcessResult {
+            try ProcessRunner.run(
+                "/bin/sh",
+                [
+                    "-c", "exec \"$0\" \(command) \"$1\" --passphrase-fd 3 3< \"$F\"", CoffretRunner.executable,
+                    world.id,
+                ],
+                environment: world.runner.environment(["F": world.runner.passphraseFile]),
+                directory: world.runner.workPath, timeoutSeconds: 120)
+        }
+        let shown = try whole("show")
+        #expect(shown.text.contains("xylophone") && shown.text.contains("vibraphone"), "\(shown.errorText)")
+        let files = try whole("attach ls")
+        #expect(files.text.contains("glockenspiel"), "\(files.errorText)")
     }
 }
