@@ -80,7 +80,11 @@ extension Vault {
     ///   wrong ones.
     @discardableResult
     package func unlockRecord(_ record: PasswordRecord, _ passphrase: NotePassphrase) throws(CoreError) -> RecordInUse {
-        try unlockRecord(among: [record], passphrase)
+        do throws(CoreError) {
+            return try unlockRecord(among: [record], passphrase)
+        } catch {
+            throw error.code == .notePassphraseWrong ? CoreError(.notePassphraseWrong, at: record.id.hex) : error
+        }
     }
 
     /// Takes a passphrase for whichever record it opens. It counts as wrong, for each of them, only if it opens none;
@@ -93,9 +97,7 @@ extension Vault {
         var opened: RecordInUse?
         // In one order in all processes, since the counts are locked one inside the other.
         try attempt(records.sorted { $0.id < $1.id }[...], passphrase, &opened)
-        guard let opened else {
-            throw CoreError(.notePassphraseWrong, at: records.count == 1 ? records[0].id.hex : nil)
-        }
+        guard let opened else { throw CoreError(.notePassphraseWrong) }
         noteKeys.add(opened.key)
         return opened
     }
