@@ -102,11 +102,13 @@ enum HelpCommand {
         lines.append("  \(TextWidth.pad(exitCodes, to: widest + 2))what the exit codes mean")
         lines.append("")
         lines.append(style.apply(.heading, "Commands   (coffret help COMMAND)"))
+        let indent = (CommandGroup.allCases.map(\.rawValue.count).max() ?? 0) + 4
         for group in CommandGroup.allCases {
             let names = RootCommand.description.visibleSubcommands.filter { $0.group == group }.map(\.name)
             guard !names.isEmpty else { continue }
-            let wrapped = TextWidth.wrap(names.joined(separator: " "), width: terminal.width, indent: 17, hanging: 17)
-            lines.append("  " + TextWidth.pad(group.rawValue, to: 15) + wrapped[0].dropFirst(17))
+            let wrapped = TextWidth.wrap(
+                names.joined(separator: " "), width: terminal.width, indent: indent, hanging: indent)
+            lines.append("  " + TextWidth.pad(group.rawValue, to: indent - 2) + wrapped[0].dropFirst(indent))
             lines += wrapped.dropFirst()
         }
         return lines.joined(separator: "\n")

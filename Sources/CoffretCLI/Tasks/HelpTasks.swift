@@ -1,7 +1,10 @@
 // The tasks that `coffret help` explains. // tidy: long list
 
 enum HelpTasks {
-    static let all: [HelpTask] = [
+    /// In the order in which `coffret help` lists them.
+    static let all = everyDay + unlocking + devices
+
+    private static let everyDay: [HelpTask] = [
         HelpTask(
             name: "begin", title: "begin with a new vault", keywords: ["start", "first", "init", "setup", "new"],
             steps: [

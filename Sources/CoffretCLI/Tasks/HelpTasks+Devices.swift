@@ -1,0 +1,78 @@
+// The tasks about unlocking and about several devices. The one thing to keep true: as in the other file,
+// every command line shown here parses.
+
+extension HelpTasks {
+    static let unlocking: [HelpTask] = [
+        HelpTask(
+            name: "stay-unlocked", title: "type the passphrase only once",
+            keywords: ["unlock", "agent", "lock", "idle", "session", "often", "asks", "again"],
+            steps: [
+                .command(
+                    "coffret unlock",
+                    "Asks once. An agent keeps the store unlocked and runs your commands; ten minutes without one, a locked screen or sleep end it."
+                ),
+                .command("coffret unlock --for 15m", "For a quarter of an hour, used or not."),
+                .command("coffret status", "Says whether it is unlocked, and until when."),
+                .command("coffret agent settings --idle 5m", "Locks earlier."),
+                .command("coffret lock", "Locks now, and forgets everything."),
+            ]),
+        HelpTask(
+            name: "pin", title: "unlock with a PIN or a fingerprint",
+            keywords: ["pin", "tpm", "fingerprint", "presence", "keyring", "biometry", "hello", "short"],
+            steps: [
+                .text(
+                    "A PIN belongs to this computer: it is of use only together with its TPM, or with the desktop's keyring. Docs/unlocking.md says what each is worth."
+                ),
+                .command("coffret key add", "Asks for the passphrase and sets a PIN."),
+                .command("coffret unlock --pin", "From now on."),
+                .command(
+                    "coffret key add --presence",
+                    "Asks in addition whether you are there, by fingerprint or as PAM is set up for."),
+                .command("coffret key ls", "What opens the store here, and how many tries are left."),
+                .command("coffret key remove default", "Takes the PIN away. The passphrase stays."),
+            ]),
+    ]
+
+    static let devices: [HelpTask] = [
+        HelpTask(
+            name: "several-devices", title: "use the same vault on several devices",
+            keywords: ["device", "devices", "sync", "server", "pair", "phone", "laptop", "second", "join"],
+            steps: [
+                .text(
+                    "Devices meet at a server, yours or somebody else's; it cannot read anything. Docs/server.md says how to run one."
+                ),
+                .command("coffret server join https://vault.example.org", "Once, on the first device."),
+                .command("coffret vault sync Personal", "Puts a vault there, for all your devices."),
+                .command(
+                    "coffret device pair https://vault.example.org",
+                    "On a new device. It shows a number and then a code, for the device that is in."),
+                .command(
+                    "coffret device approve 12345678123456781234567812345678",
+                    "On a device that is in: with the number that the new one shows."),
+                .command(
+                    "coffret sync",
+                    "Now. While the agent has the store unlocked, syncing goes by itself: coffret help stay-unlocked."),
+                .command(
+                    "coffret conflicts ls",
+                    "What two devices changed differently; coffret conflicts resolve settles it."),
+            ]),
+        HelpTask(
+            name: "lost-device", title: "throw out a lost device, or come back after losing all",
+            keywords: ["lost", "stolen", "revoke", "device", "paper", "recover", "broken", "phone", "laptop"],
+            steps: [
+                .command("coffret device ls", "Your devices."),
+                .command(
+                    "coffret device revoke phone",
+                    "What is written from now on it cannot read, and nothing it writes counts. What it has already, it keeps."
+                ),
+                .command(
+                    "coffret device rescue", "Shows what it wrote too late; nothing of it comes in unless you take it."),
+                .command(
+                    "coffret recovery add --paper",
+                    "Before it happens: a sheet of paper that is one of your devices."),
+                .command(
+                    "coffret device recover https://vault.example.org",
+                    "With the sheet alone: makes a bare machine one of your devices, with all synced vaults."),
+            ]),
+    ]
+}

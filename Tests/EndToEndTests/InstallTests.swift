@@ -1,0 +1,70 @@
+// What `Scripts/install` leaves behind, used as a person would. The one thing to keep true: nothing outside the
+// prefix is written, and what is installed works together from there.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Installing")
+struct InstallTests {
+    static let analyze = "/usr/bin/systemd-analyze"
+    static let packagedUnit = SharedData.packageRoot.path + "/Packaging/systemd/coffret-agent.service"
+
+    @Test("programs, manual pages, completions and units lie below the prefix, and coffret finds its agent there")
+    func install() throws {
+        let desk = try AgentRunner()
+        let runner = desk.runner
+        let prefix = runner.folder.file("prefix")
+        let built = (CoffretRunner.executable as NSString).deletingLastPathComponent
+        let installed = try ProcessRunner.run(
+            SharedData.packageRoot.path + "/Scripts/install",
+            ["--programs", built, "--prefix", prefix, "--server"], environment: runner.environment())
+        try #require(installed.exitCode == 0, "\(installed.errorText)")
+        #expect(installed.text.contains("put \(prefix)/bin on your PATH"))
+        let files = try FileManager.default.subpathsOfDirectory(atPath: prefix)
+        for name in [
+            "bin/coffret", "bin/coffret-agent", "bin/coffret-server", "share/man/man1/coffret.1",
+            "share/bash-completion/completions/coffret", "share/zsh/site-functions/_coffret",
+            "share/fish/vendor_completions.d/coffret.fish", "lib/systemd/user/coffret-agent.service",
+            "lib/systemd/system/coffret-server.service",
+        ] { #expect(files.contains(name), "\(name) is missing") }
+        let unit = try String(contentsOfFile: prefix + "/lib/systemd/user/coffret-agent.service", encoding: .utf8)
+        #expect(unit.contains("ExecStart=\(prefix)/bin/coffret-agent --foreground"))
+
+        let environment = runner.environment(
+            desk.environment(["COFFRET_PASSPHRASE_FILE": runner.passphraseFile]))
+        let unlocked = try ProcessRunner.run(prefix + "/bin/coffret", ["unlock"], environment: environment)
+        #expect(unlocked.exitCode == 0, "\(unlocked.errorText)")
+        let program = try desk.processID.map {
+            try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\($0)/exe")
+        }
+        #expect(program.map { $0.hasSuffix("prefix/bin/coffret-agent") } == true, "\(program ?? "no agent runs")")
+        try desk.succeed("lock")
+    }
+
+    @Test(
+        "the agent's unit is one that systemd takes",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: analyze), "needs systemd"))
+    func unit() throws {
+        let folder = try TemporaryDirectory("agent-unit")
+        let path = folder.file("coffret-agent.service")
+        try String(contentsOfFile: Self.packagedUnit, encoding: .utf8)
+            .replacing("/usr/bin/coffret-agent", with: AgentRunner.agentExecutable)
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        let verified = try ProcessRunner.run(Self.analyze, ["verify", "--man=no", path])
+        #expect(verified.exitCode == 0 && !verified.errorText.contains("coffret-agent"), "\(verified.errorText)")
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        for line in ["NoNewPrivileges=", "RestrictAddressFamilies=", "SystemCallFilter="] {
+            #expect(!text.contains(line), "PAM's helper, sudo under `coffret run` and sync need it to be absent")
+        }
+    }
+
+    @Test("a prefix that cannot be written and a wrong option are refused, and say what to do")
+    func refusals() throws {
+        let script = SharedData.packageRoot.path + "/Scripts/install"
+        let wrong = try ProcessRunner.run(script, ["--prefx", "/tmp"])
+        #expect(wrong.exitCode == 64 && wrong.errorText.contains("--prefix PREFIX"))
+        let refused = try ProcessRunner.run(script, ["--prefix", "/proc/none"])
+        #expect(refused.exitCode == 77 && refused.errorText.contains("--prefix ~/.local"))
+    }
+}
