@@ -12,6 +12,7 @@ package final class RecordingProxy: @unchecked Sendable {
     private let listener: Int32
     private let lock = NSLock()
     private var recorded: [UInt8] = []
+    private var openCount = 0
 
     package init(to target: UInt16) throws {
         self.target = target
@@ -45,6 +46,16 @@ package final class RecordingProxy: @unchecked Sendable {
     /// All that has passed so far, both ways.
     package var bytes: [UInt8] { lock.withLock { recorded } }
 
+    /// The same once every connection has ended: what a program said last may be on its way when it is gone.
+    package func bytesWhenQuiet(timeoutSeconds: Double = 30) throws -> [UInt8] {
+        let deadline = Date(timeIntervalSinceNow: timeoutSeconds)
+        while Date() < deadline {
+            if let bytes = lock.withLock({ openCount == 0 ? recorded : nil }) { return bytes }
+            usleep(5_000)
+        }
+        throw CocoaError(.fileReadUnknown)
+    }
+
     private func serve(_ client: Int32) {
         let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = Self.loopback(target)
@@ -54,6 +65,7 @@ package final class RecordingProxy: @unchecked Sendable {
             close(server)
             return
         }
+        lock.withLock { openCount += 1 }
         let ends = DispatchGroup()
         for (from, to) in [(client, server), (server, client)] {
             ends.enter()
@@ -69,9 +81,10 @@ package final class RecordingProxy: @unchecked Sendable {
                 ends.leave()
             }
         }
-        ends.notify(queue: .global()) {
+        ends.notify(queue: .global()) { [weak self] in
             close(client)
             close(server)
+            self?.lock.withLock { self?.openCount -= 1 }
         }
     }
 
