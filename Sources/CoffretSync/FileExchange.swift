@@ -1,5 +1,6 @@
 // Files of attachments on their way to the server and back. The one thing to keep true: what comes is kept only if it
-// opens as the chunk that it should be, and no head that names a file is pushed before the file is there.
+// opens as the chunk that it should be, and a file is either at the server or known to be waiting before a head that
+// names it is pushed.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -17,6 +18,45 @@ package protocol FileTransport: AnyObject {
     func upload(_ bytes: [UInt8], to address: BlobAddress, mayBeBegun: Bool) throws(SyncError) -> Bool
     /// One of the ciphertexts under an address; nil if there are not as many.
     func chunk(at address: BlobAddress, variant: Int) throws(SyncError) -> StoredVariant?
+    /// The account's space at the server; nil if the server does not tell.
+    func space() throws(SyncError) -> ServerSpace?
+    /// Takes back a chunk of a file that will not become whole.
+    func withdraw(_ address: BlobAddress) throws(SyncError)
+}
+
+/// An account's space, as its server states it.
+package struct ServerSpace: Equatable, Sendable {
+    /// Files leave so much for changes: a fiftieth of all, at most this.
+    private static let reserveByteCountMax = 16 << 20
+
+    package let usedByteCount: Int
+    package let byteCountMax: Int
+
+    package init(usedByteCount: Int, byteCountMax: Int) {
+        self.usedByteCount = usedByteCount
+        self.byteCountMax = byteCountMax
+    }
+
+    /// What files may still take. Notes are small and come often: files never take the last of it.
+    package var roomForFiles: Int {
+        let reserve = min(byteCountMax / 50, Self.reserveByteCountMax)
+        return max(0, byteCountMax - reserve - min(usedByteCount, byteCountMax))
+    }
+}
+
+/// A file that is here, and that the server has no room for.
+package struct WaitingFile: Equatable, Sendable {
+    package let fileID: UniqueID
+    /// What is missing of it at the server.
+    package let byteCount: Int
+    /// What the server had for files when it was last tried; nil if it did not tell, or has no room for anybody.
+    package let roomByteCount: Int?
+
+    package init(fileID: UniqueID, byteCount: Int, roomByteCount: Int?) {
+        self.fileID = fileID
+        self.byteCount = byteCount
+        self.roomByteCount = roomByteCount
+    }
 }
 
 /// A ciphertext as a server served it: unverified.
@@ -49,6 +89,8 @@ package struct FileTally: Equatable, Sendable {
     package var movedByteCount = 0
     /// To send: files that are not here, such as those that another device has not delivered yet.
     package var absentCount = 0
+    /// To send: files that the server has no room for; the others were sent all the same.
+    package var waiting: [WaitingFile] = []
     /// To fetch: what is wrong with single files; the others were fetched all the same.
     package var problems: [SyncError] = []
 
@@ -100,74 +142,144 @@ package final class FileExchange {
         let bytes: ChunkList.Chunk
     }
 
-    /// Sees to it that files are whole at the server; those that are not here are counted.
-    ///
-    /// - Throws: `.unreachable`, `.quotaExceeded`, `.refused`; `.vaultFailed` if a file cannot be read.
-    package func send(_ files: [UniqueID]) throws(SyncError) -> FileTally {
+    /// A run of sending, from the first file to the last.
+    private struct Sending {
         var tally = FileTally()
         var state = FileProgress(direction: .sending)
+        /// Chunks go in their order, so an upload that broke off did so in the first that is missing.
+        var mayBeBegun = true
+        var moved: Set<UniqueID> = []
+        /// Of each file, what was not looked at yet.
+        var leftByteCounts: [UniqueID: Int] = [:]
+        /// Of the file that is being sent.
+        var uploaded: [BlobAddress] = []
+        var uploadedByteCount = 0
+        var uploadedFile: UniqueID?
+        var given: Set<UniqueID> = []
+        /// What is left of the room that the server stated.
+        var room: Int?
+        var isRoomAsked = false
+    }
+
+    /// Sees to it that files are whole at the server; those that are not here are counted, and those that find no room
+    /// are named and left for later.
+    ///
+    /// - Parameter known: files that found no room before: they are not read before there is some.
+    /// - Throws: `.unreachable`, `.refused`; `.vaultFailed` if a file cannot be read.
+    package func send(_ files: [UniqueID], known: [WaitingFile] = []) throws(SyncError) -> FileTally {
+        var sending = Sending()
         var plan: [(fileID: UniqueID, chunks: [AttachmentChunk])] = []
-        for file in files where delivered.insert(file).inserted {
-            if let chunks = try inVault({ () throws(StorageError) in try store.storedChunks(ofFile: file) }) {
-                plan.append((file, chunks))
-                state.totalCount += 1
-                state.totalByteCount += chunks.reduce(0) { $0 + $1.byteCount }
-            } else {
-                tally.absentCount += 1
+        for file in files where !delivered.contains(file) {
+            guard let chunks = try inVault({ () throws(StorageError) in try store.storedChunks(ofFile: file) }) else {
+                sending.tally.absentCount += 1
+                continue
             }
+            if let waiting = known.first(where: { $0.fileID == file }), try !hasRoom(waiting.byteCount, &sending) {
+                sending.tally.waiting.append(
+                    WaitingFile(fileID: file, byteCount: waiting.byteCount, roomByteCount: sending.room))
+                continue
+            }
+            delivered.insert(file)
+            plan.append((file, chunks))
+            let byteCount = chunks.reduce(0) { $0 + $1.byteCount }
+            sending.leftByteCounts[file] = byteCount
+            sending.state.totalCount += 1
+            sending.state.totalByteCount += byteCount
         }
-        guard !plan.isEmpty else { return tally }
+        guard !plan.isEmpty else { return sending.tally }
         do throws(SyncError) {
-            try send(plan, &tally, &state)
+            try send(plan, &sending)
         } catch {
             for (file, _) in plan { delivered.remove(file) }
             throw error
         }
-        return tally
+        for file in sending.given { delivered.remove(file) }
+        return sending.tally
     }
 
     private func send(
-        _ plan: [(fileID: UniqueID, chunks: [AttachmentChunk])], _ tally: inout FileTally, _ state: inout FileProgress
+        _ plan: [(fileID: UniqueID, chunks: [AttachmentChunk])], _ sending: inout Sending
     ) throws(SyncError) {
         var window: [Outgoing] = []
-        // Chunks go in their order, so an upload that broke off did so in the first that is missing.
-        var mayBeBegun = true
-        var moved: Set<UniqueID> = []
-        progress(state)
+        progress(sending.state)
         for (fileID, chunks) in plan {
-            for chunk in chunks {
+            for chunk in chunks where !sending.given.contains(fileID) {
                 let bytes = try read(chunk, of: fileID)
                 window.append(
                     Outgoing(
                         fileID: fileID, chunk: chunk,
                         bytes: ChunkList.Chunk(address: chunk.addresses[0].bytes, digest: BLAKE2b.hash(bytes))))
                 if window.count == Self.windowCount {
-                    try send(window, &moved, &tally, &state, &mayBeBegun)
+                    try send(window, &sending)
                     window = []
                 }
             }
         }
-        try send(window, &moved, &tally, &state, &mayBeBegun)
-        tally.movedCount += moved.count
+        try send(window, &sending)
+        sending.tally.movedCount += sending.moved.count
     }
 
-    private func send(
-        _ window: [Outgoing], _ moved: inout Set<UniqueID>, _ tally: inout FileTally, _ state: inout FileProgress,
-        _ mayBeBegun: inout Bool
-    ) throws(SyncError) {
+    private func send(_ window: [Outgoing], _ sending: inout Sending) throws(SyncError) {
         guard !window.isEmpty else { return }
         let missing = Set(try transport.missingChunks(window.map(\.bytes)))
-        for item in window {
-            if missing.contains(item.bytes) {
-                try upload(item, mayBeBegun: mayBeBegun)
-                mayBeBegun = false
-                moved.insert(item.fileID)
-                tally.movedByteCount += item.chunk.byteCount
+        for item in window where !sending.given.contains(item.fileID) {
+            if sending.uploadedFile != item.fileID {
+                sending.uploadedFile = item.fileID
+                sending.uploaded = []
+                sending.uploadedByteCount = 0
             }
-            state.doneByteCount += item.chunk.byteCount
-            if item.chunk.isLast { state.doneCount += 1 }
-            progress(state)
+            if missing.contains(item.bytes) {
+                let left = sending.leftByteCounts[item.fileID] ?? item.chunk.byteCount
+                // Asked once for each file, with its first chunk that is not there.
+                if sending.uploaded.isEmpty, try !hasRoom(left, &sending) {
+                    giveUp(item.fileID, left, lacking: left, &sending)
+                    continue
+                }
+                do throws(SyncError) {
+                    try upload(item, mayBeBegun: sending.mayBeBegun)
+                } catch {
+                    guard error.code == .quotaExceeded else { throw error }
+                    try takeBack(item, &sending)
+                    giveUp(item.fileID, left, lacking: left + sending.uploadedByteCount, &sending)
+                    continue
+                }
+                sending.mayBeBegun = false
+                sending.moved.insert(item.fileID)
+                sending.uploaded.append(item.chunk.addresses[0])
+                sending.uploadedByteCount += item.chunk.byteCount
+                sending.tally.movedByteCount += item.chunk.byteCount
+                sending.room = sending.room.map { max(0, $0 - item.chunk.byteCount) }
+            }
+            sending.leftByteCounts[item.fileID, default: 0] -= item.chunk.byteCount
+            sending.state.doneByteCount += item.chunk.byteCount
+            if item.chunk.isLast { sending.state.doneCount += 1 }
+            progress(sending.state)
         }
+    }
+
+    private func hasRoom(_ byteCount: Int, _ sending: inout Sending) throws(SyncError) -> Bool {
+        if !sending.isRoomAsked {
+            sending.room = try transport.space()?.roomForFiles
+            sending.isRoomAsked = true
+        }
+        return sending.room.map { byteCount <= $0 } ?? true
+    }
+
+    /// Leaves a file for later.
+    private func giveUp(_ file: UniqueID, _ byteCount: Int, lacking: Int, _ sending: inout Sending) {
+        sending.given.insert(file)
+        sending.moved.remove(file)
+        sending.tally.waiting.append(WaitingFile(fileID: file, byteCount: lacking, roomByteCount: sending.room))
+        sending.state.totalByteCount -= byteCount
+        sending.state.totalCount -= 1
+        progress(sending.state)
+    }
+
+    /// The space was used up in the middle of a file, by another device: half a file helps nobody, and takes what changes need.
+    private func takeBack(_ item: Outgoing, _ sending: inout Sending) throws(SyncError) {
+        for address in sending.uploaded + [item.chunk.addresses[0]] { try transport.withdraw(address) }
+        sending.tally.movedByteCount -= sending.uploadedByteCount
+        sending.room = try transport.space()?.roomForFiles
     }
 
     private func upload(_ item: Outgoing, mayBeBegun: Bool) throws(SyncError) {

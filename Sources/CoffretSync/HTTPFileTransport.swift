@@ -28,6 +28,25 @@ extension HTTPZoneTransport: FileTransport {
         return list.chunks
     }
 
+    package func space() throws(SyncError) -> ServerSpace? {
+        let response = try exchange {
+            var request = request("GET", "", body: nil, type: "")
+            request.path = "/v1/usage"
+            return request
+        }
+        // A server that does not tell refuses when there is no room.
+        guard response.status == 200, let usage = try? AccountUsage(decoding: response.body) else { return nil }
+        return ServerSpace(
+            usedByteCount: Int(clamping: usage.usedByteCount), byteCountMax: Int(clamping: usage.byteCountMax))
+    }
+
+    package func withdraw(_ address: BlobAddress) throws(SyncError) {
+        let response = try exchange {
+            request("DELETE", "/chunks/" + Hex.encode(address.bytes), body: nil, type: "")
+        }
+        guard response.status == 204 else { throw refusedFile(response.status, response.body) }
+    }
+
     // MARK: Sending
 
     package func upload(

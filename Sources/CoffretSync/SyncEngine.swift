@@ -20,8 +20,9 @@ package struct SyncEngine {
     package enum Action: Equatable, Sendable {
         case server(ServerRequest)
         case vault(VaultRequest)
-        /// Sees to it that these files are whole at the server; a head that names them follows.
-        case sendFiles([UniqueID])
+        /// Sees to it that these files are whole at the server, as far as it has room; a head that names them follows. Some
+        /// are known to have found no room before.
+        case sendFiles([UniqueID], known: [WaitingFile])
         case progress(SyncProgress)
         case finished(SyncReport, SyncMemory)
         case failed(SyncError)
@@ -44,6 +45,8 @@ package struct SyncEngine {
         package var acknowledges = true
         /// Leaves it even if nothing changed, because syncs before did not.
         package var acknowledgesAnew = false
+        /// Tries again to send files that found no room before.
+        package var triesWaitingFiles = true
         /// One push holds about so many bytes.
         package var partByteCountMax = 4 << 20
         /// What came is made durable at the next mark behind so many bytes.
@@ -53,7 +56,7 @@ package struct SyncEngine {
     }
 
     private enum Phase: Equatable {
-        case idle, askingHead, judging, pulling, fetching, adopting, exporting, sendingFiles, preparing, pushing
+        case idle, askingHead, judging, pulling, fetching, adopting, exporting, sendingFiles, noting, preparing, pushing
         case remembering, acknowledging, reading, inspecting, done
     }
 
@@ -82,6 +85,8 @@ package struct SyncEngine {
     private var hasJudged = false
     /// The counter of this device's word is not durable yet.
     private var isCounterNew = false
+    /// The own head is not the server's.
+    private var isPushDue = false
     private var missingPlace: String?
     /// What the sync ends with once what was seen of the other devices is durable.
     private var finding: SyncError?
@@ -108,7 +113,7 @@ package struct SyncEngine {
             report.sentFileCount += tally.movedCount
             report.sentFileByteCount += tally.movedByteCount
             report.absentFileCount = tally.absentCount
-            return nextPart()
+            return filesSent(tally)
         case .begin, .filesSent: return fail(SyncError(.answerMalformed))
         }
     }
@@ -273,6 +278,7 @@ package struct SyncEngine {
             return ask(.fetch(addresses), .fetching)
         case (.adopting, .adopted(let adoption)): return adopted(adoption)
         case (.exporting, .exported(let export)): return exported(export)
+        case (.noting, .remembered): return nextPart()
         case (.preparing, .part(let objects, let isLast)): return push(objects, isLast: isLast)
         case (.remembering, .remembered): return acknowledge()
         case (.acknowledging, .acknowledgement(let bytes)): return [count(.acknowledge(bytes))]
@@ -312,7 +318,8 @@ package struct SyncEngine {
         report.setAsideCount += adoption.setAsideCount
         report.removals += adoption.removals
         report.head = adoption.localHead
-        if adoption.localHead == adoption.head { return acknowledge() }
+        let triesFiles = options.triesWaitingFiles && !memory.waitingFiles.isEmpty
+        if adoption.localHead == adoption.head, !triesFiles { return acknowledge() }
         return prepare(from: adoption.head)
     }
 
@@ -325,11 +332,32 @@ package struct SyncEngine {
         self.export = export
         report.head = export.head
         if serverHead == nil { serverHead = export.base }
-        guard let head = export.head, head != memory.head else { return remember() }
-        report.progress.sendCount = export.blobCount
-        guard !export.files.isEmpty else { return nextPart() }
+        isPushDue = export.head != nil && export.head != memory.head
+        var files = isPushDue ? export.files : []
+        let waiting = options.triesWaitingFiles ? memory.waitingFiles : []
+        files += waiting.map(\.fileID).filter { !files.contains($0) }
+        if isPushDue { report.progress.sendCount = export.blobCount }
+        guard !files.isEmpty else { return isPushDue ? nextPart() : remember() }
         phase = .sendingFiles
-        return [.sendFiles(export.files)]
+        return [.sendFiles(files, known: waiting)]
+    }
+
+    /// Files that found no room are noted, durably, before a head that names them is pushed: a later sync goes by that.
+    private mutating func filesSent(_ tally: FileTally) -> [Action] {
+        let untried = options.triesWaitingFiles ? [] : memory.waitingFiles
+        let tried = Set(tally.waiting.map(\.fileID))
+        let waiting = tally.waiting + untried.filter { !tried.contains($0.fileID) }
+        guard waiting.count <= SyncMemory.waitingFileCountMax else {
+            return fail(SyncError(.quotaExceeded, at: "\(waiting.count) files"))
+        }
+        guard isPushDue else {
+            memory.waitingFiles = waiting
+            return remember()
+        }
+        guard waiting != memory.waitingFiles else { return nextPart() }
+        memory.waitingFiles = waiting
+        phase = .noting
+        return [.vault(.remember(memory))]
     }
 
     private mutating func nextPart() -> [Action] {
@@ -370,6 +398,7 @@ package struct SyncEngine {
         if let finding { return fail(finding) }
         phase = .done
         report.serverHead = serverHead
+        report.waitingFiles = memory.waitingFiles
         return [.finished(report, memory)]
     }
 

@@ -30,6 +30,8 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case refused = "sync.server.refused"
         /// The account's space at the server is used up, or the server's own.
         case quotaExceeded = "sync.server.quota-exceeded"
+        /// Files that the server has no room for; all else was synced.
+        case fileNoRoom = "sync.file.no-room"
         /// What the server has in place of a file's chunk is not it (R14).
         case fileRefused = "sync.file.refused"
         /// The server does not have an attachment's file.

@@ -6,8 +6,9 @@ package import CoffretStorage
 
 /// What was last seen of one server's zone; lies in the vault's state.
 ///
-/// Layout: deterministic CBOR [2, server (text), cursor, head or empty, acknowledgement counter,
-/// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits]. Spec: Spec/sync.md.
+/// Layout: deterministic CBOR [3, server (text), cursor, head or empty, acknowledgement counter,
+/// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits, [[file (16), bytes, room or null]]].
+/// Spec: Spec/sync.md.
 package struct SyncMemory: Equatable, Sendable {
     /// What another device acknowledged last.
     package struct Acknowledged: Equatable, Sendable {
@@ -21,6 +22,7 @@ package struct SyncMemory: Equatable, Sendable {
 
     static let serverByteCountMax = 1_024
     static let deviceCountMax = 256
+    static let waitingFileCountMax = 256
 
     /// The address under which the person knows the server.
     package var server: String
@@ -34,13 +36,15 @@ package struct SyncMemory: Equatable, Sendable {
     package var epoch: UInt32 = 0
     /// How often in a row the server did not let this device see what the others say.
     package var failedAuditCount: UInt64 = 0
+    /// Files that a head at the server names, and that found no room there.
+    package var waitingFiles: [WaitingFile] = []
 
     package init(server: String) { self.server = server }
 
     package func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 8)
-            encoder.encode(unsigned: 2)
+            encoder.encodeArrayHeader(count: 9)
+            encoder.encode(unsigned: 3)
             encoder.encode(text: server)
             encoder.encode(bytes: cursor)
             encoder.encode(bytes: head?.bytes ?? [])
@@ -56,6 +60,17 @@ package struct SyncMemory: Equatable, Sendable {
             }
             encoder.encode(unsigned: UInt64(epoch))
             encoder.encode(unsigned: failedAuditCount)
+            encoder.encodeArrayHeader(count: waitingFiles.count)
+            for file in waitingFiles {
+                encoder.encodeArrayHeader(count: 3)
+                encoder.encode(bytes: file.fileID.bytes)
+                encoder.encode(unsigned: UInt64(file.byteCount))
+                if let room = file.roomByteCount {
+                    encoder.encode(unsigned: UInt64(room))
+                } else {
+                    encoder.encodeNull()
+                }
+            }
         }
     }
 
@@ -66,9 +81,12 @@ package struct SyncMemory: Equatable, Sendable {
 
     private init(from decoder: inout CBORDecoder) throws(CBORError) {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
-        // Version 1 knew no times.
-        let isOld = try decoder.readArrayHeader() == 7
-        guard try decoder.readUnsigned() == (isOld ? 1 : 2) else { throw malformed }
+        // Version 1 knew no times, version 2 no files.
+        let memberCount = try decoder.readArrayHeader()
+        guard (7...9).contains(memberCount), try decoder.readUnsigned() == UInt64(memberCount - 6) else {
+            throw malformed
+        }
+        let isOld = memberCount == 7
         server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
         cursor = try decoder.readBytes(countMax: 64)
         let head = try decoder.readBytes(countMax: 32)
@@ -90,5 +108,20 @@ package struct SyncMemory: Equatable, Sendable {
         }
         epoch = try decoder.readUnsigned(as: UInt32.self)
         failedAuditCount = isOld ? 0 : try decoder.readUnsigned()
+        guard memberCount == 9 else { return }
+        let fileCount = try decoder.readArrayHeader()
+        guard fileCount <= Self.waitingFileCountMax else { throw malformed }
+        for _ in 0..<fileCount {
+            try decoder.readArrayHeader(count: 3)
+            guard let file = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else { throw malformed }
+            let byteCount = Int(clamping: try decoder.readUnsigned())
+            var room: Int?
+            if decoder.isNextNull {
+                try decoder.readNull()
+            } else {
+                room = Int(clamping: try decoder.readUnsigned())
+            }
+            waitingFiles.append(WaitingFile(fileID: file, byteCount: byteCount, roomByteCount: room))
+        }
     }
 }

@@ -217,6 +217,8 @@ package struct SyncReport: Equatable, Sendable {
     package var sentFileByteCount = 0
     /// Files that this device should have sent and does not have.
     package var absentFileCount = 0
+    /// Files that are here and that the server has no room for.
+    package var waitingFiles: [WaitingFile] = []
     /// No other device has been heard of for 14 days (R4).
     package var isStale = false
     package var progress = SyncProgress()

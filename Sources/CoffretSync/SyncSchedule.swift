@@ -50,6 +50,9 @@ package struct SyncSchedule<Zone: Hashable & Comparable> {
         var backoff = SyncBackoff()
         var acknowledgeAt: Int64?
         var changedSince: Int64?
+        /// When files that found no room are tried again.
+        var filesAt: Int64?
+        var fileBackoff = SyncBackoff()
     }
 
     private let random: any RandomSource
@@ -120,8 +123,17 @@ package struct SyncSchedule<Zone: Hashable & Comparable> {
     /// A step `sync` is under way: what is noticed from now on comes after it.
     package mutating func began(_ zone: Zone) { zones[zone]?.need = nil }
 
-    package mutating func succeeded(_ zone: Zone, _ need: SyncNeed, didChange: Bool, at now: Int64) {
+    /// - Parameter hasWaitingFiles: files are here that the server has no room for; with the need `.whole` they were tried.
+    package mutating func succeeded(
+        _ zone: Zone, _ need: SyncNeed, didChange: Bool, hasWaitingFiles: Bool = false, at now: Int64
+    ) {
         guard var state = zones[zone] else { return }
+        if !hasWaitingFiles {
+            state.filesAt = nil
+            state.fileBackoff.reset()
+        } else if need == .whole || state.filesAt == nil {
+            state.filesAt = now + Int64(state.fileBackoff.next(random))
+        }
         state.backoff.reset()
         state.notBefore = 0
         if need == .whole || need == .acknowledge {
@@ -165,7 +177,16 @@ package struct SyncSchedule<Zone: Hashable & Comparable> {
                 } else if due.map({ $0.need < need }) ?? true {
                     due = (zone, need)
                 }
-            } else if let acknowledgeAt = state.acknowledgeAt {
+                continue
+            }
+            if let filesAt = state.filesAt {
+                if filesAt > now {
+                    until = min(until, filesAt)
+                } else if due.map({ $0.need < .whole }) ?? true {
+                    due = (zone, .whole)
+                }
+            }
+            if let acknowledgeAt = state.acknowledgeAt {
                 if acknowledgeAt > now {
                     until = min(until, acknowledgeAt)
                 } else if due == nil {

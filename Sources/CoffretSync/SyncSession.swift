@@ -12,7 +12,7 @@ package protocol SyncTransport: AnyObject {
 
 /// Takes files to the server.
 package protocol SyncFiles: AnyObject {
-    func send(_ files: [UniqueID]) throws(SyncError) -> FileTally
+    func send(_ files: [UniqueID], known: [WaitingFile]) throws(SyncError) -> FileTally
 }
 
 extension FileExchange: SyncFiles {}
@@ -87,9 +87,9 @@ private struct Run {
                 switch action {
                 case .server(let request): waiting.append(request)
                 case .vault(let request): events.append(.vault(vault.perform(request)))
-                case .sendFiles(let ids):
+                case .sendFiles(let ids, let known):
                     do throws(SyncError) {
-                        events.append(.filesSent(try files?.send(ids) ?? FileTally()))
+                        events.append(.filesSent(try files?.send(ids, known: known) ?? FileTally()))
                     } catch {
                         result = .failure(error)
                     }

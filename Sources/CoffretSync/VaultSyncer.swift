@@ -53,6 +53,11 @@ package final class VaultSyncer {
         return try repository.contents(from: [known]).commitCount
     }
 
+    /// Files that the last sync could not send, since the server has no room for them.
+    package static func waitingFiles(of vault: Vault) throws -> [WaitingFile] {
+        try VaultSync.memory(of: vault.repository)?.waitingFiles ?? []
+    }
+
     /// Brings the vault and its zone together.
     ///
     /// - Parameters:

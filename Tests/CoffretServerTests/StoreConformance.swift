@@ -312,7 +312,10 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                     to: zone, by: account.owner)
             }
             try push(900)
+            let usage = AccountUsage(usedByteCount: 900, byteCountMax: 1_000)
+            #expect(try world.store.usage(of: account.owner) == usage)
             #expect(code { try push(101) } == .quotaExceeded)
+            #expect(try world.store.usage(of: account.owner) == usage, "what is refused is not counted")
             try push(100)
             #expect(
                 code { _ = try world.store.upload([1], at: 0, of: 2, address: account.id, in: zone, by: account.owner) }

@@ -14,7 +14,11 @@ private final class SimulatedChunks: FileTransport {
     var chunks: [[UInt8]: [[UInt8]]] = [:]
     /// Requests that go well until the connection breaks; nil for ever.
     var requestsLeft: Int?
-    var refusal: SyncError?
+    /// What the account may still store; nil for no end.
+    var bytesLeft: Int?
+    /// Space that another device takes behind so many more chunks.
+    var chunksUntilFull: Int?
+    var tellsSpace = true
     private(set) var requestCount = 0
     private(set) var uploadCount = 0
 
@@ -34,10 +38,29 @@ private final class SimulatedChunks: FileTransport {
 
     func upload(_ bytes: [UInt8], to address: BlobAddress, mayBeBegun: Bool) throws(SyncError) -> Bool {
         try count()
-        if let refusal { throw refusal }
+        if let left = chunksUntilFull {
+            if left == 0 { bytesLeft = 0 }
+            chunksUntilFull = left - 1
+        }
+        if let left = bytesLeft {
+            guard bytes.count <= left else { throw SyncError(.quotaExceeded, at: "server.quota.exceeded") }
+            bytesLeft = left - bytes.count
+        }
         uploadCount += 1
         chunks[address.bytes, default: []].append(bytes)
         return false
+    }
+
+    func space() throws(SyncError) -> ServerSpace? {
+        try count()
+        guard tellsSpace, let bytesLeft else { return nil }
+        return ServerSpace(usedByteCount: 0, byteCountMax: bytesLeft)
+    }
+
+    func withdraw(_ address: BlobAddress) throws(SyncError) {
+        try count()
+        let gone = chunks.removeValue(forKey: address.bytes) ?? []
+        bytesLeft = bytesLeft.map { $0 + gone.reduce(0) { $0 + $1.count } }
     }
 
     func chunk(at address: BlobAddress, variant: Int) throws(SyncError) -> StoredVariant? {
@@ -122,7 +145,8 @@ struct FileExchangeTests {
         let (reference, bytes) = try attach((3 << 20) + 5, to: here)
         var breakCount = 0
         while true {
-            zone.requestsLeft = 2
+            // What is missing, how much room there is, and one chunk.
+            zone.requestsLeft = 3
             do {
                 _ = try FileExchange(store: here, transport: zone).send([reference.fileID])
                 break
@@ -188,33 +212,111 @@ struct FileExchangeTests {
         #expect(zone.chunks[address.bytes]?.count == 2)
     }
 
-    @Test("a head that names files is pushed after the files, and not at all if they are refused")
+    @Test("a file that finds no room is named with what it needs; all others go, and it goes when there is room")
+    func noRoom() throws {
+        let small = try attach(5_000, to: here).0
+        let big = try attach((3 << 20) + 5, to: here).0
+        let other = try attach(70_000, to: here).0
+        let ids = [small, big, other].map(\.fileID)
+        zone.bytesLeft = 2 << 20
+        let sender = FileExchange(store: here, transport: zone)
+        let first = try sender.send(ids)
+        #expect(first.movedCount == 2 && first.waiting.map(\.fileID) == [big.fileID])
+        let waiting = try #require(first.waiting.first)
+        #expect(waiting.byteCount > 3 << 20)
+        let room = try #require(waiting.roomByteCount)
+        #expect(room < 2 << 20 && room > 1 << 20)
+        #expect(try #require(zone.bytesLeft) > (2 << 20) / 50, "files leave some room for changes")
+
+        // Again without room: nothing is read, and one question is asked.
+        let before = zone.requestCount
+        #expect(try sender.send([big.fileID], known: first.waiting).waiting.count == 1)
+        #expect(zone.requestCount == before + 1 && zone.uploadCount == 2)
+        zone.bytesLeft = 8 << 20
+        let last = try sender.send([big.fileID], known: first.waiting)
+        #expect(last.movedCount == 1 && last.waiting.isEmpty)
+        #expect(
+            try FileExchange(store: there, transport: zone).fetch([small, big, other].map(wanted)).problems.isEmpty)
+    }
+
+    @Test(
+        "space that runs out in the middle of a file is given back, whether the server tells how much there is or not")
+    func outOfRoom() throws {
+        for tells in [true, false] {
+            let zone = SimulatedChunks()
+            zone.tellsSpace = tells
+            zone.bytesLeft = 64 << 20
+            zone.chunksUntilFull = 2
+            let big = try attach((3 << 20) + 5, to: here).0
+            let small = try attach(5_000, to: here).0
+            let tally = try FileExchange(store: here, transport: zone).send([big.fileID, small.fileID])
+            #expect(tally.waiting.map(\.fileID) == [big.fileID])
+            #expect(tally.waiting.first.map { $0.byteCount > 3 << 20 } == true, "all of it is missing again")
+            #expect(tally.movedCount == 1, "what is given back is room for others")
+            #expect(zone.chunks.values.flatMap(\.self).count == 1)
+        }
+    }
+
+    private func begun(_ memory: SyncMemory, _ options: SyncEngine.Options = .init()) -> SyncEngine {
+        var engine = SyncEngine(memory: memory, knownEpoch: 1, options: options)
+        _ = engine.handle(.begin)
+        return engine
+    }
+
+    @Test("a head that names files is pushed after the files; those that wait are remembered durably before it")
     func order() throws {
         let file = UniqueID.generate(from: random)
-        var engine = SyncEngine(memory: SyncMemory(server: "x"), knownEpoch: 1)
+        var engine = begun(SyncMemory(server: "x"))
         let head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
         let address = BlobAddress(try #require(Bytes32(random.bytes(count: 32...32))))
-        _ = engine.handle(.begin)
-        #expect(
-            engine.handle(.server(.head(ZoneHead(address: nil, cursor: [1], epoch: 1)))) == [.vault(.export(from: nil))]
-        )
+        let empty = SyncEngine.Event.server(.head(ZoneHead(address: nil, cursor: [1], epoch: 1)))
+        #expect(engine.handle(empty) == [.vault(.export(from: nil))])
         let export = SyncExport(
             head: head, address: address, epoch: 1, commitCount: 1, blobCount: 1, files: [file])
-        #expect(engine.handle(.vault(.exported(export))) == [.sendFiles([file])])
+        #expect(engine.handle(.vault(.exported(export))) == [.sendFiles([file], known: [])])
         var tally = FileTally()
         tally.movedCount = 1
         guard case .vault(.nextPart) = engine.handle(.filesSent(tally)).first else {
             Issue.record("the push follows the files")
             return
         }
-        var refused = SyncEngine(memory: SyncMemory(server: "x"), knownEpoch: 1)
-        _ = refused.handle(.begin)
-        #expect(refused.handle(.filesSent(tally)) == [.failed(SyncError(.answerMalformed))])
-        zone.refusal = SyncError(.quotaExceeded, at: "server.quota.exceeded")
-        let (reference, _) = try attach(100, to: here)
-        let error = #expect(throws: SyncError.self) {
-            try FileExchange(store: here, transport: zone).send([reference.fileID])
+
+        var second = begun(SyncMemory(server: "x"))
+        _ = second.handle(empty)
+        _ = second.handle(.vault(.exported(export)))
+        tally = FileTally()
+        tally.waiting = [WaitingFile(fileID: file, byteCount: 7, roomByteCount: 3)]
+        var memory = SyncMemory(server: "x")
+        memory.epoch = 1
+        memory.waitingFiles = tally.waiting
+        #expect(second.handle(.filesSent(tally)) == [.vault(.remember(memory))])
+        #expect(SyncMemory.decode(memory.encode()) == memory)
+        guard case .vault(.nextPart) = second.handle(.vault(.remembered)).first else {
+            Issue.record("the push follows the note")
+            return
         }
-        #expect(error?.code == .quotaExceeded)
+
+        // The next sync has nothing to push, and tries the file unless it is told not to.
+        memory.head = head
+        let seen = SyncEngine.Event.vault(.judged(.same))
+        let shown = SyncEngine.Event.server(.head(ZoneHead(address: address.bytes, cursor: [1], epoch: 1)))
+        var third = begun(memory)
+        _ = third.handle(shown)
+        _ = third.handle(seen)
+        let same = SyncEngine.Event.vault(
+            .exported(SyncExport(head: head, address: address, epoch: 1, commitCount: 0, blobCount: 0)))
+        #expect(third.handle(same) == [.sendFiles([file], known: memory.waitingFiles)])
+        memory.waitingFiles = []
+        #expect(third.handle(.filesSent(FileTally())) == [.vault(.remember(memory))])
+        memory.waitingFiles = tally.waiting
+        var options = SyncEngine.Options()
+        options.triesWaitingFiles = false
+        var fourth = begun(memory, options)
+        _ = fourth.handle(shown)
+        _ = fourth.handle(seen)
+        #expect(fourth.handle(same) == [.vault(.remember(memory))])
+
+        var refused = begun(SyncMemory(server: "x"))
+        #expect(refused.handle(.filesSent(tally)) == [.failed(SyncError(.answerMalformed))])
     }
 }

@@ -139,4 +139,32 @@ struct SyncScheduleTests {
         }
         #expect(wakes <= 2 * 36)
     }
+
+    @Test("files that find no room are tried again ever more rarely, and edits do not hasten that")
+    func waitingFiles() {
+        var schedule = Self.makeSchedule()
+        schedule.connected(["a"], at: 0)
+        var (now, whole) = (Int64(0), Int64(1_000))
+        for _ in 0..<12 {
+            #expect(schedule.next(at: now) == .sync("a", .whole))
+            schedule.began("a")
+            schedule.succeeded("a", .whole, didChange: false, hasWaitingFiles: true, at: now)
+            schedule.noticed("a", .push)
+            #expect(schedule.next(at: now) == .sync("a", .push))
+            schedule.began("a")
+            schedule.succeeded("a", .push, didChange: false, hasWaitingFiles: true, at: now)
+            schedule.heard(at: now)
+            var until = now
+            while case .wait(let next?) = schedule.next(at: until) {
+                until = next
+                if schedule.next(at: until) == .ping { schedule.heard(at: until) }
+            }
+            #expect((whole / 2...whole).contains(until - now), "\(until - now) of \(whole)")
+            (now, whole) = (until, min(whole * 2, 900_000))
+        }
+        schedule.began("a")
+        schedule.succeeded("a", .whole, didChange: false, at: now)
+        schedule.heard(at: now)
+        #expect(schedule.next(at: now) == .wait(until: now + 100_000), "nothing waits any more")
+    }
 }

@@ -39,6 +39,7 @@ struct ServerMessageTests {
             Sample(ChainLinks([])), Sample(ChainLinks([[1], [], [3, 4]])), Sample(ChainAppend(link: [1])),
             Sample(ChainHead(sequenceNumber: 7, linkHash: id)),
             Sample(ZoneCreation(vaultID: id, link: [5])),
+            Sample(AccountUsage(usedByteCount: 0, byteCountMax: .max)),
             Sample(ZoneHead(address: nil, cursor: [], epoch: 1)),
             Sample(ZoneHead(address: id, cursor: [1, 2], epoch: .max)), Sample(object),
             Sample(ZonePush(expectedHead: nil, newHead: id, epoch: 1, objects: [object, object])),

@@ -64,8 +64,10 @@ final class ServerRunner {
     /// Ends the server; what it stored stays.
     func stop(_ signal: Int32 = SIGTERM) { _ = process.kill(signal) }
 
-    /// Starts it again at the same address, after `stop`.
-    func start() throws { process = try Self.start(folder, port: port, options).process }
+    /// Starts it again at the same address, after `stop`; with other options if there are any.
+    func start(_ others: String...) throws {
+        process = try Self.start(folder, port: port, others.isEmpty ? options : others).process
+    }
 
     /// Ends the server in order, does something with its data, and starts it again at the same address.
     func restart(_ body: (_ dataPath: String) throws -> Void = { _ in }) throws {

@@ -121,21 +121,56 @@ struct SyncFilesTests {
         #expect(try second.run("attach", "get", "Tomatoes").exitCode == 66)
     }
 
-    @Test("space that is used up at the server is told as such, and the sync goes on when there is more")
+    @Test("a file that finds no room is named and waits; everything else syncs, and the file goes when there is room")
     func quota() throws {
         let server = try ServerRunner("--quota-bytes", "2000000")
+        let (first, second) = try devices(server, server.url)
+        try first.succeed("attach", "add", "Tomatoes", try write(content(3 << 20, seed: 4), as: "a.bin", first))
+        try first.succeed("attach", "add", "Tomatoes", try write(content(60_000, seed: 5), as: "b.bin", first))
+        try first.makeNote("Written since")
+        for _ in 0..<2 {
+            let result = try first.run("sync")
+            #expect(result.exitCode == 79, "\(result.errorText)")
+            #expect(result.errorText.contains("a.bin of \"Tomatoes\" (3.1 MB) does not fit"), "\(result.errorText)")
+            #expect(
+                result.errorText.contains(/there is room for (2|1\.9) MB of files/), "\(result.errorText)")
+            #expect(result.errorText.contains("sync.file.no-room"), "\(result.errorText)")
+        }
+        let status = try first.succeed("status")
+        #expect(status.contains("nothing waits to be sent") && status.contains("a.bin"), "\(status)")
+
+        // The other device has the notes and the small file, and says of the large one that it is not there.
+        let other = try second.run("sync")
+        #expect(other.exitCode == 0 && other.errorText.contains("sync.file.missing"), "\(other.errorText)")
+        #expect(try second.succeed("ls").contains("Written since"))
+        let here = try files(second)
+        #expect(here.first { $0["name"] as? String == "a.bin" }?["isHere"] as? Bool == false)
+        #expect(here.first { $0["name"] as? String == "b.bin" }?["isHere"] as? Bool == true)
+
+        server.stop()
+        try server.start("--quota-bytes", "20000000")
+        #expect(try first.succeed("sync").contains("sent 1 file"))
+        #expect(try !first.succeed("status").contains("a.bin"))
+        #expect(try second.succeed("sync").contains("received 1 file"))
+        for runner in [first, second] { try runner.succeed("fsck") }
+    }
+
+    @Test("changes that do not fit are told as such, stay here, and go when there is room")
+    func changesOverQuota() throws {
+        let server = try ServerRunner("--quota-bytes", "20000")
         let first = try CoffretRunner()
         try first.makeStore()
         try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         try first.makeNote("Tomatoes")
         try first.succeed("vault", "sync", "Personal")
-        try first.succeed("attach", "add", "Tomatoes", try write(content(3 << 20, seed: 4), as: "a.bin", first))
+        try first.succeed("new", input: String(repeating: "many words ", count: 4_000))
         let result = try first.run("sync")
         #expect(result.exitCode == 79, "\(result.errorText)")
-        #expect(result.errorText.contains("your space on the server is used up"), "\(result.errorText)")
-        try first.succeed("attach", "rm", "Tomatoes", "a.bin")
-        try first.makeNote("Written since")
-        #expect(try first.run("sync").exitCode == 79, "the history names the file still")
-        try first.succeed("fsck")
+        #expect(result.errorText.contains("sync.server.quota-exceeded"), "\(result.errorText)")
+        #expect(result.errorText.contains("these changes do not fit; they are safe on this device"))
+        #expect(try first.succeed("status").contains("1 change waits to be sent"))
+        server.stop()
+        try server.start("--quota-bytes", "2000000")
+        #expect(try first.succeed("sync").contains("sent 1 change"))
     }
 }

@@ -210,6 +210,8 @@ final class SyncRound {
         case .pull: options.beginning = .changes
         case .whole, .acknowledge: options.beginning = .head
         }
+        // Its size is known: it is not read again before there is room, nor asked about with each edit.
+        options.triesWaitingFiles = need == .whole
         options.acknowledges = need == .whole || need == .acknowledge
         // Once in the life of this process at least: the one before may have been ended too soon.
         options.acknowledgesAnew = need == .acknowledge || !hasAcknowledged.contains(id)
@@ -218,7 +220,8 @@ final class SyncRound {
             lastProblems[id] = nil
             serverHeads[id] = report.serverHead?.bytes
             schedule.succeeded(
-                id, need, didChange: report.sentCommitCount + report.receivedCommitCount > 0, at: now)
+                id, need, didChange: report.sentCommitCount + report.receivedCommitCount > 0,
+                hasWaitingFiles: !report.waitingFiles.isEmpty, at: now)
             schedule.heard(at: now)
             if options.acknowledges {
                 hasAcknowledged.insert(id)

@@ -117,7 +117,7 @@ enum SyncCommand {
     private static func tell(
         _ outcomes: [Outcome], _ context: CommandContext, _ session: StoreSession, _ added: Set<VaultID>
     ) throws {
-        try context.confirmDone(.array(outcomes.map { json($0, isNew: added.contains($0.record.vaultID)) })) {
+        try context.confirmDone(.array(outcomes.map { json($0, isNew: added.contains($0.record.vaultID), session) })) {
             guard !outcomes.isEmpty else {
                 return "No vault is synced yet: coffret vault sync NAME begins with one."
             }
@@ -134,6 +134,9 @@ enum SyncCommand {
         for case .failure(let error) in outcomes.map(\.result) { throw error }
         for outcome in outcomes {
             // A file that no device has delivered yet is worth a warning; one that is not what it should be is not whole.
+            if case .success(let report) = outcome.result, !report.waitingFiles.isEmpty {
+                throw SyncError(.fileNoRoom)
+            }
             if let refused = try outcome.files.get().problems.first(where: { $0.code != .fileMissing }) {
                 throw refused
             }
@@ -195,7 +198,7 @@ enum SyncCommand {
         ]
     }
 
-    private static func json(_ outcome: Outcome, isNew: Bool) -> JSONValue {
+    private static func json(_ outcome: Outcome, isNew: Bool, _ session: StoreSession) -> JSONValue {
         var members = [
             JSONValue.Member("vault", .string(outcome.record.name)),
             JSONValue.Member("id", .string(outcome.record.vaultID.hex)), JSONValue.Member("isNew", .bool(isNew)),
@@ -203,6 +206,9 @@ enum SyncCommand {
         switch outcome.result {
         case .success(let report):
             members += json(report)
+            members.append(
+                JSONValue.Member("waitingFiles", WaitingFileText.json(report.waitingFiles, of: outcome.record, session))
+            )
             if let files = try? outcome.files.get() { members += SyncedFiles.json(files) }
         case .failure(let error):
             members.append(JSONValue.Member("problem", .string(FailureTranslation.failure(from: error).code)))
@@ -227,6 +233,9 @@ enum SyncCommand {
             context.warn(
                 "\(name): \(NumberText.counted(report.absentFileCount, "file")) of earlier changes cannot be sent from here: not on this device"
             )
+        }
+        for words in WaitingFileText.words(report.waitingFiles, of: outcome.record, session) {
+            context.warn("\(name): \(words)")
         }
         if let files = try? outcome.files.get() { SyncedFiles.warn(files, name, context) }
         if report.quarantinedCount > 0 {
@@ -276,6 +285,9 @@ enum VaultSyncing {
             return "\"\(name)\" is on the server now (\(SyncCommand.words(report))).\n\n"
                 + "Next:  coffret sync   here and on your other devices"
         }
+        guard !report.waitingFiles.isEmpty else { return }
+        for words in WaitingFileText.words(report.waitingFiles, of: record, session) { context.warn(words) }
+        throw SyncError(.fileNoRoom)
     }
 
     static func end(_ context: CommandContext) throws {

@@ -325,8 +325,14 @@ struct FailureMeaning: Sendable {
             .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
         "sync.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
         "sync.server.quota-exceeded": FailureMeaning(
-            .diskFull, "your space on the server is used up; nothing is lost, and nothing here was changed",
+            .diskFull,
+            "your space on the server is used up, and these changes do not fit; they are safe on this device",
             hint: "ask whoever runs the server for more space, then sync again: it goes on where it was"),
+        "sync.file.no-room": FailureMeaning(
+            .diskFull, "your space on the server has no room for a file; everything else was synced",
+            hint:
+                "ask whoever runs the server for more space, or take files away (coffret attach rm) and their history (coffret compact); coffret sync tries again"
+        ),
         "sync.file.refused": FailureMeaning(
             .notAuthentic, "what the server has in place of a file is not what was attached; nothing of it was kept",
             showsPlace: true, hint: "coffret sync on a device that has the file; ask whoever runs the server"),

@@ -12,6 +12,8 @@ struct VaultStanding {
     /// Changes that are here and that the server has not taken, as far as is known; nil before the first sync.
     let pendingCount: Int?
     let last: LastSync?
+    /// Files that the server has no room for: in words, and for programs.
+    var waitingFiles: (words: [String], json: JSONValue) = ([], .array([]))
 
     /// `all sent; last synced 3 min ago`.
     func words(_ context: CommandContext) -> String {
@@ -22,6 +24,7 @@ struct VaultStanding {
         case let count?:
             parts.append("\(NumberText.counted(count, "change")) \(count == 1 ? "waits" : "wait") to be sent")
         }
+        parts += waitingFiles.words
         if let moment = last?.succeededAt { parts.append("last synced \(context.relativeTime.moment(moment))") }
         if let problem = last?.problem { parts.append(FailureMeaning.find(problem).plainText) }
         return parts.joined(separator: "; ")
@@ -31,7 +34,7 @@ struct VaultStanding {
         .fields([
             "pending": pendingCount.map { .integer($0) } ?? .null,
             "lastSynced": last?.succeededAt.map { .moment($0) } ?? .null,
-            "problem": last?.problem.map { .string($0) } ?? .null,
+            "waitingFiles": waitingFiles.json, "problem": last?.problem.map { .string($0) } ?? .null,
         ])
     }
 }
@@ -56,9 +59,11 @@ enum SyncStatus {
     }
 
     static func standing(of vault: Vault, _ record: VaultRecord, _ records: SyncRecords) -> VaultStanding {
-        VaultStanding(
-            pendingCount: (try? VaultSyncer.unsentCommitCount(of: vault)) ?? nil, last: records.last(record.vaultID.hex)
-        )
+        let files = (try? VaultSyncer.waitingFiles(of: vault)) ?? []
+        return VaultStanding(
+            pendingCount: (try? VaultSyncer.unsentCommitCount(of: vault)) ?? nil,
+            last: records.last(record.vaultID.hex),
+            waitingFiles: (WaitingFileText.words(files, in: vault), WaitingFileText.json(files, in: vault)))
     }
 
     /// What the agent's sync does, in a few words; nil if none runs.

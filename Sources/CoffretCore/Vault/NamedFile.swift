@@ -27,7 +27,38 @@ package struct NamedFile: Equatable, Sendable {
     }
 }
 
+/// How a person knows a file.
+package struct FileLabel: Equatable, Sendable {
+    /// Nil where the name is sealed, or out of sight.
+    package let name: String?
+    package let itemTitle: String
+}
+
 extension Vault {
+    /// How people know some files: by the attachments of the present that name them.
+    ///
+    /// - Returns: nothing for a file that only the past names.
+    /// - Complexity: reads the facts of all attachments.
+    package func labels(ofFiles files: Set<UniqueID>) throws(CoreError) -> [UniqueID: FileLabel] {
+        var labels: [UniqueID: FileLabel] = [:]
+        guard !files.isEmpty else { return labels }
+        let view = try present
+        try view.reader.forEachEntity(withPrefix: [EntityKind.attachment]) { (id, facts) throws(CoreError) in
+            var named: UniqueID?
+            for fact in facts {
+                let file = try inStorage { () throws(StorageError) in try NamedFile(fact)?.fileID }
+                if let file, files.contains(file) { named = file }
+            }
+            guard let named,
+                let itemBytes = facts.first(where: { $0.key.attribute == AttachmentAttribute.item })?.inlineValue,
+                let itemID = EntityID(bytes: try FactValue.bytes(itemBytes)), let item = try view.item(itemID)
+            else { return }
+            labels[named] = FileLabel(
+                name: item.attachments.first { $0.id == id }?.name, itemTitle: item.title)
+        }
+        return labels
+    }
+
     /// Whether an attachment's file lies here; it may be at the server only.
     package func hasFile(of attachment: Attachment) throws(CoreError) -> Bool {
         let store = try contents()

@@ -11,6 +11,7 @@ enum Route: Equatable {
     case health, metrics
     case loginChallenge, login, logout, register
     case chain(ChainKind, [UInt8]), appendChain(ChainKind, [UInt8])
+    case usage
     case zones, createZone
     case deleteZone([UInt8]), head([UInt8]), push([UInt8]), changes([UInt8]), fetch([UInt8])
     case chunk([UInt8], [UInt8]), putChunk([UInt8], [UInt8]), deleteChunk([UInt8], [UInt8]), missing([UInt8])
@@ -101,6 +102,7 @@ enum RouteTable {
         Definition("POST", "/v1/accounts", "accounts.register", .costly, body: link) { _ in .register },
         Definition("GET", "/v1/chains/{kind}/{id}", "chains.read") { .chain($0.kind, $0.ids[0]) },
         Definition("POST", "/v1/chains/{kind}/{id}", "chains.append", body: link) { .appendChain($0.kind, $0.ids[0]) },
+        Definition("GET", "/v1/usage", "accounts.usage") { _ in .usage },
         Definition("GET", "/v1/zones", "zones.list") { _ in .zones },
         Definition("POST", "/v1/zones", "zones.create", body: link) { _ in .createZone },
         Definition("DELETE", "/v1/zones/{zone}", "zones.delete") { .deleteZone($0.ids[0]) },

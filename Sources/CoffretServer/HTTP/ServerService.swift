@@ -57,6 +57,7 @@ final class ServerService: Sendable {
         case .logout:
             try store.logout(token: request.token)
             return ServerResponse(204)
+        case .usage: return ServerResponse(200, try store.usage(of: owner))
         case .chain(let kind, let id):
             let start = try Self.number(request.query("from"), max: Int64(Limits.chainLinkCountMax)) ?? 0
             return ServerResponse(200, try store.links(kind, id, from: start, for: owner))

@@ -3,6 +3,7 @@
 
 package import CoffretBase
 internal import CoffretCrypto
+package import CoffretWire
 internal import Synchronization
 
 /// A session that was found: who asks.
@@ -104,6 +105,13 @@ package struct ServerStore: Sendable {
             "UPDATE accounts SET used = used + $1 WHERE account = $2 AND used + $3 <= $4", .int(byteCount),
             .bytes(accountID), .int(byteCount), .int(byteCount > 0 ? quota.byteCount : .max))
         guard changed == 1 else { throw ServerFailure(.quotaExceeded) }
+    }
+
+    /// What an account uses of its space.
+    package func usage(of owner: SessionOwner) throws(ServerFailure) -> AccountUsage {
+        let row = try database.lookUp("SELECT used FROM accounts WHERE account = $1", [.bytes(owner.accountID)]).first
+        guard let row else { throw ServerFailure(.accountUnknown) }
+        return AccountUsage(usedByteCount: UInt64(max(row[0].int, 0)), byteCountMax: UInt64(max(quota.byteCount, 0)))
     }
 
     // MARK: Cleaning

@@ -3,6 +3,29 @@
 
 package import CoffretBase
 
+/// `GET /v1/usage`: [bytes used, bytes that the account may use].
+package struct AccountUsage: ServerMessage {
+    package let usedByteCount: UInt64
+    package let byteCountMax: UInt64
+
+    package init(usedByteCount: UInt64, byteCountMax: UInt64) {
+        self.usedByteCount = usedByteCount
+        self.byteCountMax = byteCountMax
+    }
+
+    package func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: 2)
+        encoder.encode(unsigned: usedByteCount)
+        encoder.encode(unsigned: byteCountMax)
+    }
+
+    package init(from decoder: inout CBORDecoder) throws(CBORError) {
+        try decoder.readArrayHeader(count: 2)
+        usedByteCount = try decoder.readUnsigned()
+        byteCountMax = try decoder.readUnsigned()
+    }
+}
+
 /// `POST /v1/zones`: [vault id(32), link 0 of the member chain].
 package struct ZoneCreation: ServerMessage {
     package let vaultID: [UInt8]
