@@ -98,6 +98,26 @@ struct ItemCommandTests {
         #expect(refused.errorText.contains("--secret password"))
     }
 
+    @Test("what comes through a pipe is the text of a new item, whatever its type and fields; nothing on it is no text")
+    func pipedText() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        func text(_ name: String) throws -> String? { try runner.json("show", name)["text"] as? String }
+        try runner.succeed("new", "--set", "username=ada", input: "# Router\nblinks red\n")
+        #expect(try text("Router") == "# Router\nblinks red\n")
+        #expect(try runner.succeed("show", "Router", "--field", "username") == "ada\n")
+        try runner.succeed(
+            "new", "--type", "login", "Bank", "--set", "username=ada", "--secret", "password",
+            input: "correct horse\nfirst line\nsecond line\n")
+        #expect(try text("Bank") == "first line\nsecond line\n")
+        #expect(try runner.succeed("show", "Bank", "--field", "password") == "correct horse\n")
+        try runner.succeed("new", "--type", "login", "Shop", "--generate", "password")
+        #expect(try text("Shop") == "")
+        let refused = try runner.run("new", "--set", "username=ada", input: "")
+        #expect(refused.exitCode == 80)
+        #expect(refused.errorText.contains("TITLE"))
+    }
+
     @Test("one-time codes follow RFC 6238, and counted ones move on")
     func oneTimeCodes() throws {
         let runner = try CoffretRunner()

@@ -14,7 +14,7 @@ enum NewCommand {
     static let description = CommandDescription(
         "new", group: .everyDay, "Write a note, or keep a login or another secret",
         discussion: [
-            "Opens your editor ($VISUAL, $EDITOR) for a note; its text lies in memory, never on a disk. With text on a pipe no editor is opened. Other types ask for their fields."
+            "Opens your editor ($VISUAL, $EDITOR) for a note; its text lies in memory, never on a disk. With text on a pipe no editor is opened: it becomes the text of the item, whatever its type, after one line for each --secret; < /dev/null gives none. Other types ask for their fields."
         ],
         arguments: [title],
         options: [tag, CommonArguments.type, file, pin] + FieldArguments.all,
@@ -58,9 +58,11 @@ enum NewCommand {
             try report(id, session, context)
             return
         }
-        if !isFromFile, draft.fields.isEmpty { draft.text = try InputText.readAll() }
+        try addPipedText(to: &draft, context)
         guard draft.title != nil || draft.text.contains(where: { !$0.isWhitespace }) else {
-            throw CommandFailure(.badInput, .inputEmpty, "the text is empty; nothing was saved")
+            throw CommandFailure(
+                .badInput, .inputEmpty, "the text is empty; nothing was saved",
+                hint: "give it a TITLE, or a text on a pipe")
         }
         try report(try save(draft, session), session, context)
     }
@@ -76,7 +78,14 @@ enum NewCommand {
         if draft.fields.isEmpty, context.terminal.inputIsTerminal, let prompt = context.prompt() {
             draft.fields = try askFields(draft.kind, prompt)
         }
+        try addPipedText(to: &draft, context)
         try report(try save(draft, session), session, context)
+    }
+
+    /// What comes through a pipe is the text, behind the lines that were asked for as secrets.
+    private static func addPipedText(to draft: inout ItemDraft, _ context: CommandContext) throws {
+        guard !context.arguments.isSet(file), !context.terminal.inputIsTerminal else { return }
+        draft.text = try InputText.readAll()
     }
 
     private static func addFields(to draft: inout ItemDraft, _ context: CommandContext) throws {
