@@ -17,7 +17,7 @@ struct NoteKeyTests {
         let intervals = try #require(LockIntervals(idleSeconds: 60, absoluteSeconds: 100))
         return OpenedStore(
             store: "/store", storageKey: StorageKey.generate(from: SystemRandomSource()), generation: generation,
-            intervals: intervals)
+            intervals: intervals, variables: KeptVariables(["HOME": "/home/a", "EDITOR": "vi"]))
     }
 
     private static func makeKey(_ scheme: LockScheme = .argon2id, byteCount: Int = 32) -> HeldNoteKey {

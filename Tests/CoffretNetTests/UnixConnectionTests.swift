@@ -26,7 +26,7 @@ struct UnixConnectionTests {
             let sending = Thread { try? client.send(message) }
             sending.start()
             let received = try #require(try server.receive())
-            #expect(received.message == message)
+            #expect(received.message.bytes == message)
         }
         #expect(throws: NetError(.messageTooLarge)) {
             try client.send([UInt8](repeating: 0, count: UnixConnection.messageByteCountMax + 1))

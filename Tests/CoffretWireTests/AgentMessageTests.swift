@@ -78,17 +78,27 @@ struct AgentMessageTests {
         }
     }
 
-    @Test("requests with secrets are recognised by their first bytes")
-    func secretsAreRecognised() {
-        for request in Self.requests {
-            let carries =
-                switch request {
-                case .unlock, .settings: true
-                default: false
-                }
-            #expect(AgentRequest.carriesSecret(request.encoded()) == carries)
+    @Test("what the agent may know of a request is in its head; what is behind that is not looked at")
+    func heads() throws {
+        func head(_ bytes: [UInt8]) throws -> AgentRequest.Head {
+            try unsafe bytes.withUnsafeBytes { try unsafe AgentRequest.head(of: $0) }
         }
-        #expect(!AgentRequest.carriesSecret([]))
+        for request in Self.requests {
+            let expected: AgentRequest.Head =
+                switch request {
+                case .unlock, .settings: .secret
+                case .run(let command): .command(store: command.store)
+                default: .open
+                }
+            #expect(try head(request.encoded()) == expected)
+        }
+        // Broken behind the head: the process that works for the client finds out.
+        #expect(try head([0x85, 0x02, 0x61, 0x73, 0xFF, 0xFF, 0xFF]) == .command(store: "s"))
+        for broken: [UInt8] in [
+            [], [0x85], [0x85, 0x02, 0x61, 0x73], [0x85, 0x02, 0x66, 0x73, 0, 0, 0], [0x85, 0x02, 0x41, 0x73, 0, 0, 0],
+        ] {
+            #expect(throws: WireError(.malformed)) { try head(broken) }
+        }
     }
 
     @Test("fuzz: whatever bytes come, what is accepted encodes to the same bytes")

@@ -15,6 +15,11 @@ import Testing
 struct AgentMemoryTests {
     static let note = "CANARY-note-51d3e0"
     static let password = "CANARY-password-9ac217"
+    /// In what a command was called with: among its words, and among its variables.
+    static let word = "CANARY-word-e07b42"
+    static let proxy = "http://ada:CANARY-proxy-33f18d@127.0.0.1:9"
+    /// Among the variables of who unlocked, which a process of the store needs.
+    static let homeProxy = "http://ada:CANARY-home-6b04c9@127.0.0.1:9"
 
     /// The storage key as it is now, opened with the passphrase beside the agent.
     static func storageKey(of runner: CoffretRunner) throws -> [UInt8] {
@@ -35,35 +40,47 @@ struct AgentMemoryTests {
     func nothingIsLeft() throws {
         let agent = try AgentRunner()
         defer { try? agent.stop() }
-        #expect(try agent.unlock().exitCode == 0)
-        try agent.succeed("new", input: "# Tomatoes\n\(Self.note)\n")
+        // Before it is needed: its own variables are those of who starts it.
+        try agent.succeed("agent", "start")
+        try agent.succeed(
+            "unlock",
+            environment: ["COFFRET_PASSPHRASE_FILE": agent.runner.passphraseFile, "https_proxy": Self.homeProxy])
+        let called: [String: String?] = ["all_proxy": Self.proxy]
+        try agent.succeed("new", Self.word, input: "\(Self.note)\n", environment: called)
         try agent.succeed("new", "--type", "login", "GitHub", "--secret", "password", input: Self.password + "\n")
         #expect(try agent.succeed("show", "GitHub", "--field", "password") == Self.password + "\n")
-        #expect(try agent.succeed("search", "CANARY*").contains("Tomatoes"))
+        #expect(try agent.succeed("search", Self.note, environment: called).contains(Self.word))
         let key = try Self.storageKey(of: agent.runner)
         let processID = try #require(agent.processID)
-        let texts = [Self.note, Self.password, CoffretRunner.passphrase].map { Array($0.utf8) }
+        let texts = [Self.note, Self.password, CoffretRunner.passphrase, Self.word, Self.proxy].map { Array($0.utf8) }
+        let homeProxy = Array(Self.homeProxy.utf8)
 
         let alone = try MemoryDump(of: processID)
         #expect(alone.contains(key), "the search finds the key while the store is unlocked")
-        for text in texts { #expect(!alone.contains(text), "the agent itself never reads a vault") }
+        #expect(alone.contains(homeProxy), "and what the process that syncs may need")
+        for text in texts { #expect(!alone.contains(text), "the agent itself reads neither vaults nor commands") }
 
         // While the person writes, the command's process holds the text.
         let editor = agent.runner.folder.file("home/editor")
         try "#!/bin/sh\necho started\nexec sleep 600\n".write(toFile: editor, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: editor)
         let terminal = try agent.runner.onTerminal(
-            "edit", "tomatoes", environment: agent.environment(["EDITOR": editor]))
+            "edit", Self.word, environment: agent.environment(["EDITOR": editor, "all_proxy": Self.proxy]))
         defer { kill(terminal.processID, SIGKILL) }
         try terminal.wait(for: "started")
-        #expect(try MemoryDump(of: processID).contains(texts[0]), "the search finds it in the command's process")
+        let during = try MemoryDump(of: processID)
+        for secret in [Self.note, Self.word, Self.proxy] {
+            #expect(during.contains(Array(secret.utf8)), "the search finds it in the command's process")
+        }
 
         try agent.succeed("lock")
         #expect(try ProcessFiles.children(of: processID) == [], "the command goes on with what it held")
         let after = try MemoryDump(of: processID)
         #expect(after.byteCount > 1 << 20)
         // What an allocator writes into freed memory may hide either half.
-        for secret in texts + [Array(key.prefix(16)), Array(key.suffix(16))] { #expect(!after.contains(secret)) }
+        for secret in texts + [homeProxy, Array(key.prefix(16)), Array(key.suffix(16))] {
+            #expect(!after.contains(secret), "\(String(decoding: secret, as: UTF8.self))")
+        }
     }
 
     @Test("R31: when its time is up the key is gone by itself, without anybody asking")
@@ -77,7 +94,8 @@ struct AgentMemoryTests {
         #expect(try agent.unlock("--for", "1s").exitCode == 0)
         let end = Date().addingTimeInterval(60)
         while try MemoryDump(of: processID).contains(key), Date() < end { usleep(50_000) }
-        #expect(try !MemoryDump(of: processID).contains(key.prefix(16)))
+        let after = try MemoryDump(of: processID)
+        for half in [key.prefix(16), key.suffix(16)] { #expect(!after.contains(half)) }
         #expect(try agent.succeed("agent", "status").contains("its time was up"))
     }
 

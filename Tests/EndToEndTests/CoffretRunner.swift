@@ -17,8 +17,11 @@ final class CoffretRunner: Sendable {
         try setPassphrase(Self.passphrase)
     }
 
-    /// Where the test bundle lies, the executable lies too.
+    /// Where the test bundle lies, the executable lies too; COFFRET_TEST_PRODUCTS names another folder of programs.
     static let executable: String = {
+        if let folder = ProcessInfo.processInfo.environment["COFFRET_TEST_PRODUCTS"] {
+            return URL(fileURLWithPath: folder).appendingPathComponent("coffret").path
+        }
         let bundle = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         let beside = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("coffret").path
         if FileManager.default.isExecutableFile(atPath: beside) { return beside }

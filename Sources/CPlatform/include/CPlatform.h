@@ -6,6 +6,7 @@
 #include "CoffretPoll.h"
 #include "CoffretProcess.h"
 #include "CoffretSocket.h"
+#include "CoffretTraces.h"
 #include "CoffretWatch.h"
 
 /* No system header is included here, so that Swift sees their types through Glibc alone. */

@@ -74,11 +74,16 @@ final class AgentChild {
             let size = unsafe recv(control, &byte, 0, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK) | Int32(MSG_TRUNC))
             if size < 0, errno == EINTR { continue }
             guard size > 0 else { return }
-            var message = [UInt8](repeating: 0, count: min(size, ChildReport.byteCountMax))
-            defer { message.zero() }
-            guard unsafe recv(control, &message, message.count, Int32(MSG_DONTWAIT)) == size else { continue }
-            if let report = ChildReport(decoding: message) { reports.append(report) }
+            // It may hold a key, and this process goes on after the key is gone.
+            if let report = clearingTraces({ takeReport(byteCount: size) }) { reports.append(report) }
         }
+    }
+
+    private func takeReport(byteCount: Int) -> ChildReport? {
+        var message = [UInt8](repeating: 0, count: min(byteCount, ChildReport.byteCountMax))
+        defer { message.zero() }
+        guard unsafe recv(control, &message, message.count, Int32(MSG_DONTWAIT)) == byteCount else { return nil }
+        return ChildReport(decoding: message)
     }
 
     /// In the child: sends a report to the agent.

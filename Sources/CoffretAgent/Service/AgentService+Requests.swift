@@ -8,24 +8,27 @@ internal import CoffretWire
 internal import Glibc
 
 extension AgentService {
-    /// Handles one message; it is zeroed before this returns.
-    func handle(_ message: consuming [UInt8], _ descriptors: ReceivedDescriptors, from client: AgentPeer) {
-        // A message with a secret is not even decoded here: the child that judges it gets it as it is.
-        if AgentRequest.carriesSecret(message) {
-            judge(message, descriptors.take(), for: client)
-            message.zero()
-            return
-        }
+    /// Handles one message. Of one with a secret, or with a command, no more is read here than whose it is: the child
+    /// gets it as it is, and with the last reference to it, here, it is zeroed.
+    func handle(_ message: ReceivedMessage, _ descriptors: ReceivedDescriptors, from client: AgentPeer) {
         let request: AgentRequest
         do throws(WireError) {
-            request = try AgentRequest(decoding: message)
+            switch try unsafe message.withUnsafeBytes({ (bytes) throws(WireError) in
+                try unsafe AgentRequest.head(of: bytes)
+            }) {
+            case .secret: return judge(message, descriptors.take(), for: client)
+            case .command(let store): return run(message, store: store, descriptors.take(), for: client)
+            case .open:
+                request = try unsafe message.withUnsafeBytes { (bytes) throws(WireError) in
+                    try unsafe AgentRequest(decoding: bytes)
+                }
+            }
         } catch {
             client.answer(.failed(code: error.code.rawValue, waitSeconds: nil))
             return
         }
         switch request {
         case .hello: client.answer(.hello(version: AgentRequest.version))
-        case .run(let command): run(command, descriptors.take(), for: client)
         case .lock(let path):
             if let path {
                 if let store = stores[path] { lock(store, because: .command) }
@@ -41,14 +44,14 @@ extension AgentService {
             lockAll(because: .stopping)
             client.answer(.done)
             stop()
-        case .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
+        case .run, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
         }
     }
 
     // MARK: Secrets
 
     /// - Parameter descriptors: the client's terminal, or nothing.
-    private func judge(_ message: [UInt8], _ descriptors: [Int32], for client: AgentPeer) {
+    private func judge(_ message: ReceivedMessage, _ descriptors: [Int32], for client: AgentPeer) {
         defer { for descriptor in descriptors { close(descriptor) } }
         let now = BootClock.now
         let unlocked = Set(stores.values.filter { $0.check(at: now, isUse: false) == nil }.map(\.path))
@@ -72,14 +75,16 @@ extension AgentService {
 
     // MARK: Commands
 
-    private func run(_ command: AgentCommand, _ descriptors: [Int32], for client: AgentPeer) {
+    private func run(
+        _ message: ReceivedMessage, store path: String, _ descriptors: [Int32], for client: AgentPeer
+    ) {
         defer { for descriptor in descriptors { close(descriptor) } }
         guard descriptors.count == 3 || descriptors.count == 4 else {
             client.refuse(.requestInvalid)
             return
         }
         let now = BootClock.now
-        guard let store = stores[command.store] else {
+        guard let store = stores[path] else {
             client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
             return
         }
@@ -92,11 +97,17 @@ extension AgentService {
         let (own, process) = (environment, client.credentials.processID)
         let secondsLeft = store.secondsLeft(at: now)
         let parent = getpid()
-        start(.command(store: command.store), for: client) { control in
+        start(.command(store: path), for: client) { control in
             let socket = client.descriptor
-            forgetOthers(except: command.store, keeping: client)
+            forgetOthers(except: path, keeping: client)
             let hasTerminal = descriptors.count == 4
             AgentChild.arrange(Array(descriptors[..<3]) + [control, socket] + descriptors[3...])
+            guard
+                case .run(let command) = try? unsafe message.withUnsafeBytes({ try unsafe AgentRequest(decoding: $0) })
+            else {
+                AgentChild.report(.refused(code: WireError.Code.malformed.rawValue, waitSeconds: nil), over: 3)
+                return 1
+            }
             AgentChild.settle(environment: command.environment, parent: parent)
             guard unsafe chdir(command.workingDirectory) == 0 else {
                 AgentChild.report(

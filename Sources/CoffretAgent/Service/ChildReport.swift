@@ -10,15 +10,8 @@ struct OpenedStore: Sendable {
     let storageKey: StorageKey
     let generation: UInt64
     let intervals: LockIntervals
-    /// The variables of who unlocked it that `OpenedStore.keptVariables` names.
-    var variables: [String: String] = [:]
-
-    /// What a process needs that works for the store and for no client.
-    static let keptVariables: Set<String> = [
-        "HOME", "PATH", "LANG", "TZ", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
-        "DBUS_SESSION_BUS_ADDRESS", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy",
-        "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
-    ]
+    /// Of who unlocked it.
+    let variables: KeptVariables
 }
 
 enum ChildReport: Sendable {
@@ -42,7 +35,7 @@ enum ChildReport: Sendable {
     private static let noteKeyByteCountMax = 32 << 10
     static let byteCountMax = 64 << 10
 
-    /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, [name, value, …]], [2, key, generation], [3],
+    /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
     /// [7, store, idle, absolute]. The caller zeroes the bytes.
     var encoded: [UInt8] {
@@ -56,11 +49,7 @@ enum ChildReport: Sendable {
             encoder.encode(unsigned: opened.generation)
             encoder.encode(unsigned: opened.intervals.idleSeconds)
             encoder.encode(unsigned: opened.intervals.absoluteSeconds)
-            encoder.encodeArrayHeader(count: opened.variables.count * 2)
-            for (name, value) in opened.variables.sorted(by: { $0.key < $1.key }) {
-                encoder.encode(text: name)
-                encoder.encode(text: value)
-            }
+            opened.variables.encode(to: &encoder)
         case .renewed(let key, let generation):
             encoder.encodeArrayHeader(count: 3)
             encoder.encode(unsigned: 2)
@@ -111,15 +100,10 @@ enum ChildReport: Sendable {
                 let key = try Self.readKey(from: &decoder)
                 let generation = try decoder.readUnsigned()
                 let intervals = try Self.readIntervals(from: &decoder)
-                var variables: [String: String] = [:]
-                for _ in 0..<(try decoder.readArrayHeader() / 2) {
-                    let name = try decoder.readText()
-                    variables[name] = try decoder.readText()
-                }
                 return ChildReport.opened(
                     OpenedStore(
                         store: store, storageKey: key, generation: generation, intervals: intervals,
-                        variables: variables))
+                        variables: try KeptVariables(from: &decoder)))
             case (2, 3):
                 let key = try Self.readKey(from: &decoder)
                 return .renewed(key, generation: try decoder.readUnsigned())
@@ -139,9 +123,8 @@ enum ChildReport: Sendable {
                 guard let scheme = LockScheme(rawValue: try decoder.readUnsigned()) else {
                     throw CBORError(.unexpectedItem, byteOffset: 0)
                 }
-                var bytes = try decoder.readBytes(countMax: Self.noteKeyByteCountMax)
-                return .noteKeyHeld(
-                    HeldNoteKey(record: record, scheme: scheme, secret: SecretBytes(consuming: &bytes)))
+                let secret = try decoder.readSecret(counts: 0...Self.noteKeyByteCountMax)
+                return .noteKeyHeld(HeldNoteKey(record: record, scheme: scheme, secret: secret))
             case (6, 2): return .noteKeyForgotten(try Self.readRecord(from: &decoder))
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
@@ -159,8 +142,7 @@ enum ChildReport: Sendable {
     }
 
     private static func readKey(from decoder: inout CBORDecoder) throws(CBORError) -> StorageKey {
-        var bytes = try decoder.readBytes(count: StorageKey.byteCount)
-        return StorageKey(SecretBytes(consuming: &bytes))
+        StorageKey(try decoder.readSecret(counts: StorageKey.byteCount...StorageKey.byteCount))
     }
 
     private static func readRecord(from decoder: inout CBORDecoder) throws(CBORError) -> UniqueID {

@@ -6,6 +6,7 @@ internal import CoffretCLI
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
 internal import Synchronization
@@ -54,9 +55,9 @@ struct SecretJudge {
             tpm: AgentLocation.tpm)
     }
 
-    func judge(_ message: [UInt8]) -> ChildReport {
+    func judge(_ message: ReceivedMessage) -> ChildReport {
         do {
-            switch try AgentRequest(decoding: message) {
+            switch try unsafe message.withUnsafeBytes({ try unsafe AgentRequest(decoding: $0) }) {
             case .unlock(let secret, let seconds):
                 let opened = try open(secret)
                 var intervals = IntervalRecord.read(records, store: opened.storeID)
@@ -149,7 +150,7 @@ struct SecretJudge {
         let storeID: String
         let key: StorageKey
         let generation: UInt64
-        let variables: [String: String]
+        let variables: KeptVariables
 
         func store(_ intervals: LockIntervals) -> OpenedStore {
             OpenedStore(
@@ -205,7 +206,7 @@ struct SecretJudge {
         guard let found = kept.withLock({ $0 }) else { throw AgentRefusal(.requestInvalid) }
         return Opened(
             path: path, storeID: storeID, key: found.key, generation: found.generation,
-            variables: given.environment.filter { OpenedStore.keptVariables.contains($0.key) })
+            variables: KeptVariables(given.environment))
     }
 
     private static func passphrase(_ bytes: [UInt8]) throws -> Passphrase {

@@ -18,7 +18,7 @@ final class UnlockedStore {
     /// How many keys there were; another number is another key.
     private(set) var keyCount = 0
     /// Of who unlocked it: where home, the desktop and a proxy are.
-    private(set) var variables: [String: String] = [:]
+    private(set) var variables: KeptVariables?
 
     init(_ opened: OpenedStore, at now: BootInstant) {
         path = opened.store
@@ -70,10 +70,11 @@ final class UnlockedStore {
         forget()
     }
 
-    /// Zeroes all keys; also in a child that works for another store.
+    /// Zeroes all keys, and what else may be secret; also in a child that works for another store.
     func forget() {
         key = nil
         noteKeys = [:]
+        variables = nil
     }
 
     /// Why the store is locked; nil while it is unlocked. The keys are gone when this says locked.

@@ -28,7 +28,7 @@ extension AgentService {
         start(.sync(store: path), for: nil) { control in
             forget(except: nil)
             AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control])
-            AgentChild.settle(environment: variables, parent: parent)
+            AgentChild.settle(environment: variables?.values ?? [:], parent: parent)
             guard let stateDirectory = AgentLocation.stateDirectory,
                 let worker = SyncWorker(
                     path: path, key: key, control: 3, stateDirectory: stateDirectory,

@@ -127,6 +127,14 @@
         return bytes(in: range)
     }
 
+    /// Reads a byte string of `counts` bytes from the input into locked memory; another size is `.unexpectedItem`.
+    package mutating func readSecret(counts: ClosedRange<Int>) throws(CBORError) -> SecretBytes {
+        let start = byteOffset
+        let range = try readByteRange()
+        guard counts.contains(range.count) else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        return unsafe SecretBytes(copying: UnsafeRawBufferPointer(rebasing: input[range]))
+    }
+
     package mutating func readText(byteCountMax: Int = .max) throws(CBORError) -> String {
         let start = byteOffset
         let range = try take(try readHead(.text), itemOffset: start)

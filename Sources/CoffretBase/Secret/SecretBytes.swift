@@ -96,10 +96,13 @@ internal import CSodium
 extension Array where Element == UInt8 {
     /// Overwrites the array's bytes with zeros, in a way that the optimiser may not remove.
     package mutating func zero() {
-        unsafe withUnsafeMutableBytes { buffer in
-            if let base = buffer.baseAddress {
-                unsafe sodium_memzero(base, buffer.count)
-            }
-        }
+        unsafe withUnsafeMutableBytes { unsafe $0.zeroSecretly() }
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// Overwrites the bytes with zeros, in a way that the optimiser may not remove.
+    package func zeroSecretly() {
+        if let base = baseAddress { unsafe sodium_memzero(base, count) }
     }
 }

@@ -44,7 +44,7 @@ final class AgentClient {
 
     func receive() throws -> AgentResponse {
         guard let (message, _) = try connection.receive() else { throw NetError(.closed) }
-        return try AgentResponse(decoding: message)
+        return try AgentResponse(decoding: message.bytes)
     }
 
     /// Sends a request that is done or refused.

@@ -40,7 +40,7 @@ final class AgentRun {
             let hasAnswer = watch.wait(for: client.connection.descriptor)
             while let signal = watch.next() { try handle(signal) }
             guard hasAnswer else { continue }
-            let message: [UInt8]
+            let message: ReceivedMessage
             let received: ReceivedDescriptors
             do throws(NetError) {
                 guard let next = try client.connection.receive() else { throw NetError(.closed) }
@@ -50,7 +50,7 @@ final class AgentRun {
                 waitForPrograms(watch)
                 throw AgentClient.failure(CLIErrorCode.agentGone.rawValue, waitSeconds: nil)
             }
-            switch try AgentResponse(decoding: message) {
+            switch try AgentResponse(decoding: message.bytes) {
             case .exited(let code): return .exited(Int32(code))
             case .locked(let reason): return .locked(reason: reason)
             case .start(let program): try start(program, received.take())

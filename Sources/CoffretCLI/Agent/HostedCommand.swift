@@ -169,7 +169,7 @@ package final class HostedCommand: Sendable {
 
     private func next() -> AgentRequest? {
         guard let (message, _) = try? connection?.receive() else { return nil }
-        return try? AgentRequest(decoding: message)
+        return try? AgentRequest(decoding: message.bytes)
     }
 
     private func keep(_ end: AgentProgramEnd, of processID: UInt64) {

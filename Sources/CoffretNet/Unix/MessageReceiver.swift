@@ -1,14 +1,48 @@
-// One message from a socket, in as many pieces as it comes. The one thing to keep true: what was received of a
-// message that never became whole is zeroed, and its descriptors are closed.
+// One message from a socket, in as many pieces as it comes. The one thing to keep true: what was received lies in one
+// place, whole or not, and is zeroed with it; descriptors that nobody takes are closed.
 
 internal import CPlatform
 internal import CoffretBase
 internal import Glibc
 
+/// The bytes of a message, which may be secret: they are zeroed with this object, and never copied by sharing it.
+@safe package final class ReceivedMessage {
+    // SAFETY: owned by this object alone; it is lent out for the time of a call only.
+    private let buffer: UnsafeMutableRawBufferPointer
+
+    init(byteCount: Int) {
+        unsafe buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 16)
+        unsafe buffer.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    deinit {
+        unsafe buffer.zeroSecretly()
+        unsafe buffer.deallocate()
+    }
+
+    package var byteCount: Int { unsafe buffer.count }
+
+    /// Lends the bytes.
+    package func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe body(UnsafeRawBufferPointer(buffer))
+    }
+
+    /// A copy, which nobody zeroes: for a program that does not outlive the secrets in its messages.
+    package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe [UInt8]($0) } }
+
+    /// Receives more, from `offset` on.
+    fileprivate func receive(from connection: UnixConnection, offset: Int, waits: Bool) -> Int {
+        unsafe recv(
+            connection.descriptor, buffer.baseAddress! + offset, buffer.count - offset, waits ? 0 : Int32(MSG_DONTWAIT))
+    }
+}
+
 /// Gathers messages of one connection without ever waiting, for a program that serves several.
 package final class MessageReceiver {
     package enum Event {
-        case message([UInt8], ReceivedDescriptors)
+        case message(ReceivedMessage, ReceivedDescriptors)
         /// There is no whole message yet.
         case pending
         /// The other side closed between two messages.
@@ -17,15 +51,11 @@ package final class MessageReceiver {
 
     private var length: [UInt8] = []
     private var descriptors: [ReceivedDescriptors] = []
-    private var message: [UInt8] = []
+    /// Nil until the length is known.
+    private var message: ReceivedMessage?
     private var filledByteCount = 0
-    private var isInMessage = false
 
     package init() {}
-
-    deinit {
-        message.zero()
-    }
 
     /// Takes what has arrived.
     ///
@@ -33,8 +63,10 @@ package final class MessageReceiver {
     /// - Throws: `.closed` in the middle of a message, `.messageTooLarge` before anything is allocated for it.
     package func receive(from connection: UnixConnection, waits: Bool = false) throws(NetError) -> Event {
         while true {
-            if isInMessage, filledByteCount == message.count { return finish() }
-            let read = isInMessage ? readMessage(connection, waits: waits) : readLength(connection, waits: waits)
+            if let message, filledByteCount == message.byteCount { return finish(message) }
+            let read =
+                message?.receive(from: connection, offset: filledByteCount, waits: waits)
+                ?? readLength(connection, waits: waits)
             if read < 0 {
                 switch errno {
                 case EINTR: continue
@@ -43,10 +75,14 @@ package final class MessageReceiver {
                 }
             }
             if read == 0 {
-                guard !isInMessage, length.isEmpty else { throw NetError(.closed) }
+                guard message == nil, length.isEmpty else { throw NetError(.closed) }
                 return .closed
             }
-            if !isInMessage, length.count == 4 { try begin() }
+            if message != nil {
+                filledByteCount += read
+            } else if length.count == 4 {
+                try begin()
+            }
         }
     }
 
@@ -64,28 +100,15 @@ package final class MessageReceiver {
     private func begin() throws(NetError) {
         let byteCount = length.reduce(0) { $0 << 8 | Int($1) }
         guard byteCount <= UnixConnection.messageByteCountMax else { throw NetError(.messageTooLarge) }
-        message = [UInt8](repeating: 0, count: byteCount)
+        message = ReceivedMessage(byteCount: byteCount)
         filledByteCount = 0
-        isInMessage = true
     }
 
-    private func readMessage(_ connection: UnixConnection, waits: Bool) -> Int {
-        let filled = filledByteCount
-        let read = unsafe message.withUnsafeMutableBytes { bytes in
-            unsafe recv(
-                connection.descriptor, bytes.baseAddress! + filled, bytes.count - filled,
-                waits ? 0 : Int32(MSG_DONTWAIT))
-        }
-        if read > 0 { filledByteCount += read }
-        return read
-    }
-
-    private func finish() -> Event {
+    private func finish(_ message: ReceivedMessage) -> Event {
         defer {
-            message = []
+            self.message = nil
             length = []
             descriptors = []
-            isInMessage = false
         }
         return .message(message, ReceivedDescriptors(descriptors.flatMap { $0.take() }))
     }

@@ -107,7 +107,7 @@ package final class UnixConnection: Sendable {
     ///
     /// - Returns: nil when the other side closed in good order.
     /// - Throws: `.closed` in the middle of a message, `.messageTooLarge` before anything is allocated for it.
-    package func receive() throws(NetError) -> (message: [UInt8], descriptors: ReceivedDescriptors)? {
+    package func receive() throws(NetError) -> (message: ReceivedMessage, descriptors: ReceivedDescriptors)? {
         let receiver = MessageReceiver()
         switch try receiver.receive(from: self, waits: true) {
         case .message(let message, let descriptors): return (message, descriptors)

@@ -87,10 +87,32 @@ extension AgentRequest {
     static let pathByteCountMax = 4096
     private static let secretByteCountMax = 64 << 10
 
-    /// Whether the bytes are a request that carries a secret: who serves several clients hands such bytes on, and
-    /// zeroes them, without decoding them.
-    package static func carriesSecret(_ bytes: [UInt8]) -> Bool {
-        bytes.count >= 2 && bytes[0] >> 5 == 4 && (bytes[1] == 3 || bytes[1] == 7)
+    /// What who serves several clients may know of a request. What is in it beyond that may be secret, and is for the
+    /// process that works for the client alone.
+    package enum Head: Equatable, Sendable {
+        /// With a secret: the message is handed on as it is.
+        case secret
+        /// A command for the store at this path: handed on, too.
+        case command(store: String)
+        /// Nothing that anybody would hide.
+        case open
+    }
+
+    /// Reads no more of a request than its head, and copies nothing else.
+    ///
+    /// - Throws: `.malformed`.
+    package static func head(of bytes: UnsafeRawBufferPointer) throws(WireError) -> Head {
+        var decoder = unsafe CBORDecoder(over: bytes)
+        do throws(CBORError) {
+            let count = try decoder.readArrayHeader()
+            switch (try decoder.readUnsigned(), count) {
+            case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax))
+            case (3, _), (7, _): return .secret
+            default: return .open
+            }
+        } catch {
+            throw WireError(error)
+        }
     }
 
     package func encoded() -> [UInt8] {
@@ -142,9 +164,21 @@ extension AgentRequest {
 
     /// - Throws: `.malformed`, `.unsupported`.
     package init(decoding bytes: [UInt8]) throws(WireError) {
-        let request = try withCBORDecoder(bytes, convert: { WireError($0) }) { (decoder) throws(CBORError) in
-            let count = try decoder.readArrayHeader()
-            return try Self.read(kind: decoder.readUnsigned(), fieldCount: count - 1, from: &decoder)
+        self = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(WireError) in
+            try unsafe AgentRequest(decoding: bytes)
+        }
+    }
+
+    /// - Throws: `.malformed`, `.unsupported`.
+    package init(decoding bytes: UnsafeRawBufferPointer) throws(WireError) {
+        let request: AgentRequest?
+        do throws(CBORError) {
+            request = try unsafe withCBORDecoder(over: bytes) { (decoder) throws(CBORError) in
+                let count = try decoder.readArrayHeader()
+                return try Self.read(kind: decoder.readUnsigned(), fieldCount: count - 1, from: &decoder)
+            }
+        } catch {
+            throw WireError(error)
         }
         guard let request else { throw WireError(.unsupported) }
         self = request
