@@ -19,7 +19,7 @@ package final class SearchIndex {
     final class Engine {
         var fullText: FullText?
         private(set) var attributes = AttributeTable()
-        private(set) var visible = DocumentSet(numberMax: 0)
+        private var knownVisible: DocumentSet?
         /// The value of `meta.generation` that `attributes` reflect; nil if they have to be read.
         private(set) var generation: Int64?
         /// The value of `meta.generation` with which the version was found to be ours.
@@ -29,13 +29,22 @@ package final class SearchIndex {
             self.attributes = attributes
             self.generation = generation
             checkedGeneration = generation
-            visible = DocumentSet(attributes) { !$0.has(DocumentAttributes.trashed) }
+            knownVisible = nil
+        }
+
+        /// The documents that are not in the trash; made when first asked for, since who writes needs none.
+        var visible: DocumentSet {
+            if let knownVisible { return knownVisible }
+            let made = DocumentSet(attributes) { !$0.has(DocumentAttributes.trashed) }
+            knownVisible = made
+            return made
         }
 
         func forget() {
             generation = nil
             checkedGeneration = nil
             attributes = AttributeTable()
+            knownVisible = nil
         }
     }
 
@@ -101,20 +110,35 @@ package final class SearchIndex {
     /// - Parameter newState: opaque; given back by `state()`.
     /// - Throws: `SearchError`; nothing is changed then.
     package func update(_ changes: some Sequence<DocumentChange>, newState: [UInt8]) throws(SearchError) {
-        try write { writer throws(SQLiteError) in
+        _ = try write { writer throws(SQLiteError) in
             for change in changes { try writer.apply(change) }
             try writer.connection.setMeta("state", newState)
+            return true
+        }
+    }
+
+    /// Applies changes as `update` does, if the index stands at `oldState`.
+    ///
+    /// - Returns: false, and nothing is changed, if it reflects another state.
+    package func update(
+        from oldState: [UInt8], _ changes: some Sequence<DocumentChange>, newState: [UInt8]
+    ) throws(SearchError) -> Bool {
+        try write { writer throws(SQLiteError) in
+            guard try writer.connection.metaBytes("state") == oldState else { return false }
+            for change in changes { try writer.apply(change) }
+            try writer.connection.setMeta("state", newState)
+            return true
         }
     }
 
     /// Makes the index anew.
     ///
     /// - Parameters:
-    ///   - newState: evaluated when all documents are in.
+    ///   - newState: evaluated when all documents are in. What it throws is thrown on, as that of `fill`.
     ///   - fill: calls its argument once for every document, or again to replace one. What it throws is thrown
     ///     on, and the index stays unfinished.
     package func rebuild(
-        newState: @autoclosure () -> [UInt8],
+        newState: @autoclosure () throws -> [UInt8],
         _ fill: (_ add: (SearchDocument) throws(SearchError) -> Void) throws -> Void
     ) throws {
         var foreign: (any Error)?
@@ -125,7 +149,8 @@ package final class SearchIndex {
                 try connection.setFullText("hashsize", Self.buildHashByteCount)
                 guard let fullText = engine.fullText else { preconditionFailure("configured with the connection") }
                 var writer = DocumentWriter(
-                    connection: connection, tokenizer: fullText.tokenizer, attributes: AttributeTable())
+                    connection: connection, tokenizer: fullText.tokenizer, attributes: AttributeTable(), isFilling: true
+                )
                 do {
                     try fill { document throws(SearchError) in
                         do throws(SQLiteError) {
@@ -142,7 +167,14 @@ package final class SearchIndex {
                 try connection.fullTextCommand("optimize")
                 try connection.setFullText("hashsize", Self.updateHashByteCount)
                 try connection.settleMergedSegment()
-                try connection.setMeta("state", newState())
+                let state: [UInt8]
+                do {
+                    state = try newState()
+                } catch {
+                    foreign = error
+                    throw SQLiteError(.interrupted, place: "rebuild")
+                }
+                try connection.setMeta("state", state)
                 try connection.setMeta("generation", 1)
             }
         } catch {
@@ -157,28 +189,34 @@ package final class SearchIndex {
     ///
     /// Until then their words lie, sealed, in old segments until those are merged in passing.
     package func purge() throws(SearchError) {
-        try write { writer throws(SQLiteError) in
+        _ = try write { writer throws(SQLiteError) in
             try writer.connection.fullTextCommand("optimize")
             try writer.connection.settleMergedSegment()
+            return true
         }
         // FTS5 keeps in memory where its segments are.
         database.disconnect()
     }
 
-    private func write(_ body: (inout DocumentWriter) throws(SQLiteError) -> Void) throws(SearchError) {
+    /// - Parameter body: returns whether it changed anything.
+    /// - Returns: what `body` returned.
+    private func write(_ body: (inout DocumentWriter) throws(SQLiteError) -> Bool) throws(SearchError) -> Bool {
         do throws(SQLiteError) {
-            try database.write { connection throws(SQLiteError) in
+            return try database.write { connection throws(SQLiteError) in
                 let fullText = try fullText(readyOn: connection)
                 try readAttributes(on: connection)
-                let generation = (engine.generation ?? 0) + 1
+                let generation = engine.generation ?? 0
                 var writer = DocumentWriter(
                     connection: connection, tokenizer: fullText.tokenizer, attributes: engine.attributes)
                 // Handed over, not copied; and until the commit what is in memory is nobody's.
                 engine.forget()
-                try body(&writer)
-                try writer.finish()
-                try connection.setMeta("generation", generation)
-                engine.take(writer.attributes, generation: generation)
+                let isChanged = try body(&writer)
+                if isChanged {
+                    try writer.finish()
+                    try connection.setMeta("generation", generation + 1)
+                }
+                engine.take(writer.attributes, generation: isChanged ? generation + 1 : generation)
+                return isChanged
             }
         } catch {
             engine.forget()

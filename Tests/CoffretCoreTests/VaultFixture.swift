@@ -36,7 +36,7 @@ final class VaultFixture {
 
     private static func indexOpener(
         _ directory: String, _ keys: VaultKeys, _ random: SeededGenerator
-    ) -> () throws(SearchError) -> SearchIndex {
+    ) -> @Sendable () throws(SearchError) -> SearchIndex {
         { () throws(SearchError) in
             try SearchIndex(
                 directory: directory, key: keys.searchKey, vaultID: keys.vaultID, fileSystem: PosixFileSystem(),

@@ -9,7 +9,7 @@ internal import Glibc
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private let costMax: Int
-    private var waiting: [(element: Element, cost: Int)] = []
+    private var waiting: [Element] = []
     private var cost = 0
     private var isEnded = false
     private var isStopped = false
@@ -38,7 +38,7 @@ internal import Glibc
         locked {
             while !isStopped && cost > 0 && cost + elementCost > costMax { unsafe pthread_cond_wait(condition, mutex) }
             guard !isStopped else { return false }
-            waiting.append((element, elementCost))
+            waiting.append(element)
             cost += elementCost
             unsafe pthread_cond_broadcast(condition)
             return true
@@ -50,12 +50,12 @@ internal import Glibc
         locked {
             while !isStopped && waiting.isEmpty && !isEnded { unsafe pthread_cond_wait(condition, mutex) }
             guard !isStopped, !waiting.isEmpty else { return nil }
-            defer {
-                waiting.removeAll(keepingCapacity: true)
-                cost = 0
-                unsafe pthread_cond_broadcast(condition)
-            }
-            return waiting.map(\.element)
+            // Handed over, not copied.
+            let taken = waiting
+            waiting = []
+            cost = 0
+            unsafe pthread_cond_broadcast(condition)
+            return taken
         }
     }
 

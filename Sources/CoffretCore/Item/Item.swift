@@ -68,10 +68,17 @@ package struct Item: Equatable, Sendable {
         return isSealed ? Item.lockedTitle : MarkdownScan(text).title
     }
 
+    /// The title of an item that is neither locked nor veiled.
+    func title(scan: MarkdownScan) -> String {
+        if let givenTitle, !givenTitle.isEmpty { return givenTitle }
+        return scan.title
+    }
+
     /// All tags: the given ones and those in the text, sorted, each once whatever its case.
     package var tags: [TagPath] { allTags(scan: MarkdownScan(text)) }
 
     func allTags(scan: MarkdownScan) -> [TagPath] {
+        if scan.tags.isEmpty && givenTags.count <= 1 { return givenTags }
         var seen: Set<String> = []
         return (givenTags + scan.tags.map(\.tag)).filter { seen.insert($0.folded).inserted }.sorted()
     }

@@ -23,8 +23,20 @@ package enum NoteLink {
 
     /// The last part of a path in lower case, without `.md`.
     private static func fileName(_ path: String) -> String {
-        let name = (path.split(separator: "/").last.map(String.init) ?? path).lowercased()
+        let name = lastPart(path).lowercased()
         return name.hasSuffix(".md") && name != ".md" ? String(name.dropLast(3)) : name
+    }
+
+    /// What stands behind the last slash that something follows.
+    private static func lastPart(_ path: String) -> Substring {
+        // In ASCII a slash is always a character of its own; elsewhere a mark may combine with it.
+        guard path.utf8.allSatisfy({ $0 < 0x80 }) else { return path.split(separator: "/").last ?? path[...] }
+        let slash = UInt8(ascii: "/")
+        var part = path.utf8[...]
+        while part.last == slash { part.removeLast() }
+        guard !part.isEmpty else { return path[...] }
+        if let before = part.lastIndex(of: slash) { part = part[part.index(after: before)...] }
+        return Substring(part)
     }
 
     /// What the inside of `[[…]]` may mean: a title; a path from the note's folder or from the top of its import,

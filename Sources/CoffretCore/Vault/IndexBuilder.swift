@@ -12,7 +12,15 @@ final class IndexBuilder {
     /// How many bytes of text may wait for the second thread.
     private static let waitingByteCountMax = 8 << 20
 
-    private let items = Handoff<Item>(costMax: waitingByteCountMax)
+    /// An item on its way, with what is known of its text.
+    private struct Sent: Sendable {
+        let item: Item
+        let scan: MarkdownScan?
+    }
+
+    private let items = Handoff<Sent>(costMax: waitingByteCountMax)
+    /// What the finished index is to name; ended without a value if it is given up.
+    private let verdict = Handoff<IndexedState>(costMax: 1)
     private let outcome = Outcome()
     private let worker: WorkerThread
     private var sent: Set<EntityID> = []
@@ -21,42 +29,51 @@ final class IndexBuilder {
     private var isOpen = true
 
     /// - Parameter openIndex: called on the second thread, which the index belongs to until `end` returns it.
-    init(open openIndex: @escaping () throws(SearchError) -> SearchIndex) {
-        let task = Task(open: openIndex, items: items, outcome: outcome)
+    init(open openIndex: @escaping @Sendable () throws(SearchError) -> SearchIndex) {
+        let task = Task(open: openIndex, items: items, verdict: verdict, outcome: outcome)
         worker = WorkerThread { task.run() }
     }
 
     deinit { abandon() }
 
     /// Takes an item as the batch leaves it for now.
-    func put(_ item: Item) {
+    ///
+    /// - Parameter scan: of the item's text, if it was made already.
+    func put(_ item: Item, scan: MarkdownScan?) {
         guard isOpen else { return }
         if sent.insert(item.id).inserted {
-            items.put(item, cost: item.text.utf8.count + 256)
+            items.put(Sent(item: item, scan: scan), cost: item.text.utf8.count + 256)
         } else {
             changed.insert(item.id)
         }
     }
 
-    /// Says that the batch is durable.
+    /// Says that the batch is complete, though not durable: the second thread goes on to write what it has.
     ///
-    /// - Parameter item: an item as the batch left it.
-    func finish(at commit: BlobName, item: (EntityID) -> Item?) {
+    /// - Parameter latest: an item as the batch left it.
+    func endItems(latest: (EntityID) -> Item?) {
         guard isOpen else { return }
         for id in changed {
-            guard let item = item(id) else { return abandon() }
-            items.put(item, cost: item.text.utf8.count + 256)
+            guard let item = latest(id) else { return abandon() }
+            items.put(Sent(item: item, scan: nil), cost: item.text.utf8.count + 256)
         }
-        isOpen = false
-        outcome.state = IndexedState(head: commit)
         items.end()
+    }
+
+    /// Says that the batch is durable, after `endItems`.
+    func finish(at commit: BlobName) {
+        guard isOpen else { return }
+        isOpen = false
+        verdict.put(IndexedState(head: commit), cost: 1)
+        verdict.end()
     }
 
     /// Gives up: the batch came to nothing, or did what only reading it again would tell.
     func abandon() {
         guard isOpen else { return }
         isOpen = false
-        items.end()
+        items.stop()
+        verdict.end()
     }
 
     /// Waits for the second thread.
@@ -69,30 +86,33 @@ final class IndexBuilder {
     }
 
     private final class Outcome: @unchecked Sendable {
-        // SAFETY: `state` is written before the sender ends `items`, and read after its end was seen; `index` is
-        // written by the worker and read after it was joined.
-        var state: IndexedState?
+        // SAFETY: written by the worker and read after it was joined.
         var index: SearchIndex?
     }
 
     private struct Abandoned: Error {}
 
-    private struct Task: @unchecked Sendable {
-        // SAFETY: handed to the worker, which alone uses `open` while it runs; the rest is made for two threads.
-        let open: () throws(SearchError) -> SearchIndex
-        let items: Handoff<Item>
+    private struct Task: Sendable {
+        let open: @Sendable () throws(SearchError) -> SearchIndex
+        let items: Handoff<Sent>
+        let verdict: Handoff<IndexedState>
         let outcome: Outcome
+
+        /// Waits until the batch is durable or has come to nothing.
+        private func decidedState() throws(Abandoned) -> IndexedState {
+            guard let state = verdict.take()?.first else { throw Abandoned() }
+            return state
+        }
 
         func run() {
             // Ends the sender's waiting, whatever happens.
             defer { items.stop() }
             do {
                 let index = try open()
-                try index.rebuild(newState: outcome.state?.bytes ?? []) { add in
+                try index.rebuild(newState: try decidedState().bytes) { add in
                     while let list = items.take() {
-                        for item in list { try add(SearchDocument(item)) }
+                        for sent in list { try add(SearchDocument(sent.item, scan: sent.scan)) }
                     }
-                    guard outcome.state != nil else { throw Abandoned() }
                 }
                 outcome.index = index
             } catch {

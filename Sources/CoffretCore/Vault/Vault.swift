@@ -39,7 +39,7 @@ package final class Vault {
     package init(
         name: String, repository: VaultRepository, clock: any WallClock, random: any RandomSource,
         attachments: AttachmentStore? = nil, noteKeys: UnlockedNoteKeys = UnlockedNoteKeys(),
-        openIndex: (() throws(SearchError) -> SearchIndex)? = nil
+        openIndex: (@Sendable () throws(SearchError) -> SearchIndex)? = nil
     ) {
         self.name = name
         self.repository = repository

@@ -43,15 +43,16 @@ package final class VaultBatch {
         collected += list
     }
 
-    private func write(from old: Item?, to new: Item) throws(CoreError) {
+    private func write(from old: Item?, to new: Item, scan: MarkdownScan? = nil) throws(CoreError) {
         if pending[new.id] != nil { hasRepetitions = true }
         collected += try ItemWriter.changes(from: old, to: new)
-        setPending(new)
+        setPending(new, scan: scan)
     }
 
-    func setPending(_ item: Item) {
+    /// - Parameter scan: of the item's text, if it is known.
+    func setPending(_ item: Item, scan: MarkdownScan? = nil) {
         pending.updateValue(item, forKey: item.id)
-        indexBuilder?.put(item)
+        indexBuilder?.put(item, scan: scan)
     }
 
     /// The item that the batch wrote under an id; nil if it wrote none.
@@ -62,8 +63,9 @@ package final class VaultBatch {
     /// Makes an item.
     ///
     /// Fields whose key is already used in the draft, or that come without a place, are numbered in order.
+    /// - Parameter scan: of the draft's text, if it was made already.
     @discardableResult
-    package func create(_ draft: ItemDraft) throws(CoreError) -> EntityID {
+    package func create(_ draft: ItemDraft, scan: MarkdownScan? = nil) throws(CoreError) -> EntityID {
         let id = EntityID(
             kind: draft.kind.rawValue, uuid: draft.uuid ?? UniqueID.generate(from: vault.random))
         var item = Item(id: id, kind: draft.kind, created: draft.created ?? time)
@@ -76,7 +78,7 @@ package final class VaultBatch {
         item.pinned = draft.isPinned ? time : nil
         item.archived = draft.isArchived ? time : nil
         item.trashed = draft.isTrashed ? time : nil
-        try write(from: nil, to: item)
+        try write(from: nil, to: item, scan: scan)
         return id
     }
 
@@ -234,7 +236,8 @@ extension Vault {
         defer { builder?.abandon() }
         let batch = VaultBatch(vault: self, reader: reader, indexBuilder: builder)
         let result = try body(batch)
-        if let head = try commit(batch.changes) { builder?.finish(at: head, item: batch.pendingItem) }
+        builder?.endItems(latest: batch.pendingItem)
+        if let head = try commit(batch.changes) { builder?.finish(at: head) }
         return result
     }
 }

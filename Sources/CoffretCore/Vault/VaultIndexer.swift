@@ -5,7 +5,7 @@ internal import CoffretSearch
 
 /// Holds the index of a vault, opened when first needed.
 final class VaultIndexer {
-    private let openIndex: () throws(SearchError) -> SearchIndex
+    private let openIndex: @Sendable () throws(SearchError) -> SearchIndex
     private var opened: SearchIndex?
     private var builder: IndexBuilder?
     /// Hears why the index is made anew, before it is; not called when there is merely none yet.
@@ -13,7 +13,7 @@ final class VaultIndexer {
     /// Hears how many items of how many were indexed during a rebuild.
     var progress: ((_ doneCount: Int, _ itemCount: Int) -> Void)?
 
-    init(open: @escaping () throws(SearchError) -> SearchIndex) {
+    init(open: @escaping @Sendable () throws(SearchError) -> SearchIndex) {
         openIndex = open
     }
 

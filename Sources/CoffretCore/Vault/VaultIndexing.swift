@@ -46,6 +46,7 @@ extension Vault {
         // Another process may have brought the index to a commit that this one has not seen yet.
         try inStorage { () throws(StorageError) in _ = try repository.refresh() }
         let present = IndexedState(head: repository.headNames.first)
+        if try addOwnChanges(to: index, present) { return index }
         switch try inSearch({ () throws(SearchError) in try index.state() }) {
         case .ready(let bytes) where bytes == present.bytes:
             unindexed = nil
@@ -66,9 +67,33 @@ extension Vault {
         return index
     }
 
+    /// Brings the index up to date in one step if it stands where the commits of this process began.
+    ///
+    /// - Returns: whether it did; if not, whatever the reason, nothing has changed.
+    private func addOwnChanges(to index: SearchIndex, _ present: IndexedState) throws(CoreError) -> Bool {
+        guard let unindexed, let entities = unindexed.entities(to: repository.headNames) else { return false }
+        let changes = try changes(of: try items(of: entities))
+        do throws(SearchError) {
+            let from = IndexedState(head: unindexed.from)
+            guard try index.update(from: from.bytes, changes, newState: present.bytes) else { return false }
+        } catch {
+            // An index that has to be made anew is told of, and made, by who looks at its state.
+            guard error.reason != nil else { throw CoreError(.search, at: error.code.rawValue, cause: error) }
+            return false
+        }
+        self.unindexed = nil
+        return true
+    }
+
     private func update(
         _ index: SearchIndex, _ items: Set<EntityID>, to state: IndexedState
     ) throws(CoreError) {
+        let changes = try changes(of: items)
+        try inSearch { () throws(SearchError) in try index.update(changes, newState: state.bytes) }
+    }
+
+    /// What the index is to learn of items.
+    private func changes(of items: Set<EntityID>) throws(CoreError) -> [DocumentChange] {
         let view = try whole
         var changes: [DocumentChange] = []
         for id in items.sorted() {
@@ -78,7 +103,7 @@ extension Vault {
                 changes.append(.remove(id.bytes))
             }
         }
-        try inSearch { () throws(SearchError) in try index.update(changes, newState: state.bytes) }
+        return changes
     }
 
     private func rebuild(_ index: SearchIndex, to state: IndexedState) throws(CoreError) {
@@ -106,9 +131,6 @@ extension Vault {
     /// because the indexed commit is not there any more.
     private func touchedItems(since indexed: IndexedState) throws(CoreError) -> Set<EntityID>? {
         guard let indexedHead = indexed.head else { return nil }
-        if let known = unindexed?.entities(from: indexedHead, to: repository.headNames) {
-            return try items(of: known)
-        }
         var entities: Set<EntityID> = []
         var commitCount = 0
         var isFound = false
@@ -165,7 +187,8 @@ extension Vault {
 struct UnindexedChanges {
     /// Above this many, reading them again costs little in comparison.
     private static let entityCountMax = 1_000
-    private let from: BlobName
+    /// The commit before the first of them.
+    let from: BlobName
     private let to: BlobName
     private var entities: Set<EntityID>
 
@@ -183,10 +206,8 @@ struct UnindexedChanges {
         if entities.count > Self.entityCountMax { return nil }
     }
 
-    /// The entities, if these are exactly the commits from one state to the other.
-    func entities(from indexedHead: BlobName, to heads: [BlobName]) -> Set<EntityID>? {
-        indexedHead == from && heads == [to] ? entities : nil
-    }
+    /// The entities, if these are exactly the commits from `from` to these heads.
+    func entities(to heads: [BlobName]) -> Set<EntityID>? { heads == [to] ? entities : nil }
 }
 
 /// The state of a vault as the index remembers it: format (1) ‖ name of the head commit (32, or none yet).
@@ -217,15 +238,17 @@ func inSearch<Result>(_ body: () throws(SearchError) -> Result) throws(CoreError
 
 extension SearchDocument {
     /// An item as it is to be found: without the values of secret fields, and without all that is locked or hidden.
-    init(_ item: Item) {
+    ///
+    /// - Parameter known: the scan of the item's text; nil to make it here.
+    init(_ item: Item, scan known: MarkdownScan? = nil) {
         let hasContents = !item.isLocked && !item.isHidden
-        let scan = MarkdownScan(hasContents ? item.text : "")
+        let scan = hasContents ? known ?? MarkdownScan(item.text) : MarkdownScan("")
         var fields: [(name: String, text: String)] = []
         if hasContents {
             fields = item.fields.filter { !$0.kind.isSecret }.map { (name: $0.label, text: $0.value) }
             fields += item.attachments.map { (name: "file", text: $0.name) }
         }
-        let title = item.visibleTitle
+        let title = hasContents ? item.title(scan: scan) : item.visibleTitle
         self.init(
             entity: item.id.bytes, title: title, body: hasContents ? item.text : "",
             tags: hasContents ? item.allTags(scan: scan).map(\.path) : item.visibleTags.map(\.path),

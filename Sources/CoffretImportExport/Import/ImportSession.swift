@@ -128,12 +128,12 @@ package final class ImportSession {
     /// - Parameters:
     ///   - key: what names the item in its source.
     ///   - contentHash: BLAKE2b-256 of its foreign form.
-    ///   - textTags: the tags in the draft's text, if the importer has read it anyway; nil to look for them.
+    ///   - scan: of the draft's text, if the importer has made it anyway; nil to make it here.
     ///   - form: completes the record that is kept of it.
     /// - Returns: the item that now stands for the entry; nil if it was deleted in the vault and stays so.
     @discardableResult
     func put(
-        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, textTags: [TagPath]? = nil,
+        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, scan: MarkdownScan? = nil,
         form: (inout FileRecord) -> Void = { _ in }
     ) throws(ImportExportError) -> EntityID? {
         seenKeys.insert(key)
@@ -142,11 +142,12 @@ package final class ImportSession {
             report.unchanged += 1
             return try vaultItem(known.target) == nil ? nil : known.target
         }
-        let found = textTags ?? MarkdownScan(draft.text).tags.map(\.tag)
-        for tag in draft.tags + found { tags.insert(tag.folded) }
+        let scan = scan ?? MarkdownScan(draft.text)
+        for tag in draft.tags { tags.insert(tag.folded) }
+        for mention in scan.tags { tags.insert(mention.tag.folded) }
         if let record = known {
             guard ItemKind(record.target) != nil, let item = try vaultItem(record.target) else {
-                return try create(draft, key: key, contentHash: contentHash, form: form)
+                return try create(draft, scan, key: key, contentHash: contentHash, form: form)
             }
             if itemStateHash(item) == record.stateHash {
                 try update(item, to: draft)
@@ -154,7 +155,7 @@ package final class ImportSession {
             }
             return try keepBoth(draft, item: item, record: record, contentHash: contentHash, name: name)
         }
-        return try create(draft, key: key, contentHash: contentHash, form: form)
+        return try create(draft, scan, key: key, contentHash: contentHash, form: form)
     }
 
     private func vaultItem(_ id: EntityID) throws(ImportExportError) -> Item? {
@@ -162,9 +163,10 @@ package final class ImportSession {
     }
 
     private func create(
-        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], form: (inout FileRecord) -> Void
+        _ draft: ItemDraft, _ scan: MarkdownScan, key: [UInt8], contentHash: [UInt8],
+        form: (inout FileRecord) -> Void
     ) throws(ImportExportError) -> EntityID {
-        let id = try wrappingVaultErrors { try batch.create(draft) }
+        let id = try wrappingVaultErrors { try batch.create(draft, scan: scan) }
         report.imported += 1
         return try remember(id, draft, key: key, contentHash: contentHash, form: form)
     }

@@ -126,7 +126,7 @@ private struct MarkdownImportPass {
             noteMentions(of: note, entry: entry)
             itemOfEntry[entry] = try session.put(
                 draft(note, entry: entries[entry]), key: path.bytes, contentHash: hash, name: path.printable,
-                textTags: note.textTags
+                scan: note.scan
             ) { record in
                 record.hasByteOrderMark = note.hasByteOrderMark
                 record.frontMatter = note.frontMatter.map { FrontMatterWriter.text(replacing: [], in: $0) } ?? ""

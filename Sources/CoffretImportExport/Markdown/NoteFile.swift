@@ -31,8 +31,8 @@ package struct NoteFile: Sendable {
     package let isArchived: Bool
     /// Keys that Coffret has no place for: label and value, as text.
     package let rawFields: [(label: String, value: String)]
-    /// Tags in the text, as often as they stand there.
-    package let textTags: [TagPath]
+    /// What the text says about itself.
+    package let scan: MarkdownScan
     /// Links of the text.
     package let links: [SourceLink]
 
@@ -72,8 +72,7 @@ package struct NoteFile: Sendable {
         let block = FrontMatter(startOf: content, byteCountMax: limits.frontMatterByteCountMax)
         frontMatter = block
         text = Array(content.dropFirst(block?.byteCount ?? 0))
-        let scan = MarkdownScan(bytes: text)
-        textTags = scan.tags.map(\.tag)
+        scan = MarkdownScan(bytes: text)
         folderTag = Self.folderTag(of: path)
         var reading = FrontMatterReading()
         reading.read(block)

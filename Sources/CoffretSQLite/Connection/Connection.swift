@@ -6,7 +6,7 @@ internal import CSQLite
 /// A connection to one database, with a cache of prepared statements.
 ///
 /// - Concurrency: belongs to one isolation domain; SQLite's own mutexes are off.
-@safe package final class Connection {
+@usableFromInline @safe package final class Connection {
     package enum Opening: Sendable {
         case readOnly
         case readWrite
@@ -66,7 +66,7 @@ internal import CSQLite
     /// The statement for `sql`, compiled once per connection, reset and without bindings.
     ///
     /// A statement that is being stepped through must not be asked for again before it is reset.
-    package func statement(_ sql: String) throws(SQLiteError) -> Statement {
+    @usableFromInline package func statement(_ sql: String) throws(SQLiteError) -> Statement {
         if let statement = statements[sql] {
             statement.reset()
             return statement
@@ -77,14 +77,16 @@ internal import CSQLite
     }
 
     /// Runs one statement with values for its parameters and ignores its rows.
-    package func run<each Value: StatementValue>(_ sql: String, _ values: repeat each Value) throws(SQLiteError) {
+    @inlinable package func run<each Value: StatementValue>(
+        _ sql: String, _ values: repeat each Value
+    ) throws(SQLiteError) {
         let statement = try statement(sql)
         try statement.bind(repeat each values)
         try statement.runToEnd()
     }
 
     /// Calls `body` for each row; the row is the statement itself and valid during the call only.
-    package func forEachRow<each Value: StatementValue>(
+    @inlinable package func forEachRow<each Value: StatementValue>(
         _ sql: String, _ values: repeat each Value, body: (Statement) throws(SQLiteError) -> Void
     ) throws(SQLiteError) {
         let statement = try statement(sql)
@@ -94,7 +96,7 @@ internal import CSQLite
     }
 
     /// The first row as `read` sees it; nil if there is none.
-    package func firstRow<Result, each Value: StatementValue>(
+    @inlinable package func firstRow<Result, each Value: StatementValue>(
         _ sql: String, _ values: repeat each Value, read: (Statement) throws(SQLiteError) -> Result
     ) throws(SQLiteError) -> Result? {
         let statement = try statement(sql)

@@ -5,7 +5,7 @@ internal import CSQLite
 package import CoffretBase
 
 /// Why a statement or a database failed.
-package struct SQLiteError: Error, Equatable, Sendable {
+@usableFromInline package struct SQLiteError: Error, Equatable, Sendable {
     package enum Code: String, Sendable {
         /// The database cannot be opened.
         case cannotOpen = "sqlite.cannot-open"
@@ -91,7 +91,7 @@ package struct SQLiteError: Error, Equatable, Sendable {
         self.init(code, place: place, resultCode: resultCode)
     }
 
-    package static func == (left: SQLiteError, right: SQLiteError) -> Bool {
+    @usableFromInline package static func == (left: SQLiteError, right: SQLiteError) -> Bool {
         left.code == right.code && left.place == right.place
     }
 }

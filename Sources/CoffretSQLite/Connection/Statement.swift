@@ -6,7 +6,7 @@ internal import CSQLite
 /// A compiled statement with its parameters, and the row it stands at.
 ///
 /// Parameters count from 1, as in SQL (`?1`); columns count from 0.
-@safe package final class Statement {
+@usableFromInline @safe package final class Statement {
     private let pointer: OpaquePointer
     private let sql: String
 
@@ -26,7 +26,7 @@ internal import CSQLite
     // MARK: Parameters
 
     /// Binds all parameters in order.
-    package func bind<each Value: StatementValue>(_ values: repeat each Value) throws(SQLiteError) {
+    @inlinable package func bind<each Value: StatementValue>(_ values: repeat each Value) throws(SQLiteError) {
         var index: Int32 = 1
         for value in repeat each values {
             try value.bind(to: self, at: index)
@@ -34,20 +34,20 @@ internal import CSQLite
         }
     }
 
-    package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
+    @usableFromInline package func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
         try check(unsafe sqlite3_bind_int64(pointer, index, value))
     }
 
-    package func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
+    @usableFromInline package func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
         try check(unsafe sqlite3_bind_double(pointer, index, value))
     }
 
-    package func bindNull(at index: Int32) throws(SQLiteError) {
+    @usableFromInline package func bindNull(at index: Int32) throws(SQLiteError) {
         try check(unsafe sqlite3_bind_null(pointer, index))
     }
 
     /// Binds a copy of `text`.
-    package func bind(_ text: String, at index: Int32) throws(SQLiteError) {
+    @usableFromInline package func bind(_ text: String, at index: Int32) throws(SQLiteError) {
         var text = text
         let status = text.withUTF8 { bytes in
             unsafe bindText(UnsafeRawBufferPointer(bytes), at: index, isCopied: true)
@@ -56,7 +56,7 @@ internal import CSQLite
     }
 
     /// Binds a copy of `bytes`.
-    package func bind(_ bytes: [UInt8], at index: Int32) throws(SQLiteError) {
+    @usableFromInline package func bind(_ bytes: [UInt8], at index: Int32) throws(SQLiteError) {
         let status = unsafe bytes.span.withUnsafeBytes { buffer in
             unsafe bindBlob(buffer, at: index, isCopied: true)
         }
@@ -108,7 +108,7 @@ internal import CSQLite
     // MARK: Running
 
     /// Moves to the next row; false at the end, when the statement is reset.
-    package func step() throws(SQLiteError) -> Bool {
+    @usableFromInline package func step() throws(SQLiteError) -> Bool {
         let status = unsafe sqlite3_step(pointer)
         if status == SQLITE_ROW { return true }
         reset()
@@ -117,12 +117,12 @@ internal import CSQLite
     }
 
     /// Runs the statement and ignores its rows.
-    package func runToEnd() throws(SQLiteError) {
+    @inlinable package func runToEnd() throws(SQLiteError) {
         while try step() {}
     }
 
     /// Goes back before the first row and keeps the parameters.
-    package func reset() {
+    @usableFromInline package func reset() {
         // The status repeats the failure of the last step, which was thrown then.
         unsafe sqlite3_reset(pointer)
     }

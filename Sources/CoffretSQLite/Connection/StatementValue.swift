@@ -2,60 +2,60 @@
 // never as text made from it.
 
 /// A Swift value that can be bound to a parameter.
-package protocol StatementValue {
+@usableFromInline package protocol StatementValue {
     func bind(to statement: Statement, at index: Int32) throws(SQLiteError)
 }
 
 extension Int64: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(self, at: index)
     }
 }
 
 extension Int: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(Int64(self), at: index)
     }
 }
 
 extension UInt32: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(Int64(self), at: index)
     }
 }
 
 extension UInt8: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(Int64(self), at: index)
     }
 }
 
 extension Bool: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(Int64(self ? 1 : 0), at: index)
     }
 }
 
 extension Double: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(self, at: index)
     }
 }
 
 extension String: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(self, at: index)
     }
 }
 
 extension Array: StatementValue where Element == UInt8 {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         try statement.bind(self, at: index)
     }
 }
 
 extension Optional: StatementValue where Wrapped: StatementValue {
-    package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
+    @inlinable package func bind(to statement: Statement, at index: Int32) throws(SQLiteError) {
         if let self {
             try self.bind(to: statement, at: index)
         } else {

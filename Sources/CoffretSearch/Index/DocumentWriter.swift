@@ -14,10 +14,10 @@ private struct StoredText: Equatable {
 
     init(_ document: SearchDocument) {
         title = document.title
-        tags = document.tags.map(Self.oneLine).joined(separator: "\n")
+        tags = Self.lines(document.tags)
         fields = document.fields.map { "\($0.name) \($0.text)" }.joined(separator: "\n")
-        keys = document.keys.map(Self.oneLine).joined(separator: "\n")
-        links = document.links.map(Self.oneLine).joined(separator: "\n")
+        keys = Self.lines(document.keys)
+        links = Self.lines(document.links)
         body = document.body
     }
 
@@ -31,6 +31,10 @@ private struct StoredText: Equatable {
     }
 
     var textByteCount: Int { title.utf8.count + tags.utf8.count + fields.utf8.count + body.utf8.count }
+
+    private static func lines(_ entries: [String]) -> String {
+        entries.count == 1 ? oneLine(entries[0]) : entries.map(oneLine).joined(separator: "\n")
+    }
 
     /// Lists are kept one entry a line.
     static func oneLine(_ text: String) -> String {
@@ -47,12 +51,15 @@ struct DocumentWriter {
     let connection: Connection
     let tokenizer: ScriptTokenizer
     var attributes: AttributeTable
+    /// Whether the tables were empty at first, so that a document is hardly ever there already.
+    private let isFilling: Bool
     private var changedBlocks: Set<Int64> = []
 
-    init(connection: Connection, tokenizer: ScriptTokenizer, attributes: AttributeTable) {
+    init(connection: Connection, tokenizer: ScriptTokenizer, attributes: AttributeTable, isFilling: Bool = false) {
         self.connection = connection
         self.tokenizer = tokenizer
         self.attributes = attributes
+        self.isFilling = isFilling
     }
 
     mutating func apply(_ change: DocumentChange) throws(SQLiteError) {
@@ -73,37 +80,71 @@ struct DocumentWriter {
     private mutating func put(_ document: SearchDocument) throws(SQLiteError) {
         let text = StoredText(document)
         let record = DocumentAttributes(document, textByteCount: text.textByteCount)
+        if isFilling, let number = try insert(document, record, text) { return try add(document, record, text, number) }
         if let number = try connection.number(of: document.entity) {
-            let old = try storedText(number)
-            if record != attributes[number] || old.title != text.title {
-                try connection.run(
-                    "UPDATE document SET flags = ?2, created = ?3, modified = ?4, title = ?5 WHERE id = ?1", number,
-                    record.flags, document.createdMilliseconds, document.modifiedMilliseconds, text.title)
-            }
-            if old != text {
-                try connection.run(
-                    "UPDATE text SET tags = ?2, fields = ?3, keys = ?4, links = ?5, body = ?6 WHERE id = ?1", number,
-                    text.tags, text.fields, text.keys, text.links, text.body)
-                if !old.isSaying(theSameAs: text) {
-                    try unindex(number, old)
-                    try index(number, text)
-                }
-                try replaceKeys(number, old: old, new: text)
-            }
-            set(record, at: number)
+            try replace(document, record, text, number)
+        } else if let number = try insert(document, record, text) {
+            try add(document, record, text, number)
         } else {
-            try connection.run(
-                "INSERT INTO document (uuid, kind, flags, created, modified, title) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                Array(document.entity.dropFirst()), document.kind, record.flags, document.createdMilliseconds,
-                document.modifiedMilliseconds, text.title)
-            let number = connection.lastInsertedRowID
-            try connection.run(
-                "INSERT INTO text VALUES (?1, ?2, ?3, ?4, ?5, ?6)", number, text.tags, text.fields, text.keys,
-                text.links, text.body)
-            try index(number, text)
-            try replaceKeys(number, old: nil, new: text)
-            set(record, at: number)
+            throw SQLiteError(.corrupt, place: "document")
         }
+    }
+
+    /// - Returns: the number of the new row; nil if there is one of this entity.
+    private func insert(
+        _ document: SearchDocument, _ record: DocumentAttributes, _ text: StoredText
+    ) throws(SQLiteError) -> Int64? {
+        try connection.run(
+            """
+            INSERT INTO document (uuid, kind, flags, created, modified, title) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT DO NOTHING
+            """, Array(document.entity.dropFirst()), document.kind, record.flags, document.createdMilliseconds,
+            document.modifiedMilliseconds, text.title)
+        return connection.changedRowCount == 1 ? connection.lastInsertedRowID : nil
+    }
+
+    /// Puts a document in whose row in `document` is new.
+    private mutating func add(
+        _ document: SearchDocument, _ record: DocumentAttributes, _ text: StoredText, _ number: Int64
+    ) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO text VALUES (?1, ?2, ?3, ?4, ?5, ?6)", number, text.tags, text.fields, text.keys, text.links,
+            text.body)
+        try index(number, text)
+        try connection.run("INSERT INTO name VALUES (?1, ?2)", NameKey.derive(text.title, tokenizer), number)
+        // Of tags that differ in case alone the last stays, as in `replaceKeys`.
+        for tag in document.tags.map(StoredText.oneLine) where !tag.isEmpty {
+            try connection.run("INSERT OR REPLACE INTO tag VALUES (?1, ?2, ?3)", foldASCII(tag), number, tag)
+        }
+        for key in document.keys.map(StoredText.oneLine) where !key.isEmpty {
+            try connection.run("INSERT OR IGNORE INTO answer VALUES (?1, ?2)", key, number)
+        }
+        for link in document.links.map(StoredText.oneLine) where !link.isEmpty {
+            try connection.run("INSERT OR IGNORE INTO link VALUES (?1, ?2)", link, number)
+        }
+        set(record, at: number)
+    }
+
+    private mutating func replace(
+        _ document: SearchDocument, _ record: DocumentAttributes, _ text: StoredText, _ number: Int64
+    ) throws(SQLiteError) {
+        let old = try storedText(number)
+        if record != attributes[number] || old.title != text.title {
+            try connection.run(
+                "UPDATE document SET flags = ?2, created = ?3, modified = ?4, title = ?5 WHERE id = ?1", number,
+                record.flags, document.createdMilliseconds, document.modifiedMilliseconds, text.title)
+        }
+        if old != text {
+            try connection.run(
+                "UPDATE text SET tags = ?2, fields = ?3, keys = ?4, links = ?5, body = ?6 WHERE id = ?1", number,
+                text.tags, text.fields, text.keys, text.links, text.body)
+            if !old.isSaying(theSameAs: text) {
+                try unindex(number, old)
+                try index(number, text)
+            }
+            try replaceKeys(number, old: old, new: text)
+        }
+        set(record, at: number)
     }
 
     private mutating func remove(_ entity: [UInt8]) throws(SQLiteError) {
@@ -147,11 +188,11 @@ struct DocumentWriter {
     // MARK: Names, tags, links
 
     /// Brings the lookup tables from one text of a document to the next, touching only what differs.
-    private func replaceKeys(_ number: Int64, old: StoredText?, new: StoredText?) throws(SQLiteError) {
-        let oldName = old.map { NameKey.derive($0.title, tokenizer) }
+    private func replaceKeys(_ number: Int64, old: StoredText, new: StoredText?) throws(SQLiteError) {
+        let oldName = NameKey.derive(old.title, tokenizer)
         let newName = new.map { NameKey.derive($0.title, tokenizer) }
         if oldName != newName {
-            if let oldName { try connection.run("DELETE FROM name WHERE name = ?1 AND document = ?2", oldName, number) }
+            try connection.run("DELETE FROM name WHERE name = ?1 AND document = ?2", oldName, number)
             if let newName { try connection.run("INSERT INTO name VALUES (?1, ?2)", newName, number) }
         }
         let oldTags = Self.tags(old)
@@ -162,8 +203,8 @@ struct DocumentWriter {
         for (key, path) in newTags where oldTags[key] != path {
             try connection.run("INSERT INTO tag VALUES (?1, ?2, ?3)", key, number, path)
         }
-        try replace(number, in: "answer", old: old?.keys, new: new?.keys)
-        try replace(number, in: "link", old: old?.links, new: new?.links)
+        try replace(number, in: "answer", old: old.keys, new: new?.keys)
+        try replace(number, in: "link", old: old.links, new: new?.links)
     }
 
     private static func tags(_ text: StoredText?) -> [String: String] {
@@ -173,9 +214,9 @@ struct DocumentWriter {
         return tags
     }
 
-    private func replace(_ number: Int64, in table: String, old: String?, new: String?) throws(SQLiteError) {
+    private func replace(_ number: Int64, in table: String, old: String, new: String?) throws(SQLiteError) {
         guard old != new else { return }
-        let oldKeys = Set((old ?? "").utf8.split(separator: 0x0A).map { Array($0) })
+        let oldKeys = Set(old.utf8.split(separator: 0x0A).map { Array($0) })
         let newKeys = Set((new ?? "").utf8.split(separator: 0x0A).map { Array($0) })
         for key in oldKeys.subtracting(newKeys) {
             let text = String(decoding: key, as: UTF8.self)
