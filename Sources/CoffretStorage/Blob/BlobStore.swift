@@ -27,9 +27,9 @@ package final class BlobStore: BlobRepositoryBackend {
     var manifest: Manifest
     var active: ActiveSegment
     /// Journal and bulk segments in the order of lookup: newest first.
-    private var segmentEntries: [Manifest.SealedEntry] = []
+    private(set) var segmentEntries: [Manifest.SealedEntry] = []
     /// The pack that may hold an address, by the address's first byte.
-    private var packByFirstByte: [Manifest.SealedEntry?] = []
+    private(set) var packByFirstByte: [Manifest.SealedEntry?] = []
     private var openFiles: [StorageFileID: SealedFile] = [:]
 
     /// Whether a transaction is under way.

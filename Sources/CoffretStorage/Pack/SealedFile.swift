@@ -81,6 +81,11 @@ final class SealedFile {
         return nil
     }
 
+    /// Where the index says that the record of `address` lies; who reads it there finds out whether that is so.
+    func indexedLocation(of address: BlobAddress) throws(StorageError) -> RecordLocation? {
+        try candidates(prefix: address.value.word0).first
+    }
+
     /// Lends the stored blob at `address`.
     ///
     /// - Parameter isDamaged: set if the index speaks of it but another record lies there.

@@ -23,6 +23,18 @@ final class HistoryReader {
         try unverified(name).summary
     }
 
+    /// A commit; nil if it is not there.
+    ///
+    /// Read first and looked for only then: a long history would be looked up twice.
+    func commitIfThere(_ name: BlobName) throws(StorageError) -> CommitSummary? {
+        do throws(StorageError) {
+            return try commit(name)
+        } catch {
+            guard error.code == .blobMissing, try !reader.containsBlob(name) else { throw error }
+            return nil
+        }
+    }
+
     func unverified(
         _ name: BlobName
     ) throws(StorageError) -> (commit: UnverifiedCommit, summary: CommitSummary, byteCount: Int) {

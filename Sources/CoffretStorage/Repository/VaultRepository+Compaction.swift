@@ -22,7 +22,10 @@ extension VaultRepository {
     ///
     /// - Complexity: reads all commits.
     package func recordedRemovals() throws(StorageError) -> [BlobName] {
-        let listed = Set(try compactions().values.flatMap(\.removedParents))
+        try present(Set(try compactions().values.flatMap(\.removedParents)))
+    }
+
+    private func present(_ listed: Set<BlobName>) throws(StorageError) -> [BlobName] {
         var present: [BlobName] = []
         for name in listed.sorted() where try backend.containsBlob(name) { present.append(name) }
         return present
@@ -47,9 +50,9 @@ extension VaultRepository {
     ) throws(StorageError) -> CompactionReport {
         guard isWritable else { throw StorageError(.readOnly) }
         guard let backend = backend as? any BlobMaintenance else { throw StorageError(.unusable) }
-        var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit)
-        var compactionCommit: CommitSummary?
         let listed = Set(try compactions().values.flatMap(\.removedParents))
+        var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit, removed: try present(listed))
+        var compactionCommit: CommitSummary?
         if plan.removedCount > 0, plan.removedParents.isSubset(of: listed) {
             // A commit that is here says so already; another one would go round and round between devices.
             try storeTrees(of: plan.oldest)
@@ -90,13 +93,14 @@ extension VaultRepository {
         var removedVersions = VersionVector()
     }
 
+    /// - Parameter recorded: what is still here of what other devices' compactions removed.
     private func compactionPlan(
-        olderThan time: Milliseconds?, droppingParentsOf cut: BlobName?
+        olderThan time: Milliseconds?, droppingParentsOf cut: BlobName?, removed recorded: [BlobName]
     ) throws(StorageError) -> CompactionPlan {
         var plan = CompactionPlan()
         let heads = Set(headNames)
         // A parent comes after all its children, so that it is known by then whether one of them goes.
-        var removed = Set(try recordedRemovals())
+        var removed = Set(recorded)
         var cursor = try log()
         while let commit = try cursor.next() {
             let isOld = time.map { commit.timeMilliseconds < $0 } ?? false
@@ -110,11 +114,13 @@ extension VaultRepository {
                 if commit.name == cut { removed.formUnion(commit.parents) }
             }
         }
+        let keptNames = Set(plan.kept.map(\.name))
         for commit in plan.kept {
             var beginsHere = false
             for parent in commit.parents {
                 if removed.contains(parent) { plan.removedParents.insert(parent) }
-                let isThere = try backend.containsBlob(parent)
+                // What is kept was read just now.
+                let isThere = keptNames.contains(parent) ? true : try backend.containsBlob(parent)
                 beginsHere = beginsHere || removed.contains(parent) || !isThere
             }
             if beginsHere { plan.oldest.append(commit) }

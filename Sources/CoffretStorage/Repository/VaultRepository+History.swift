@@ -17,13 +17,13 @@ extension VaultRepository {
     ///
     /// - Throws: `.historyCompacted`, `.historyPending` or `.historyBroken` if it is not there.
     package func commit(named name: BlobName) throws(StorageError) -> CommitSummary {
-        guard try backend.containsBlob(name) else { throw try missing(name) }
-        return try history.commit(name)
+        guard let commit = try history.commitIfThere(name) else { throw try missing(name) }
+        return commit
     }
 
     /// One commit; nil if it was compacted away, or has not arrived yet.
     package func commitIfKept(_ name: BlobName) throws(StorageError) -> CommitSummary? {
-        if try backend.containsBlob(name) { return try history.commit(name) }
+        if let commit = try history.commitIfThere(name) { return commit }
         let error = try missing(name)
         guard error.code == .historyCompacted || error.code == .historyPending else { throw error }
         return nil
@@ -97,8 +97,7 @@ extension VaultRepository {
         var seen = Set(headNames)
         var pending = headNames
         while let name = pending.popLast() {
-            guard try backend.containsBlob(name) else { continue }
-            let commit = try history.commit(name)
+            guard let commit = try history.commitIfThere(name) else { continue }
             if let record = commit.commit.compaction { records[name] = record }
             for parent in commit.parents where seen.insert(parent).inserted { pending.append(parent) }
         }
