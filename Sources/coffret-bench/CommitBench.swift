@@ -1,5 +1,6 @@
 // One durable change of a note of 1 KiB, as people make it: signed, in the tree, and findable afterwards. Prints
-// microseconds, one pair a line (the commit alone; with its share of the search index), for Benchmarks/compare.py.
+// microseconds, four a line, for Benchmarks/compare.py: the commit alone, then with its share of the search index, each
+// as wall time and, behind both, as processor time.
 
 import CoffretBase
 import CoffretCore
@@ -39,19 +40,31 @@ enum CommitBench {
             return ids
         }
         try vault.synchronizeIndex()
-        var commits: [Double] = []
+        var commits: [(wall: Double, processor: Double)] = []
         for index in 0..<count {
             var text = ""
             while text.utf8.count < 1024 { text += generator.next().body + "\n" }
             let value = String(decoding: Array(text.utf8).prefix(1024), as: UTF8.self)
-            let commit = try measureSeconds {
-                try vault.update(ids[index % ids.count]) { (item) throws(CoreError) in item.text = value }
-            }
-            commits.append(commit)
+            commits.append(
+                try measureBoth {
+                    try vault.update(ids[index % ids.count]) { (item) throws(CoreError) in item.text = value }
+                })
             guard commits.count == group else { continue }
-            let share = try measureSeconds { try vault.synchronizeIndex() } / Double(group)
-            for commit in commits { print("\(decimal(commit * 1e6, 1)) \(decimal((commit + share) * 1e6, 1))") }
+            let indexing = try measureBoth { try vault.synchronizeIndex() }
+            let share = (wall: indexing.wall / Double(group), processor: indexing.processor / Double(group))
+            for commit in commits {
+                let values = [
+                    commit.wall, commit.wall + share.wall, commit.processor, commit.processor + share.processor,
+                ]
+                print(values.map { decimal($0 * 1e6, 1) }.joined(separator: " "))
+            }
             commits = []
         }
+    }
+
+    private static func measureBoth(_ body: () throws -> Void) throws -> (wall: Double, processor: Double) {
+        var processor = 0.0
+        let wall = try measureSeconds { processor = try measureCPUSeconds(body) }
+        return (wall, processor)
     }
 }
