@@ -77,3 +77,23 @@ int coffret_set_boot_timer(int timer, unsigned long long nanoseconds) {
         .it_value = {.tv_sec = (time_t)(nanoseconds / 1000000000ULL), .tv_nsec = (long)(nanoseconds % 1000000000ULL)}};
     return (int)syscall(SYS_timerfd_settime, timer, TFD_TIMER_ABSTIME, &moment, (void *)0);
 }
+
+static int argument_count;
+static char **arguments;
+
+/* The C library hands every constructor what it hands main. */
+__attribute__((constructor)) static void keep_arguments(int count, char **values)
+{
+    argument_count = count;
+    arguments = values;
+}
+
+int coffret_argument_count(void)
+{
+    return argument_count;
+}
+
+const char *coffret_argument(int index)
+{
+    return arguments[index];
+}

@@ -13,7 +13,7 @@ struct Main {
     static func main() {
         KeyStoreProviders.install(SystemKeyStores())
         let code = AgentProgram.run(
-            Array(CommandLine.arguments.dropFirst()),
+            ProgramArguments.words,
             makeSources: {
                 // Without a system bus there is nobody to say that the screen is locked.
                 LogindWatch(userID: geteuid()).map { [$0] } ?? []

@@ -37,4 +37,9 @@ int coffret_set_boot_timer(int timer, unsigned long long nanoseconds);
 /* POLLRDHUP needs _GNU_SOURCE. */
 #define COFFRET_POLLRDHUP 0x2000
 
+/* The arguments that this program was started with, as the kernel put them. Swift's own CommandLine finds them by going
+   back from the environment, and finds none once anything has set a variable before: a preloaded library, for one. */
+int coffret_argument_count(void);
+const char *coffret_argument(int index);
+
 #endif

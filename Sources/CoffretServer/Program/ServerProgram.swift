@@ -28,7 +28,7 @@ package enum ServerProgram {
     package static func run() -> Never {
         // A peer that goes away is an error of one write, not the end of the server.
         signal(SIGPIPE, SIG_IGN)
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        let arguments = ProgramArguments.words
         exit(run(arguments))
     }
 
