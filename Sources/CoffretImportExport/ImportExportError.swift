@@ -57,8 +57,6 @@ package struct ImportExportError: Error, Equatable, Sendable {
         case targetOccupied = "export.target.occupied"
         /// The target of an export cannot be written.
         case targetUnwritable = "export.target.unwritable"
-        /// The history has a shape that the export format cannot hold.
-        case historyUnsupported = "export.history.unsupported"
     }
 
     /// What happened.

@@ -46,12 +46,20 @@ enum ExportCommand {
                         + "\(NumberText.counted(report.commits, "change")) of history and "
                         + "\(NumberText.counted(report.attachments, "attachment")), "
                         + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(path))."
+                        + conflictText(report.conflicts)
             }
             return
         }
         let report = try session.vault.exportMarkdown(to: path, files: files, progress: show.update)
         show.reporter.end()
         try context.print(json(report, path)) { context.isQuiet ? "" : text(report, path) }
+    }
+
+    private static func conflictText(_ count: Int) -> String {
+        guard count > 0 else { return "" }
+        return
+            "\n\(NumberText.counted(count, "item")) with conflicts: what is shown now is in the file as such, the rest in its "
+            + "history. coffret conflicts ls"
     }
 
     private static func text(_ report: ExportReport, _ path: String) -> String {

@@ -105,6 +105,7 @@ enum ImportCommand {
         .fields([
             "event": .string("done"), "items": .integer(report.items), "commits": .integer(report.commits),
             "attachments": .integer(report.attachments), "missingAttachments": .integer(report.missingAttachments),
+            "conflicts": .integer(report.conflicts),
             "byteCount": .integer(report.byteCount), "stateHash": .string(Hex.encode(report.stateHash)),
         ])
     }

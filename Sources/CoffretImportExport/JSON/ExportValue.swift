@@ -2,7 +2,7 @@
 // same bytes; what a plain JSON value cannot carry exactly goes as base64.
 
 internal import CoffretBase
-internal import CoffretCore
+package import CoffretCore
 internal import CoffretStorage
 
 /// How one value of a fact stands in an export.
@@ -137,15 +137,38 @@ func attachmentContentValue(_ reference: [UInt8]) -> [UInt8] {
 }
 
 extension Snapshot {
+    /// Which of the facts under one key people are shown: of a locked note's part the one that the merge of its
+    /// versions comes to (Spec/locked-notes.md), else the value of the greatest dot. The others await a decision.
+    func shownFact(of facts: [Fact], records: RecordTable) throws(StorageError) -> Fact? {
+        guard facts.count > 1, let key = facts.first?.key, let winner = facts.winner else { return facts.first }
+        let isSealed =
+            LockedPart(rawValue: key.attribute.name) != nil
+            || key.entity.kind == EntityKind.attachment && key.attribute == AttachmentAttribute.sealed
+        guard isSealed else { return winner }
+        var versions: [SealedValue] = []
+        for fact in facts {
+            guard let version = try? SealedValue.parse(value(of: fact)) else { return winner }
+            versions.append(version)
+        }
+        let preferred = facts.firstIndex(of: winner) ?? 0
+        return facts[LockedMerge.resolve(versions, preferred: preferred, records: records).shown]
+    }
+
     /// The state hash of an export (U19): as `stateHash`, with the place and the keys of each attachment's content
     /// replaced by its size and hash, since those are different in every store.
     ///
     /// The value of a content fact is taken as "coffret/attachment/1" ‖ size (8) ‖ BLAKE2b-256 of the content.
-    /// That of a hint is taken as "coffret/hint/1", since it is sealed under the key of its vault.
+    /// That of a hint is taken as "coffret/hint/1", since it is sealed under the key of its vault. Of concurrent values
+    /// the one that is shown counts.
     /// Spec: Spec/export.md section 5.
-    package func portableStateHash(files: any FileContentStore) throws(ImportExportError) -> [UInt8] {
+    /// - Parameter records: the vault's; they decide among concurrent versions of a locked note.
+    package func portableStateHash(
+        files: any FileContentStore, records: RecordTable = RecordTable([])
+    ) throws(ImportExportError) -> [UInt8] {
         try wrappingVaultErrors {
-            try stateHash { key, value in
+            try stateHash(choosing: { (facts) throws(StorageError) in
+                try shownFact(of: facts, records: records).map { [$0] } ?? []
+            }) { key, value in
                 if isNoteHint(key) { return Array("coffret/hint/1".utf8) }
                 guard isAttachmentContent(key), let reference = attachmentReference(in: value),
                     let content = files.description(of: reference)

@@ -31,6 +31,8 @@ package struct FullExportReport: Equatable, Sendable {
     package var attachments = 0
     /// Files that history names but that are not in the store any more.
     package var missingAttachments = 0
+    /// Items with values that await a decision: the file says what is shown, and keeps the others in its history.
+    package var conflicts = 0
     package var byteCount: UInt64 = 0
     /// The portable state hash.
     package var stateHash: [UInt8] = []
@@ -41,8 +43,7 @@ package struct FullExportReport: Equatable, Sendable {
 extension Vault {
     /// Writes everything into one file, mode 0600, which must not exist.
     ///
-    /// - Throws: `.targetOccupied`, `.targetUnwritable`, `.vaultFailed`, `.historyUnsupported` if concurrent values
-    ///   await a decision.
+    /// - Throws: `.targetOccupied`, `.targetUnwritable`, `.vaultFailed`.
     /// - Complexity: memory for one commit's changes and one piece of a file; two passes over the history.
     package func exportEverything(
         to path: String, files: (any FileContentStore)? = nil, time: Milliseconds,
@@ -130,6 +131,7 @@ private struct FullExportRun {
     /// Files of locked notes, which leave as they are, sealed.
     private var sealedFiles: [UniqueID] = []
     private var report = FullExportReport()
+    private let records: RecordTable
 
     init(
         vault: Vault, files: any FileContentStore, progress: @escaping (WorkProgress) -> Void
@@ -139,6 +141,7 @@ private struct FullExportRun {
         self.progress = progress
         try wrappingVaultErrors { try vault.checkNothingIsVeiled() }
         present = try wrappingVaultErrors { try vault.present }
+        records = try wrappingVaultErrors { try vault.recordTable() }
         (commits, isLinear) = try Self.history(of: vault)
     }
 
@@ -173,7 +176,7 @@ private struct FullExportRun {
         try writeItems(to: &writer)
         try writeAttachments(to: &writer)
         try writeHistory(to: &writer)
-        report.stateHash = try present.snapshot.portableStateHash(files: files)
+        report.stateHash = try present.snapshot.portableStateHash(files: files, records: records)
         try writer.name("stateHash")
         try writer.string(Hex.encode(report.stateHash))
         try writer.name("check")
@@ -191,6 +194,7 @@ private struct FullExportRun {
         try wrappingVaultErrors { try present.forEachItem { ids.append($0.id) } }
         for id in ids {
             guard let item = try wrappingVaultErrors({ try present.item(id) }) else { continue }
+            if !item.conflicts.isEmpty { report.conflicts += 1 }
             try ItemListWriter.value(of: item, attachments: item.attachments.map(\.name)).write(to: &writer)
             report.items += 1
         }
@@ -352,16 +356,19 @@ private struct FullExportRun {
         if index == 0, !commit.parents.isEmpty {
             let snapshot = try wrappingVaultErrors { try repository.snapshot(at: commit.name) }
             var cursor = try wrappingVaultErrors { try snapshot.cursor(withPrefix: prefix) }
-            var previous: FactKey?
-            while let fact = try wrappingVaultErrors({ try cursor.next() }) {
-                guard fact.key != previous else { throw Self.concurrentValues(fact.key) }
-                previous = fact.key
-                try body(fact.key, try wrappingVaultErrors { try snapshot.value(of: fact) })
+            var siblings: [Fact] = []
+            while true {
+                let fact = try wrappingVaultErrors { try cursor.next() }
+                if let key = siblings.first?.key, fact?.key != key {
+                    try body(key, try shownValue(of: siblings, in: snapshot))
+                    siblings = []
+                }
+                guard let fact else { return }
+                siblings.append(fact)
             }
         } else if isLinear || index == 0 {
             let changes = try wrappingVaultErrors { try repository.changes(of: commit, withPrefix: prefix) }
-            for (position, fact) in changes.facts.enumerated() {
-                if position > 0, changes.facts[position - 1].key == fact.key { throw Self.concurrentValues(fact.key) }
+            for fact in changes.facts {
                 try body(fact.key, fact.isRetraction ? nil : try wrappingVaultErrors { try changes.value(of: fact) })
             }
         } else {
@@ -378,13 +385,19 @@ private struct FullExportRun {
         var difference = try wrappingVaultErrors { try repository.difference(from: states.0, to: states.1) }
         while let entry = try wrappingVaultErrors({ try difference.next() }) {
             guard entry.key.bytes.starts(with: prefix) else { continue }
-            let facts = try wrappingVaultErrors { try states.1.facts(under: entry.key) }
-            guard facts.count <= 1 else { throw Self.concurrentValues(entry.key) }
-            try body(entry.key, try wrappingVaultErrors { try facts.first.map { try states.1.value(of: $0) } })
+            let facts = try wrappingVaultErrors {
+                (try states.0.facts(under: entry.key), try states.1.facts(under: entry.key))
+            }
+            let old = try shownValue(of: facts.0, in: states.0)
+            let value = try shownValue(of: facts.1, in: states.1)
+            if value != old { try body(entry.key, value) }
         }
     }
 
-    private static func concurrentValues(_ key: FactKey) -> ImportExportError {
-        ImportExportError(.historyUnsupported, at: "concurrent values of \(key.attribute)")
+    /// Of concurrent values the one that is shown; the others were shown where they were written, and stand there.
+    private func shownValue(of facts: [Fact], in snapshot: Snapshot) throws(ImportExportError) -> [UInt8]? {
+        try wrappingVaultErrors {
+            try snapshot.shownFact(of: facts, records: records).map { try snapshot.value(of: $0) }
+        }
     }
 }

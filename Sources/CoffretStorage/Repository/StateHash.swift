@@ -10,26 +10,29 @@ extension Snapshot {
     ///
     /// BLAKE2b-256 over "coffret/state/1" and, per different fact in ascending order of (key, value),
     /// lp(entity) ‖ lp(attribute) ‖ lp(element) ‖ lp(value), where lp(x) = length (4) ‖ x.
-    /// - Parameter form: what stands for a value, if not the value; for values that are different in each store.
+    /// - Parameters:
+    ///   - choose: which of several concurrent facts count; all of them, if nothing else is said.
+    ///   - form: what stands for a value, if not the value; for values that are different in each store.
     /// - Complexity: reads everything.
     package func stateHash(
+        choosing choose: ([Fact]) throws(StorageError) -> [Fact] = { $0 },
         _ form: (FactKey, [UInt8]) -> [UInt8] = { $1 }
     ) throws(StorageError) -> [UInt8] {
         var hasher = BLAKE2bHasher(byteCount: 32)
         hasher.update(Array("coffret/state/1".utf8))
         var cursor = try cursor()
-        var key: FactKey?
-        var values: [[UInt8]] = []
-        while let fact = try cursor.next() {
-            if let key, key != fact.key {
+        var siblings: [Fact] = []
+        while true {
+            let fact = try cursor.next()
+            if let key = siblings.first?.key, fact?.key != key {
+                var values: [[UInt8]] = []
+                for sibling in try choose(siblings) { values.append(form(key, try value(of: sibling))) }
                 hasher.update(key: key, values: values)
-                values = []
+                siblings = []
             }
-            key = fact.key
-            values.append(form(fact.key, try value(of: fact)))
+            guard let fact else { return hasher.finish() }
+            siblings.append(fact)
         }
-        if let key { hasher.update(key: key, values: values) }
-        return hasher.finish()
     }
 }
 
