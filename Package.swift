@@ -130,7 +130,7 @@ let desktopLibraries: [Target] = [
 ]
 
 let executables: [Target] = [
-    .executableTarget(name: "coffret", dependencies: ["CoffretCLI"], swiftSettings: settings),
+    .executableTarget(name: "coffret", dependencies: ["CoffretBase", "CoffretCLI"], swiftSettings: settings),
     .executableTarget(
         name: "coffret-agent",
         dependencies: ["CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretDesktop", "CoffretKeyStores"],
@@ -215,7 +215,9 @@ let testTargets: [Target] = [
             "CoffretSimulation",
         ]),
     // The real executable, driven as a person or a script would.
-    tests("EndToEndTests", ["CoffretBase", "CoffretCrypto", "CoffretKeys", "CoffretCore", "CoffretTestSupport"]),
+    tests(
+        "EndToEndTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretKeys", "CoffretCore", "CoffretTestSupport"]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.
     tests("TidyTests", ["CoffretBase", "CoffretTestSupport"]),
 ]
