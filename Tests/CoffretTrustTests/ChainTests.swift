@@ -85,6 +85,43 @@ struct ChainTests {
         #expect(refusal(second.joining(one), first) == nil)
     }
 
+    @Test(
+        "protocol 2: a login challenge equal to a link's hash signs no link, and a login for one server is none for another"
+    )
+    func signingOracle() throws {
+        let (victim, attacker) = (TestDevice(generator), TestDevice(generator))
+        let one = try chain([victim.found()])
+        // The link that would let the attacker in, as the victim would sign it.
+        let wanted = one.sign(attacker.joining(one), details: [], with: victim.signing)
+        let hash = wanted.hash(inChain: one.accountID)
+        #expect(code { _ = try chain([victim.found(), wanted]) } == nil, "signed as a link it would count")
+
+        func proof(_ serverName: String) -> LoginProof {
+            LoginProof(
+                serverName: serverName, fingerprint: LoginProof.noFingerprint, accountID: one.accountID,
+                deviceID: victim.id, serverNonce: hash, clientNonce: [UInt8](repeating: 5, count: 32), expiry: 1)
+        }
+        let login = proof("here.example")
+        let signature = login.sign(with: victim.signing)
+        try login.verify(signature, by: victim.signing.verifyingKey)
+        let forged = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 8)
+            encoder.encode(unsigned: UnverifiedLink.version)
+            encoder.encode(unsigned: UInt64(wanted.kind.rawValue))
+            encoder.encode(unsigned: wanted.sequenceNumber)
+            for part in [
+                wanted.publicPart, wanted.sealedPart, wanted.previousLinkHash, wanted.signerKey, signature,
+            ] { encoder.encode(bytes: part) }
+        }
+        let link = try UnverifiedLink(decoding: forged)
+        #expect(link.hash(inChain: one.accountID) == hash, "it says what the wanted link says")
+        #expect(code { _ = try chain([victim.found(), link]) } == .signatureInvalid)
+        // The other way round: a link's signature logs nobody in. Nor does a login that was passed on.
+        let key = victim.signing.verifyingKey
+        #expect(code { try login.verify(wanted.signature, by: key) } == .signatureInvalid)
+        #expect(code { try proof("there.example").verify(signature, by: key) } == .signatureInvalid)
+    }
+
     @Test("links of other chains, other kinds, gaps and changed order are refused")
     func order() throws {
         let (first, second, third) = (TestDevice(generator), TestDevice(generator), TestDevice(generator))
