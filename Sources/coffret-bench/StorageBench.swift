@@ -58,7 +58,7 @@ enum StorageBench {
         let isMissed = goal.map { value > $0 } ?? false
         print(
             row([what, isMissed ? "**\(text(value))**" : text(value), goal.map(text) ?? "", limit.map(text) ?? ""]))
-        unsafe fflush(stdout)
+        fflush(nil)
     }
 
     /// The choice of Docs/decisions/0007-boundary-hash.md: per entry, SipHash-2-4 against BLAKE2b-128.
