@@ -27,7 +27,7 @@ package enum AgentProgram {
     package static func run(
         _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] },
         notify: @escaping (SyncNews) -> Void = { _ in },
-        makeRecords: @escaping (String, String?) -> (any ProtectedRecords)? = { _, _ in nil }
+        makeRecords: @escaping @Sendable (String, String?) -> (any ProtectedRecords)? = { _, _ in nil }
     ) -> Int32 {
         var isForeground = false
         for argument in arguments {
@@ -44,6 +44,8 @@ package enum AgentProgram {
         guard let socketPath = AgentLocation.socketPath, let state = AgentLocation.stateDirectory else {
             return say("coffret-agent: error: there is no home folder", exitCode: 68)
         }
+        // The agent's own variable: children have those of their clients.
+        let tpm = AgentLocation.tpm
         let service: AgentService
         do {
             try PosixFileSystem().makeDirectories(PathText.parent(of: PathText.parent(of: socketPath)))
@@ -51,7 +53,7 @@ package enum AgentProgram {
                 socketPath: socketPath, userID: geteuid(),
                 makeRecords: {
                     let folder = PathText.join(state, "agent")
-                    return makeRecords(folder, AgentLocation.tpm)
+                    return makeRecords(folder, tpm)
                         ?? FileRecords(folder: folder, fileSystem: PosixFileSystem(), random: SystemRandomSource())
                 },
                 environment: AgentLocation.variables, sources: makeSources(), notify: notify)

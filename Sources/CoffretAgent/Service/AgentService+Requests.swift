@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCLI
 internal import CoffretCrypto
+internal import CoffretKeys
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -117,6 +118,7 @@ extension AgentService {
             let hosted = HostedCommand(
                 store: command.store, storageKey: key, noteKeys: noteKeys,
                 connection: UnixConnection(descriptor: 4), terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft,
+                memory: memoryOfChanges,
                 makeConversation: {
                     PinentryConversation(
                         SecretJudge.places(of: command.environment, agent: own), askingProcess: process)
@@ -132,6 +134,16 @@ extension AgentService {
             }
             return hosted.run(command.arguments)
         }
+    }
+
+    /// Where a child remembers that it changed the store's keys: as far as there is a home that is not put back
+    /// with the marker.
+    var memoryOfChanges: GenerationMemory {
+        let makeRecords = makeRecords
+        return GenerationMemory(forChanges: {
+            let records = makeRecords()
+            return records is FileRecords ? nil : records
+        })
     }
 
     private func forgetOthers(except store: String, keeping client: AgentPeer) {

@@ -17,7 +17,7 @@ package final class AgentService {
 
     let userID: UInt32
     /// Where attempt counts and lock intervals are kept. Called in children only: what keeps them may start threads.
-    let makeRecords: () -> any ProtectedRecords
+    let makeRecords: @Sendable () -> any ProtectedRecords
     /// The agent's own variables, for what it asks the person.
     let environment: [String: String]
     private let listener: UnixListener
@@ -45,7 +45,7 @@ package final class AgentService {
     /// - Parameter makeRecords: where attempt counts and lock intervals are kept.
     /// - Throws: `NetError` if another agent answers there, or the folder is not this user's alone.
     package init(
-        socketPath: String, userID: UInt32, makeRecords: @escaping () -> any ProtectedRecords,
+        socketPath: String, userID: UInt32, makeRecords: @escaping @Sendable () -> any ProtectedRecords,
         environment: [String: String] = [:],
         sources: [any LockEventSource] = [], notify: @escaping (SyncNews) -> Void = { _ in }
     ) throws(NetError) {

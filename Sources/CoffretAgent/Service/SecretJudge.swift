@@ -166,7 +166,9 @@ struct SecretJudge {
         let kept = Mutex<(key: StorageKey, generation: UInt64)?>(nil)
         let environment = StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: fileSystem, random: SystemRandomSource(),
-            clock: SystemWallClock(), attempts: attempts,
+            clock: SystemWallClock(),
+            // Files of this machine are put back together with the marker, which then knows no more than they do.
+            memory: records is FileRecords ? nil : GenerationMemory(records: records), attempts: attempts,
             keepStorageKey: { key, generation in kept.withLock { $0 = (key, generation) } })
         let ledger = attempts.ledger(ofStore: summary.storeID)
         func attempt(_ secret: UnlockSecret) throws {

@@ -39,6 +39,8 @@ package final class HostedCommand: Sendable {
     private let storageKey: StorageKey
     private let noteKeys: [HeldNoteKey]
     private let connection: UnixConnection?
+    /// Where this machine remembers the generation of the store's keys.
+    let memory: GenerationMemory?
     private let report: @Sendable (HostedReport) -> Void
     /// How words reach a person without a terminal.
     let makeConversation: @Sendable () -> (any PresenceConversation)?
@@ -49,7 +51,7 @@ package final class HostedCommand: Sendable {
     /// - Parameter connection: to the client that waits; nil where another program is served.
     package init(
         store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], connection: UnixConnection?,
-        terminal: Int32?, secondsLeft: UInt64?,
+        terminal: Int32?, secondsLeft: UInt64?, memory: GenerationMemory? = nil,
         makeConversation: @escaping @Sendable () -> (any PresenceConversation)? = { nil },
         report: @escaping @Sendable (HostedReport) -> Void
     ) {
@@ -59,6 +61,7 @@ package final class HostedCommand: Sendable {
         self.connection = connection
         self.terminal = terminal
         self.secondsLeft = secondsLeft
+        self.memory = memory
         self.report = report
         self.makeConversation = makeConversation
     }

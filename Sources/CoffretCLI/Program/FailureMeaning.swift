@@ -225,7 +225,8 @@ struct FailureMeaning: Sendable {
             hint: "chmod 600 on machine.secret in the state folder (~/.local/state/coffret)"),
         "keystore.unavailable": FailureMeaning(
             .unavailable, "the key store does not answer; nothing was changed",
-            hint: "unlock with the passphrase; coffret doctor says what is there"),
+            hint:
+                "coffret doctor says what is there; COFFRET_AGENT=off goes without it, and asks for the passphrase"),
         "keystore.locked": FailureMeaning(
             .keyringLocked, "the desktop's keyring is locked, and nobody unlocked it",
             hint: "unlock the keyring of your desktop, or unlock the store with the passphrase"),

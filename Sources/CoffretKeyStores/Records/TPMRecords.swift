@@ -145,8 +145,7 @@ package struct TPMRecords: ProtectedRecords {
 
     private func makeContent(_ connection: TPMConnection) throws(KeyStoreError) -> Content {
         let key = AuthenticationKey.generate(from: random)
-        let nothing = unsafe SecretBytes(byteCount: 0) { _ in }
-        let blob = try connection.seal(key.duplicateSecret(), authorization: nothing)
+        let blob = try connection.sealOpen(key.duplicateSecret())
         return Content(table: RecordTable(), blob: blob, key: key, count: 0)
     }
 

@@ -56,6 +56,16 @@ package enum SecretServiceConnection {
 
     /// Whether there is a default keyring, and it is open. Asks nobody.
     package static func isUnlocked(cancellation: SecretServiceCancellation) throws(KeyStoreError) -> Bool {
+        try isDefaultLocked(cancellation) == false
+    }
+
+    /// Whether there is a default keyring, and it is locked. Asks nobody.
+    private static func isLocked(cancellation: SecretServiceCancellation) throws(KeyStoreError) -> Bool {
+        try isDefaultLocked(cancellation) == true
+    }
+
+    /// nil where there is no default keyring.
+    private static func isDefaultLocked(_ cancellation: SecretServiceCancellation) throws(KeyStoreError) -> Bool? {
         try unsafe withAttributes(tag: "", cancellation: cancellation) { _, _ throws(KeyStoreError) in
             var error: UnsafeMutablePointer<GError>?
             let service = unsafe secret_service_get_sync(SECRET_SERVICE_NONE, cancellation.pointer, &error)
@@ -65,9 +75,9 @@ package enum SecretServiceConnection {
             let collection = unsafe secret_collection_for_alias_sync(
                 service, SECRET_COLLECTION_DEFAULT, SECRET_COLLECTION_NONE, cancellation.pointer, &error)
             try unsafe check(error)
-            guard let collection = unsafe collection else { return false }
+            guard let collection = unsafe collection else { return nil }
             defer { unsafe g_object_unref(collection) }
-            return unsafe secret_collection_get_locked(collection) == 0
+            return unsafe secret_collection_get_locked(collection) != 0
         }
     }
 
@@ -96,7 +106,10 @@ package enum SecretServiceConnection {
         tag: String, cancellation: SecretServiceCancellation
     ) throws(KeyStoreError) -> SecretBytes? {
         switch try countEntries(tag: tag, cancellation: cancellation) {
-        case 0: return nil
+        case 0:
+            // A keyring that nobody unlocked since it was started says that it has nothing.
+            guard try !isLocked(cancellation: cancellation) else { throw KeyStoreError(.locked, place: "keyring") }
+            return nil
         case 1: break
         default: throw KeyStoreError(.duplicate, place: "keyring")
         }

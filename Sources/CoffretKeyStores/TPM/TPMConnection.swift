@@ -25,6 +25,14 @@ package struct TPMTransport: Hashable, Sendable {
     package static let kernelDevice = TPMTransport(configuration: "device:/dev/tpmrm0")
 }
 
+/// Whose storage root objects are made under.
+package enum TPMHierarchy: Sendable {
+    /// The machine's owner: objects last until the TPM is cleared.
+    case owner
+    /// Nobody: objects last until the machine starts anew.
+    case untilRestart
+}
+
 /// A connection to one TPM 2.0, with the storage root loaded.
 ///
 /// Calls block until the TPM answers (milliseconds on a software TPM, up to seconds on hardware), so this
@@ -39,7 +47,7 @@ package struct TPMTransport: Hashable, Sendable {
     /// Connects and derives the storage root, which takes no room in the TPM's permanent memory.
     ///
     /// - Throws: `.unavailable` when there is no TPM behind the transport.
-    package init(transport: TPMTransport) throws(KeyStoreError) {
+    package init(transport: TPMTransport, hierarchy: TPMHierarchy = .owner) throws(KeyStoreError) {
         // tpm2-tss writes every refused command to standard error unless it is told not to; each of them
         // becomes an error of ours. A person who set the variable keeps the log.
         unsafe setenv("TSS2_LOG", "all+none", 0)
@@ -55,7 +63,7 @@ package struct TPMTransport: Hashable, Sendable {
             throw KeyStoreError(.unavailable, place: "tpm")
         }
         do throws(KeyStoreError) {
-            root = try unsafe Self.makeStorageRoot(esys)
+            root = try unsafe Self.makeStorageRoot(esys, hierarchy)
         } catch {
             unsafe Self.close(esys, tcti)
             throw error
@@ -76,7 +84,10 @@ package struct TPMTransport: Hashable, Sendable {
         unsafe Tss2_TctiLdr_Finalize(&tcti)
     }
 
-    private static func makeStorageRoot(_ esys: OpaquePointer) throws(KeyStoreError) -> ESYS_TR {
+    private static func makeStorageRoot(
+        _ esys: OpaquePointer, _ hierarchy: TPMHierarchy
+    ) throws(KeyStoreError) -> ESYS_TR {
+        let owner = hierarchy == .owner ? ESYS_TR(ESYS_TR_RH_OWNER) : ESYS_TR(ESYS_TR_RH_NULL)
         var sensitive = TPM2B_SENSITIVE_CREATE()
         var template = TPMObjectKind.storageRoot.template
         var outside = TPM2B_DATA()
@@ -84,8 +95,7 @@ package struct TPMTransport: Hashable, Sendable {
         var handle = ESYS_TR()
         try unsafe TPMFailure.check(
             Esys_CreatePrimary(
-                esys, ESYS_TR(ESYS_TR_RH_OWNER), ESYS_TR(ESYS_TR_PASSWORD), ESYS_TR(ESYS_TR_NONE),
-                ESYS_TR(ESYS_TR_NONE),
+                esys, owner, ESYS_TR(ESYS_TR_PASSWORD), ESYS_TR(ESYS_TR_NONE), ESYS_TR(ESYS_TR_NONE),
                 &sensitive, &template, &outside, &registers, &handle, nil, nil, nil, nil))
         return handle
     }
@@ -120,11 +130,23 @@ package struct TPMTransport: Hashable, Sendable {
     package func seal(
         _ secret: borrowing SecretBytes, authorization: borrowing SecretBytes
     ) throws(KeyStoreError) -> TPMKeyBlob {
+        try seal(secret, as: .sealedData, authorization: authorization)
+    }
+
+    /// Seals at most 128 bytes for whoever may use this TPM, also while it takes no PIN.
+    func sealOpen(_ secret: borrowing SecretBytes) throws(KeyStoreError) -> TPMKeyBlob {
+        let nothing = unsafe SecretBytes(byteCount: 0) { _ in }
+        return try seal(secret, as: .openData, authorization: nothing)
+    }
+
+    private func seal(
+        _ secret: borrowing SecretBytes, as kind: TPMObjectKind, authorization: borrowing SecretBytes
+    ) throws(KeyStoreError) -> TPMKeyBlob {
         precondition(secret.byteCount <= 128, "a TPM seals at most 128 bytes")
         let authorization = authorization.duplicate()
         // EXPOSE: into the command's parameter, which travels encrypted.
         return try unsafe secret.withUnsafeBytes { bytes throws(KeyStoreError) in
-            try unsafe create(.sealedData, authorization: authorization, data: bytes)
+            try unsafe create(kind, authorization: authorization, data: bytes)
         }
     }
 

@@ -13,6 +13,8 @@ enum TPMObjectKind {
     case signing
     /// At most 128 bytes that the TPM gives back to whoever knows the PIN.
     case sealedData
+    /// The same, for what no PIN protects: the TPM gives it back to whoever may use it, locked out or not.
+    case openData
 }
 
 extension TPMObjectKind {
@@ -25,6 +27,9 @@ extension TPMObjectKind {
         case .keyAgreement: bound | inside | TPMA_OBJECT(TPMA_OBJECT_DECRYPT)
         case .signing: bound | inside | TPMA_OBJECT(TPMA_OBJECT_SIGN_ENCRYPT)
         case .sealedData: bound
+        // Nobody guesses here. Counted, a machine that stops suddenly would cost the person a try of the PIN; and wrong
+        // PINs would keep the count of attempts away, and with it the passphrase.
+        case .openData: bound | TPMA_OBJECT(TPMA_OBJECT_NODA)
         }
     }
 
@@ -33,7 +38,7 @@ extension TPMObjectKind {
         var template = TPM2B_PUBLIC()
         template.publicArea.nameAlg = TPM2_ALG_ID(TPM2_ALG_SHA256)
         template.publicArea.objectAttributes = attributes
-        guard self != .sealedData else {
+        guard self != .sealedData, self != .openData else {
             template.publicArea.type = TPM2_ALG_ID(TPM2_ALG_KEYEDHASH)
             unsafe template.publicArea.parameters.keyedHashDetail.scheme.scheme = TPM2_ALG_ID(TPM2_ALG_NULL)
             return template
@@ -49,7 +54,7 @@ extension TPMObjectKind {
         case .signing:
             parameters.scheme.scheme = TPM2_ALG_ID(TPM2_ALG_ECDSA)
             unsafe parameters.scheme.details.ecdsa.hashAlg = TPM2_ALG_ID(TPM2_ALG_SHA256)
-        case .keyAgreement, .sealedData: break
+        case .keyAgreement, .sealedData, .openData: break
         }
         unsafe template.publicArea.parameters.eccDetail = parameters
         return template

@@ -151,7 +151,11 @@ package struct AttemptLedger: Sendable {
             try home.write(name, record.encoded)
             return true
         } catch {
-            guard isForgiven(error) else { throw KeyError(.attemptsUncounted, cause: error) }
+            guard isForgiven(error) else {
+                // A TPM that is gone is called by its name.
+                if let error = error as? KeyStoreError { throw KeyError(.keyStoreFailed, cause: error) }
+                throw KeyError(.attemptsUncounted, cause: error)
+            }
             return false
         }
     }

@@ -145,11 +145,7 @@ package enum Keyring {
         let storageKey = try counted(secret, of: file.storeID, environment.attempts) { () throws(KeyError) in
             try openStorageKey(of: file, with: secret, environment: environment)
         }
-        var asksMemory = true
-        // Whoever holds the key opened the keyring with a secret before; asking a TPM each time would be slow.
-        if case .storageKey = secret { asksMemory = false }
-        return try finish(
-            file, storageKey, acceptsRollback: acceptsRollback, asksMemory: asksMemory, environment)
+        return try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
     }
 
     /// Opens a keyring through a key store.
@@ -271,15 +267,14 @@ package enum Keyring {
 
     /// Checks everything behind the storage key, the marker last.
     private static func finish(
-        _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, asksMemory: Bool = true,
-        _ environment: KeyringEnvironment
+        _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, _ environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
         try file.verify(storageKey: storageKey)
         let body = try file.openBody(storageKey: storageKey)
         guard body.device != nil else { throw KeyError(.keyringInconsistent, at: "device") }
         var status = InstanceStatus.current
         var generation = file.generation
-        let memory = asksMemory ? environment.memory : nil
+        let memory = environment.memory?.isAsked == true ? environment.memory : nil
         let remembered = memory?.generation(of: file.storeID)
         if let remembered, remembered > file.generation {
             guard acceptsRollback else { throw KeyError(.keyringRolledBack) }

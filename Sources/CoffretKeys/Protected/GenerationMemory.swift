@@ -24,25 +24,43 @@ package protocol ProtectedRecords: Sendable {
 ///
 /// Record `<store id in hex>.generation`: 8 bytes, big-endian. Source: protocol decision 5.
 package struct GenerationMemory: Sendable {
-    private let records: any ProtectedRecords
+    private let records: @Sendable () -> (any ProtectedRecords)?
+    /// Whether an opening waits for what is remembered; else only changes are written down.
+    let isAsked: Bool
 
+    /// For whoever opens with a secret.
     package init(records: any ProtectedRecords) {
+        self.records = { records }
+        isAsked = true
+    }
+
+    /// For whoever holds the storage key: the keyring was opened with a secret before, and asking a TPM with every
+    /// command would be slow.
+    ///
+    /// - Parameter records: called when a change is to be remembered; nil where there is no home for it.
+    package init(forChanges records: @escaping @Sendable () -> (any ProtectedRecords)?) {
         self.records = records
+        isAsked = false
     }
 
     /// nil if nothing is known: no record, one that was altered, or a home that does not answer. The marker and the
     /// vaults remember too.
     func generation(of storeID: UniqueID) -> UInt64? {
-        guard case .present(let bytes) = records.read(name(storeID)), bytes.count == 8 else { return nil }
-        return bytes.reduce(0) { $0 << 8 | UInt64($1) }
+        records().flatMap { generation(of: storeID, in: $0) }
     }
 
     /// A generation that could not be written down is caught up with at the next opening.
     func remember(_ generation: UInt64, of storeID: UniqueID) {
+        guard let records = records() else { return }
         try? records.exclusively(name(storeID)) {
-            if let known = self.generation(of: storeID), known >= generation { return }
+            if let known = self.generation(of: storeID, in: records), known >= generation { return }
             try records.write(name(storeID), generation.bigEndianBytes)
         }
+    }
+
+    private func generation(of storeID: UniqueID, in records: any ProtectedRecords) -> UInt64? {
+        guard case .present(let bytes) = records.read(name(storeID)), bytes.count == 8 else { return nil }
+        return bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     private func name(_ storeID: UniqueID) -> String { storeID.hex + ".generation" }
