@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/magic.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -10,6 +11,9 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 int coffret_disable_dumping(void) {
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -96,4 +100,10 @@ int coffret_argument_count(void)
 const char *coffret_argument(int index)
 {
     return arguments[index];
+}
+
+void coffret_return_free_memory(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }

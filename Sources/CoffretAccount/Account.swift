@@ -26,7 +26,8 @@ package final class Account {
         try Self.logIn(store, connection, name: record.name)
     }
 
-    private init(_ store: Store, _ connection: ServerConnection, clock: any WallClock) {
+    /// Over a connection that is logged in.
+    package init(_ store: Store, _ connection: ServerConnection, clock: any WallClock) {
         self.store = store
         self.connection = connection
         self.clock = clock

@@ -56,6 +56,10 @@ package enum AgentProgram {
                     return makeRecords(folder, tpm)
                         ?? FileRecords(folder: folder, fileSystem: PosixFileSystem(), random: SystemRandomSource())
                 },
+                wrapping: KeyStoreProviders.installed?.idleWrapping(
+                    KeyStoreSurroundings(
+                        stateDirectory: state, fileSystem: PosixFileSystem(), random: SystemRandomSource(),
+                        tpm: tpm)),
                 environment: AgentLocation.variables, sources: makeSources(), notify: notify)
         } catch {
             return say("coffret-agent: error: \(words(for: error))   [\(FailureCode.of(error))]", exitCode: 69)

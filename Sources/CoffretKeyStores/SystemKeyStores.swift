@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 package import CoffretKeys
+internal import Glibc
 
 /// What `coffret-agent` installs.
 package struct SystemKeyStores: KeyStoreProvider {
@@ -24,6 +25,12 @@ package struct SystemKeyStores: KeyStoreProvider {
         if tpmRecords("", surroundings).isAvailable() { kinds.append(.tpm) }
         if keyringRecords("", surroundings).isAvailable() { kinds.append(.secretService) }
         return kinds
+    }
+
+    package func idleWrapping(_ surroundings: KeyStoreSurroundings) -> (any IdleWrapping)? {
+        // Without a choice the kernel's device is meant, if there is one for this person.
+        if surroundings.tpm == nil, unsafe access("/dev/tpmrm0", R_OK | W_OK) != 0 { return nil }
+        return surroundings.tpm == "off" ? nil : TPMIdleWrapping(transport: transport(surroundings))
     }
 
     package func presence(_ conversation: (any PresenceConversation)?) -> (any UserPresence)? {

@@ -34,6 +34,9 @@ unsigned long long coffret_boot_nanoseconds(void);
 int coffret_boot_timer(void);
 int coffret_set_boot_timer(int timer, unsigned long long nanoseconds);
 
+/* Gives memory that was freed back to the kernel, as far as the C library can. */
+void coffret_return_free_memory(void);
+
 /* POLLRDHUP needs _GNU_SOURCE. */
 #define COFFRET_POLLRDHUP 0x2000
 

@@ -50,6 +50,8 @@ package enum LockReason: String, Sendable, CaseIterable {
     case stopping
     /// Somebody else changed who may open the store.
     case keysChanged = "keys-changed"
+    /// The TPM that had the keys while nobody used them does not give them back.
+    case tpmGone = "tpm-gone"
 }
 
 /// The state machine that decides whether one store is unlocked. It does no I/O and owns no key.
@@ -107,6 +109,12 @@ package struct LockPolicy: Sendable {
         }
         if isUse { state = .unlocked(since: since, lastUse: now) }
         return nil
+    }
+
+    /// When the store was used last; nil while locked.
+    package var lastUse: BootInstant? {
+        guard case .unlocked(_, let lastUse) = state else { return nil }
+        return lastUse
     }
 
     /// When a timer should look next, if nothing happens until then; nil while locked.

@@ -17,11 +17,16 @@ final class AgentChild {
         case judge
         /// Serves an SSH client out of a store.
         case connection(store: String)
+        /// Lets the TPM take, or give back, the key that a store's keys are sealed with.
+        case wrapping(store: String)
+        case unwrapping(store: String)
 
         /// The store whose keys the child has.
         var store: String? {
             switch self {
-            case .command(let store), .connection(let store), .sync(let store): store
+            case .command(let store), .sync(let store), .connection(let store), .wrapping(let store),
+                .unwrapping(let store):
+                store
             case .judge: nil
             }
         }
@@ -31,6 +36,8 @@ final class AgentChild {
     let work: Work
     /// Who waits for the answer; nil once it went away.
     var client: AgentPeer?
+    /// What is to be done once keys lie open that this child has unsealed, and for whom.
+    var waiting: [(client: AgentPeer?, body: () -> Void)] = []
     /// For reports; closed with this object.
     let control: Int32
     var reports: [ChildReport] = []

@@ -18,7 +18,10 @@ extension AgentService {
                 try unsafe AgentRequest.head(of: bytes)
             }) {
             case .secret: return judge(message, descriptors.take(), for: client)
-            case .command(let store): return run(message, store: store, descriptors.take(), for: client)
+            case .command(let store):
+                return withOpenKeys(of: store, for: client) {
+                    self.run(message, store: store, descriptors.take(), for: client)
+                }
             case .open:
                 request = try unsafe message.withUnsafeBytes { (bytes) throws(WireError) in
                     try unsafe AgentRequest(decoding: bytes)

@@ -25,6 +25,10 @@ extension AgentService {
     /// decides how long that is.
     func acceptSSH(_ path: String) {
         guard let connection = sshListeners[path]?.accept(userID: userID) else { return }
+        withOpenKeys(of: path, for: nil) { self.serve(connection, of: path) }
+    }
+
+    private func serve(_ connection: UnixConnection, of path: String) {
         let count = children.values.count { if case .connection = $0.work { true } else { false } }
         guard count < Self.sshConnectionCountMax, let store = stores[path],
             let key = store.use(at: BootClock.now).key

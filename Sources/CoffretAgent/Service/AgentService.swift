@@ -20,6 +20,8 @@ package final class AgentService {
     let makeRecords: @Sendable () -> any ProtectedRecords
     /// The agent's own variables, for what it asks the person.
     let environment: [String: String]
+    /// What has the keys of stores while nobody uses them; nil without a TPM. Called in children only.
+    let wrapping: (any IdleWrapping)?
     private let listener: UnixListener
     private let sources: [any LockEventSource]
     private let signals: Int32
@@ -42,17 +44,20 @@ package final class AgentService {
 
     /// Listens; no command runs before `run`.
     ///
-    /// - Parameter makeRecords: where attempt counts and lock intervals are kept.
+    /// - Parameters:
+    ///   - makeRecords: where attempt counts and lock intervals are kept.
+    ///   - wrapping: what has the keys of stores while nobody uses them.
     /// - Throws: `NetError` if another agent answers there, or the folder is not this user's alone.
     package init(
         socketPath: String, userID: UInt32, makeRecords: @escaping @Sendable () -> any ProtectedRecords,
-        environment: [String: String] = [:],
+        wrapping: (any IdleWrapping)? = nil, environment: [String: String] = [:],
         sources: [any LockEventSource] = [], notify: @escaping (SyncNews) -> Void = { _ in }
     ) throws(NetError) {
         self.userID = userID
         folder = PathText.parent(of: socketPath)
         self.environment = environment
         self.makeRecords = makeRecords
+        self.wrapping = wrapping
         self.sources = sources
         self.notify = notify
         let watched = Self.endingSignals + [SIGCHLD]
@@ -88,6 +93,7 @@ package final class AgentService {
             lockOverdue()
             startDueSyncs()
             for source in sources { handle(source.takeEvents(), from: source) }
+            wrapIdleKeys()
             guard count > 0 else { continue }
             for (entry, state) in zip(watched, polled) where state.revents != 0 {
                 handle(entry.what, hungUp: state.revents & Int16(POLLHUP | POLLERR | COFFRET_POLLRDHUP) != 0)
@@ -148,7 +154,7 @@ package final class AgentService {
     // MARK: Time
 
     private func setTimer() {
-        let next = (stores.values.compactMap(\.deadline) + [nextSyncStart].compactMap(\.self)).min()
+        let next = (stores.values.compactMap(\.deadline) + [nextSyncStart, nextWrapDeadline].compactMap(\.self)).min()
         // 0 would switch the timer off, and a moment in the past is due at once.
         _ = coffret_set_boot_timer(timer, next.map { max(1, $0.nanoseconds) } ?? 0)
     }
@@ -209,7 +215,7 @@ package final class AgentService {
         clients[connection.descriptor] = AgentPeer(connection: connection, credentials: credentials)
     }
 
-    private func receive(from client: AgentPeer) {
+    func receive(from client: AgentPeer) {
         do throws(NetError) {
             while client.child == nil, clients[client.descriptor] === client {
                 switch try client.receiver.receive(from: client.connection) {
@@ -231,6 +237,9 @@ package final class AgentService {
         if let child = client.child {
             child.client = nil
             client.child = nil
+            child.waiting.removeAll { $0.client === client }
+            // Others may wait for the same, and it ends by itself.
+            if case .unwrapping = child.work { return }
             kill(child.processID, SIGTERM)
         }
     }
@@ -240,7 +249,8 @@ package final class AgentService {
     // MARK: Children
 
     /// Starts a child that works for a client, which waits until it has ended, or for none.
-    func start(_ work: AgentChild.Work, for client: AgentPeer?, _ body: (Int32) -> Int32) {
+    @discardableResult
+    func start(_ work: AgentChild.Work, for client: AgentPeer?, _ body: (Int32) -> Int32) -> AgentChild? {
         let parent = processID
         let child = AgentChild.start(work, for: client) { control in
             if getppid() != parent { return 128 + SIGKILL }
@@ -248,10 +258,11 @@ package final class AgentService {
         }
         guard let child else {
             client?.refuse(.exhausted)
-            return
+            return nil
         }
         client?.child = child
         children[child.processID] = child
+        return child
     }
 
     /// In a child: keys of other stores and messages of other clients are no business of it.
@@ -280,6 +291,10 @@ package final class AgentService {
         case .command(let store), .connection(let store): answer = finishCommand(child, store: store, status: status)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
+        case .wrapping(let store):
+            if let store = stores[store], child.lockReason == nil { store.keep(child.idleLock) }
+            return
+        case .unwrapping(let store): return finishOpening(child, store: store)
         }
         client?.answer(answer)
         if let client { receive(from: client) }
@@ -310,11 +325,11 @@ package final class AgentService {
         switch report {
         case .renewed(let key, let generation):
             store.renew(key, generation: generation)
-            // It ended if the key that it has opens nothing any more.
-            startSync(of: store)
+            // It ended if the key that it has opens nothing any more. And a new key does not lie open beside sealed ones.
+            withOpenKeys(of: store.path, for: nil, isUse: false) { self.startSync(of: store) }
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
-        case .opened, .stale, .refused, .settled: break
+        case .opened, .stale, .refused, .settled, .idleLock: break
         }
     }
 

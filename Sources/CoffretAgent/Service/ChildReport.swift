@@ -29,15 +29,18 @@ enum ChildReport: Sendable {
     case noteKeyHeld(HeldNoteKey)
     /// Notes of this password record are locked again.
     case noteKeyForgotten(UniqueID)
+    /// The TPM has this key, or has given it back.
+    case idleLock(IdleLock)
 
     private static let codeByteCountMax = 256
     /// In scheme 1 a key is as long as the passphrase and the constants together.
-    private static let noteKeyByteCountMax = 32 << 10
+    static let noteKeyByteCountMax = 32 << 10
+    private static let wrappedByteCountMax = 4096
     static let byteCountMax = 64 << 10
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
-    /// [7, store, idle, absolute]. The caller zeroes the bytes.
+    /// [7, store, idle, absolute], [8, key, wrapped key]. The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
@@ -80,12 +83,17 @@ enum ChildReport: Sendable {
             encoder.encodeArrayHeader(count: 2)
             encoder.encode(unsigned: 6)
             encoder.encode(bytes: record.bytes)
+        case .idleLock(let lock):
+            encoder.encodeArrayHeader(count: 3)
+            encoder.encode(unsigned: 8)
+            Self.encode(lock.key, to: &encoder)
+            encoder.encode(bytes: lock.wrapped)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
     }
 
-    private static func encode(_ key: StorageKey, to encoder: inout CBOREncoder) {
+    private static func encode<Purpose>(_ key: SymmetricKey<Purpose>, to encoder: inout CBOREncoder) {
         // EXPOSE: into the message to the parent process, which is zeroed once it is sent.
         unsafe key.withUnsafeBytes { unsafe encoder.encode(bytes: $0) }
     }
@@ -97,7 +105,7 @@ enum ChildReport: Sendable {
             switch (kind, count) {
             case (1, 7):
                 let store = try decoder.readText()
-                let key = try Self.readKey(from: &decoder)
+                let key: StorageKey = try Self.readKey(from: &decoder)
                 let generation = try decoder.readUnsigned()
                 let intervals = try Self.readIntervals(from: &decoder)
                 return ChildReport.opened(
@@ -105,7 +113,7 @@ enum ChildReport: Sendable {
                         store: store, storageKey: key, generation: generation, intervals: intervals,
                         variables: try KeptVariables(from: &decoder)))
             case (2, 3):
-                let key = try Self.readKey(from: &decoder)
+                let key: StorageKey = try Self.readKey(from: &decoder)
                 return .renewed(key, generation: try decoder.readUnsigned())
             case (3, 1): return .stale
             case (7, 4):
@@ -126,6 +134,10 @@ enum ChildReport: Sendable {
                 let secret = try decoder.readSecret(counts: 0...Self.noteKeyByteCountMax)
                 return .noteKeyHeld(HeldNoteKey(record: record, scheme: scheme, secret: secret))
             case (6, 2): return .noteKeyForgotten(try Self.readRecord(from: &decoder))
+            case (8, 3):
+                let key: IdleKey = try Self.readKey(from: &decoder)
+                return .idleLock(
+                    IdleLock(key: key, wrapped: try decoder.readBytes(countMax: Self.wrappedByteCountMax)))
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }
@@ -141,8 +153,11 @@ enum ChildReport: Sendable {
         return intervals
     }
 
-    private static func readKey(from decoder: inout CBORDecoder) throws(CBORError) -> StorageKey {
-        StorageKey(try decoder.readSecret(counts: StorageKey.byteCount...StorageKey.byteCount))
+    private static func readKey<Purpose>(
+        from decoder: inout CBORDecoder
+    ) throws(CBORError) -> SymmetricKey<Purpose> {
+        let byteCount = SymmetricKey<Purpose>.byteCount
+        return SymmetricKey(try decoder.readSecret(counts: byteCount...byteCount))
     }
 
     private static func readRecord(from decoder: inout CBORDecoder) throws(CBORError) -> UniqueID {

@@ -13,6 +13,13 @@ final class UnlockedStore {
     private var key: StorageKey?
     /// Keys of locked notes that the person opened, by their password records. Unlocking the store adds none.
     private var noteKeys: [UniqueID: HeldNoteKey] = [:]
+    /// All of them while they do not lie open here.
+    private(set) var sealedKeys: SealedKeys?
+    private var idleLock: IdleLock?
+    /// The storage key that a process made while the one before lay sealed.
+    private var newerKey: StorageKey?
+    /// The use after which the TPM did not take the keys; they stay until the next one.
+    private var useWithoutLock: BootInstant?
     private var generation: UInt64 = 0
     private var intervals: LockIntervals
     /// How many keys there were; another number is another key.
@@ -36,6 +43,7 @@ final class UnlockedStore {
         intervals = opened.intervals
         policy = LockPolicy(intervals: opened.intervals)
         policy.unlock(at: now)
+        if sealedKeys != nil { forget() }
         key = opened.storageKey
         generation = opened.generation
         variables = opened.variables
@@ -50,8 +58,8 @@ final class UnlockedStore {
 
     /// The command changed the keyring; an older report never replaces a newer key.
     func renew(_ key: StorageKey, generation: UInt64) {
-        guard self.key != nil, generation > self.generation else { return }
-        self.key = key
+        guard self.key != nil || sealedKeys != nil, generation > self.generation else { return }
+        if sealedKeys == nil { self.key = key } else { newerKey = key }
         self.generation = generation
         keyCount += 1
     }
@@ -72,9 +80,57 @@ final class UnlockedStore {
 
     /// Zeroes all keys, and what else may be secret; also in a child that works for another store.
     func forget() {
+        forgetKeys()
+        variables = nil
+    }
+
+    private func forgetKeys() {
         key = nil
         noteKeys = [:]
-        variables = nil
+        sealedKeys = nil
+        idleLock = nil
+        newerKey = nil
+    }
+
+    // MARK: While nobody uses it
+
+    /// When the keys are to be sealed if nobody uses them until then; nil if they are, or are gone.
+    var sealDeadline: BootInstant? {
+        guard key != nil, let lastUse = policy.lastUse, lastUse != useWithoutLock else { return nil }
+        return lastUse.advanced(by: IdleLock.delay)
+    }
+
+    /// Takes the lock that the TPM has a key of; nil if it has not.
+    func keep(_ lock: IdleLock?) {
+        guard key != nil else { return }
+        idleLock = lock
+        if lock == nil { useWithoutLock = policy.lastUse }
+    }
+
+    /// Seals the keys and zeroes them, with what seals them.
+    ///
+    /// - Returns: false if there is no lock yet.
+    func seal(random: any RandomSource) -> Bool {
+        guard let key, let idleLock else { return false }
+        let sealed = clearingTraces {
+            let keys = OpenKeys(storage: key, notes: Array(noteKeys.values))
+            return SealedKeys(keys, lock: idleLock, store: path, random: random)
+        }
+        forgetKeys()
+        sealedKeys = sealed
+        return true
+    }
+
+    /// - Returns: whether the keys lie open now.
+    func open(with lock: IdleLock?) -> Bool {
+        guard let lock, let keys = clearingTraces({ sealedKeys?.opened(with: lock.key) }) else { return false }
+        sealedKeys = nil
+        key = newerKey ?? keys.storage
+        newerKey = nil
+        for note in keys.notes { noteKeys[note.record] = note }
+        // The TPM still has this one: the next sealing needs it not.
+        idleLock = lock
+        return true
     }
 
     /// Why the store is locked; nil while it is unlocked. The keys are gone when this says locked.

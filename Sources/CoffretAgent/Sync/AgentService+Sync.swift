@@ -17,21 +17,33 @@ struct SyncKeeper {
 }
 
 extension AgentService {
-    /// Starts the sync of an unlocked store, if none runs.
+    /// Lets the sync of an unlocked store start, if none runs.
+    ///
+    /// The loop itself starts it, where no frame below holds keys that a process of such a long life would keep.
     func startSync(of store: UnlockedStore) {
-        let now = BootClock.now
-        guard !isSyncing(store), store.check(at: now, isUse: false) == nil, let key = store.currentKey else { return }
-        syncs[store.path, default: SyncKeeper()].keyCount = store.keyCount
-        syncs[store.path]?.startAt = nil
+        guard !isSyncing(store) else { return }
+        syncs[store.path, default: SyncKeeper()].startAt = BootClock.now
+    }
+
+    private func fork(_ store: UnlockedStore) {
+        guard !isSyncing(store), store.check(at: BootClock.now, isUse: false) == nil else { return }
+        guard store.sealedKeys == nil else {
+            return withOpenKeys(of: store.path, for: nil, isUse: false) { self.startSync(of: store) }
+        }
+        syncs[store.path]?.keyCount = store.keyCount
         let (path, variables, parent) = (store.path, store.variables, getpid())
-        let notify = self.notify
+        let (notify, wrapping, memory) = (notify, wrapping, memoryOfChanges)
         start(.sync(store: path), for: nil) { control in
+            // No name in this frame holds on to the key, or sealing it later would be for show.
+            guard let key = store.currentKey.map({ SyncKey($0, store: path, wrapping: wrapping) }) else {
+                return SyncWorker.Ending.failed.rawValue
+            }
             forget(except: nil)
             AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control])
             AgentChild.settle(environment: variables?.values ?? [:], parent: parent)
             guard let stateDirectory = AgentLocation.stateDirectory,
                 let worker = SyncWorker(
-                    path: path, key: key, control: 3, stateDirectory: stateDirectory,
+                    path: path, key: key, control: 3, stateDirectory: stateDirectory, memory: memory,
                     renewed: { AgentChild.report(.renewed($0, generation: $1), over: 3) },
                     note: { notify($0) })
             else { return SyncWorker.Ending.failed.rawValue }
@@ -64,7 +76,7 @@ extension AgentService {
         for (path, keeper) in syncs {
             guard let startAt = keeper.startAt, startAt <= now else { continue }
             syncs[path]?.startAt = nil
-            if let store = stores[path] { startSync(of: store) }
+            if let store = stores[path] { fork(store) }
         }
     }
 }

@@ -1,5 +1,5 @@
 // Continuous sync while keys, server and settings stay as they are. The one thing to keep true: events only say where to
-// look; what is done follows from what is found there.
+// look; what is done follows from what is found there. Waiting needs no key.
 
 internal import CPlatform
 internal import CoffretAccount
@@ -17,8 +17,19 @@ internal import CoffretWire
 internal import Glibc
 
 /// One store with the keys that it has now.
+///
+/// Where a TPM can have its key meanwhile, the store is closed after a while without work; the connection stays.
 final class SyncRound {
-    private let store: Store
+    /// Nil while nothing is to be done.
+    private var store: Store?
+    private let open: () throws -> Store
+    private let key: SyncKey
+    private let layout: StoreLayout
+    private let fileSystem: any FileSystem
+    private let settings: HTTPSettings
+    private let serverName: String?
+    private let accountID: ChainID
+    private let deviceID: UniqueID
     private let records: SyncRecords
     private let file: AgentSyncFile?
     private let waiter: SyncWaiter
@@ -26,9 +37,12 @@ final class SyncRound {
     private let clock: any WallClock
     private let note: (SyncNews) -> Void
     private var schedule: SyncSchedule<String>
-    /// By the vault's id in hex.
-    private var vaults: [String: VaultRecord] = [:]
+    /// The journals of the synced vaults, by the vault's id in hex.
+    private let vaults: [String: String]
+    private var connection: ServerConnection?
+    /// Nil while the store is closed, or there is no connection.
     private var sync: AccountSync?
+    private var usedAt: Int64 = 0
     private var socket: WebSocketConnection?
     /// The head that the server is known to show, so that this device's own pushes are no news.
     private var serverHeads: [String: [UInt8]] = [:]
@@ -38,13 +52,30 @@ final class SyncRound {
     private var hasAcknowledged: Set<String> = []
     private var state: AgentSyncState?
     private var isOver = false
-    private var generation: UInt64
+    private let generation: UInt64
 
+    /// - Parameters:
+    ///   - server: of the store.
+    ///   - open: opens the store again, with `key`.
     init(
-        store: Store, records: SyncRecords, file: AgentSyncFile?, waiter: SyncWaiter, random: any RandomSource,
-        clock: any WallClock, note: @escaping (SyncNews) -> Void
-    ) {
+        store: Store, server: ServerRecord, open: @escaping () throws -> Store, key: SyncKey, records: SyncRecords,
+        file: AgentSyncFile?, waiter: SyncWaiter, random: any RandomSource, clock: any WallClock,
+        note: @escaping (SyncNews) -> Void
+    ) throws {
         self.store = store
+        self.open = open
+        self.key = key
+        fileSystem = store.fileSystem
+        settings = try ServerConnection.settings(for: server)
+        serverName = server.name
+        accountID = try store.keyring.accountID()
+        deviceID = try store.keyring.deviceID()
+        let layout = store.layout
+        vaults = Dictionary(
+            uniqueKeysWithValues: try store.vaults.filter { $0.kind == .synced }.map {
+                ($0.vaultID.hex, PathText.join(layout.vaultPath($0.vaultID), "journal"))
+            })
+        self.layout = layout
         self.records = records
         self.file = file
         self.waiter = waiter
@@ -53,6 +84,7 @@ final class SyncRound {
         self.note = note
         schedule = SyncSchedule(random: random)
         generation = store.keyring.generation
+        usedAt = now
     }
 
     private var now: Int64 { Int64(coffret_boot_nanoseconds() / 1_000_000) }
@@ -71,7 +103,44 @@ final class SyncRound {
             }
         }
         socket?.close()
-        sync?.account.connection.logOut()
+        connection?.logOut()
+    }
+
+    // MARK: Keys
+
+    /// The store, opened again if it was closed. If it does not open, this round is over and the worker finds out why.
+    private func openedStore() -> Store? {
+        usedAt = now
+        if let store { return store }
+        store = try? open()
+        // Another keyring asks for another round.
+        if store?.keyring.generation != generation {
+            store = nil
+            isOver = true
+        }
+        return store
+    }
+
+    /// The store's account, over the connection that there is.
+    private func openedSync() -> AccountSync? {
+        guard let connection, let store = openedStore() else { return nil }
+        if let sync { return sync }
+        sync = AccountSync(
+            Account(store, connection, clock: clock), records: records, random: random, clock: clock)
+        return sync
+    }
+
+    private func record(_ id: String) -> VaultRecord? {
+        (try? store?.vaults)?.first { $0.vaultID.hex == id }
+    }
+
+    /// Closes the store and seals its key.
+    private func rest() {
+        sync = nil
+        store = nil
+        key.seal(random: random)
+        // What was read lies in memory that is free now; what can be is given back to the kernel.
+        coffret_return_free_memory()
     }
 
     private func show(_ state: AgentSyncState) {
@@ -85,22 +154,29 @@ final class SyncRound {
     private func wait(until: Int64?) {
         // Bytes that came with others do not make the socket readable.
         if receiveEvents() { return }
+        var until = until
+        if key.isSealable {
+            let restAt = usedAt + IdleLock.delayMilliseconds
+            if now >= restAt { rest() } else { until = min(until ?? .max, restAt) }
+        }
         let wake = waiter.wait(
             until: until.map { UInt64(max(0, $0)) * 1_000_000 + 999_999 }, socket: socket?.descriptor)
         if wake.hasNetworkChanged { schedule.networkChanged(at: now) }
         if wake.places.contains(.store) || wake.isOverrun,
-            SyncWorker.generation(of: store.layout.path, store.fileSystem) != generation
+            SyncWorker.generation(of: layout.path, fileSystem) != generation
         {
             isOver = true
         }
         if wake.places.contains(.settings) || wake.isOverrun, records.isOff { isOver = true }
-        for (id, record) in vaults where wake.isOverrun || wake.places.contains(.vault(id)) { look(id, record) }
+        for id in vaults.keys where wake.isOverrun || wake.places.contains(.vault(id)) { look(id) }
         _ = receiveEvents()
     }
 
     /// Something was written in a vault: by a command, or by a sync.
-    private func look(_ id: String, _ record: VaultRecord) {
-        guard schedule.isUp, let syncer = try? sync?.syncer(for: record) else { return }
+    private func look(_ id: String) {
+        guard schedule.isUp, !isOver, let sync = openedSync(), let record = record(id),
+            let syncer = try? sync.syncer(for: record)
+        else { return }
         if (try? syncer.hasUnsent) == true { schedule.noticed(id, .push) }
     }
 
@@ -135,19 +211,20 @@ final class SyncRound {
 
     private func connect() {
         do {
-            let sync = try AccountSync(store, records: records, random: random, clock: clock)
-            self.sync = sync
-            let connection = sync.account.connection
+            let connection = try ServerConnection(settings, random: random)
+            // Nothing is opened before the server has answered.
+            _ = try connection.logIn(account: accountID, device: deviceID, name: serverName) {
+                (proof) throws(KeyError) in
+                guard let store = openedStore() else { throw KeyError(.locked) }
+                return try store.keyring.login { _, _ in proof }
+            }
+            self.connection = connection
             // Events first: what happens from now on is heard, what happened before is looked for.
             let socket = try WebSocketConnection(
                 connection.settings, path: "/v1/events", fields: connection.fields,
                 messageByteCountMax: ServerLimits.eventByteCountMax, random: random)
             self.socket = socket
-            vaults = Dictionary(uniqueKeysWithValues: try sync.vaults.map { ($0.vaultID.hex, $0) })
-            for record in vaults.values {
-                waiter.watch(
-                    PathText.join(store.layout.vaultPath(record.vaultID), "journal"), as: .vault(record.vaultID.hex))
-            }
+            for (id, journal) in vaults { waiter.watch(journal, as: .vault(id)) }
             schedule.connected(Array(vaults.keys), at: now)
             isAccountDue = true
             show(.connected)
@@ -166,8 +243,11 @@ final class SyncRound {
     }
 
     private func lost(_ error: any Error) {
+        // Not the server's doing.
+        if isOver { return }
         socket = nil
         sync = nil
+        connection = nil
         serverHeads = [:]
         let before = now
         let until = schedule.lost(isTransient: SyncTrouble.isTransient(error), at: before)
@@ -177,20 +257,20 @@ final class SyncRound {
 
     /// Who belongs to the account, and keys that others sent.
     private func followAccount() {
-        guard let sync else { return }
+        guard let sync = openedSync() else { return }
         isAccountDue = false
         do {
             let followed = try sync.account.follow()
-            announce(followed)
+            announce(followed, sync.store)
             _ = try sync.receiveKeys()
         } catch {
             return lost(error)
         }
         // New keys, new vaults, other devices: everything is opened anew.
-        if store.keyring.generation != generation { isOver = true }
+        if sync.store.keyring.generation != generation { isOver = true }
     }
 
-    private func announce(_ followed: FollowedDeviceChain) {
+    private func announce(_ followed: FollowedDeviceChain, _ store: Store) {
         for link in followed.newLinks {
             guard case .add(let id, _, _, _)? = try? DeviceOperation(decoding: link.link),
                 let device = followed.chain.device(id)
@@ -202,7 +282,7 @@ final class SyncRound {
     // MARK: Vaults
 
     private func perform(_ id: String, _ need: SyncNeed) {
-        guard let sync, let record = vaults[id] else { return }
+        guard let sync = openedSync(), let record = record(id) else { return }
         schedule.began(id)
         var options = SyncEngine.Options()
         switch need {

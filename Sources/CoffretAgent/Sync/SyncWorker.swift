@@ -30,34 +30,36 @@ final class SyncWorker {
 
     private let path: String
     /// A keyring that this process changes may get a new one.
-    private let key: KeptKey
+    private let key: SyncKey
     private let control: Int32
     private let environment: StoreEnvironment
     private let waiter: SyncWaiter
     private let clock = SystemWallClock()
     private let random = SystemRandomSource()
     private let note: (SyncNews) -> Void
+    private var idleGeneration: UInt64 = 0
 
     /// - Parameters:
     ///   - path: of the store, without links.
     ///   - control: its end is the agent's end.
+    ///   - memory: where changes of the keyring are remembered.
     ///   - renewed: called with a storage key that replaces the given one.
     ///   - note: called with what a person may want to know.
     init?(
-        path: String, key: StorageKey, control: Int32, stateDirectory: String,
+        path: String, key: SyncKey, control: Int32, stateDirectory: String, memory: GenerationMemory?,
         renewed: @escaping @Sendable (StorageKey, UInt64) -> Void, note: @escaping (SyncNews) -> Void
     ) {
         guard let waiter = SyncWaiter(control: control) else { return nil }
         self.path = path
-        let kept = KeptKey(key)
-        self.key = kept
+        self.key = key
         self.control = control
         self.waiter = waiter
         self.note = note
         environment = StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: PosixFileSystem(), random: random, clock: clock,
+            memory: memory,
             keepStorageKey: { opened, generation in
-                if kept.replace(by: opened) { renewed(opened, generation) }
+                if key.replace(by: opened) { renewed(opened, generation) }
             })
     }
 
@@ -74,34 +76,53 @@ final class SyncWorker {
         waiter.watch(path, as: .store)
         waiter.watch(records.settingsFolder, as: .settings)
         while true {
-            var generation = summary.generation
             if records.isOff {
                 file?.write(.off)
-            } else {
-                let store: Store
-                do throws(CoreError) {
-                    store = try Store.open(at: path, with: .storageKey(key.value), environment: environment)
-                } catch {
-                    return (error.cause as? KeyError)?.code == .keyringAltered ? .keyStale : .failed
-                }
-                generation = store.keyring.generation
-                let isReady =
-                    (try? store.keyring.server()) != nil && (try? store.vaults.contains { $0.kind == .synced }) == true
-                if isReady {
-                    SyncRound(
-                        store: store, records: records, file: file, waiter: waiter, random: random, clock: clock,
-                        note: note
-                    ).run()
+                wait(records, generation: Self.generation(of: path, environment.fileSystem))
+                continue
+            }
+            do {
+                if let round = try makeRound(records, file) {
+                    round.run()
                     continue
                 }
-                file?.write(.idle)
+            } catch {
+                return ((error as? CoreError)?.cause as? KeyError)?.code == .keyringAltered ? .keyStale : .failed
             }
-            // Nothing to do: without keys, until the keyring or the setting is another one.
-            let isOff = records.isOff
-            repeat {
-                _ = waiter.wait(until: nil, socket: nil)
-            } while records.isOff == isOff && generation == Self.generation(of: path, environment.fileSystem)
+            file?.write(.idle)
+            wait(records, generation: idleGeneration)
         }
+    }
+
+    /// Opens the store, once a TPM that has the key gave it back.
+    private func open() throws -> Store {
+        try Store.open(at: path, with: .storageKey(key.opened()), environment: environment)
+    }
+
+    /// - Returns: nil if there is nothing to sync.
+    private func makeRound(_ records: SyncRecords, _ file: AgentSyncFile?) throws -> SyncRound? {
+        let store = try open()
+        idleGeneration = store.keyring.generation
+        guard let server = try store.keyring.server(), try store.vaults.contains(where: { $0.kind == .synced }) else {
+            return nil
+        }
+        return try SyncRound(
+            store: store, server: server, open: open, key: key, records: records, file: file, waiter: waiter,
+            random: random, clock: clock, note: note)
+    }
+
+    /// Nothing to do: without keys, until the keyring or the setting is another one.
+    private func wait(_ records: SyncRecords, generation: UInt64?) {
+        let isOff = records.isOff
+        let sealing = coffret_boot_nanoseconds() + UInt64(IdleLock.delayMilliseconds) * 1_000_000
+        var isDue = key.isSealable
+        repeat {
+            _ = waiter.wait(until: isDue ? sealing : nil, socket: nil)
+            if isDue, coffret_boot_nanoseconds() >= sealing {
+                key.seal(random: random)
+                isDue = false
+            }
+        } while records.isOff == isOff && generation == Self.generation(of: path, environment.fileSystem)
     }
 
     static func generation(of path: String, _ fileSystem: any FileSystem) -> UInt64? {
@@ -115,22 +136,4 @@ package enum SyncNews: Equatable {
     case deviceAdded(name: String)
     /// Syncing goes on only after a person has looked; why.
     case needsAttention(words: String)
-}
-
-/// The storage key, which changes when this process changes the keyring.
-private final class KeptKey: Sendable {
-    private let slot: Mutex<StorageKey>
-
-    init(_ key: StorageKey) { slot = Mutex(key) }
-
-    var value: StorageKey { slot.withLock { $0 } }
-
-    /// - Returns: whether it is another one.
-    func replace(by key: StorageKey) -> Bool {
-        slot.withLock { kept in
-            guard !key.isEqual(to: kept) else { return false }
-            kept = key
-            return true
-        }
-    }
 }

@@ -26,7 +26,11 @@ enum AgentHandover {
             store: store, arguments: context.words, workingDirectory: workingDirectory,
             environment: context.environment.all)
         let run = AgentRun(client)
-        if case .exited(let code) = try run.run(command) { throw CommandHandedOver(exitCode: code) }
+        switch try run.run(command) {
+        case .exited(let code): throw CommandHandedOver(exitCode: code)
+        case .locked(let reason):
+            if reason == AgentText.tpmGone { context.warn("the store is locked\(AgentText.reason(reason))") }
+        }
         // Locked: with a passphrase from a file the command opens the store by itself; a person is asked once.
         let source = PassphraseSource(context: context)
         guard !source.isUnattended else { return }

@@ -120,7 +120,11 @@ enum AgentText {
         case "command": " (you locked it)"
         case "keys-changed": " (another coffret changed its keys)"
         case "clock-went-back": " (the clock was tampered with)"
+        case tpmGone: " (the TPM did not give its keys back)"
         default: ""
         }
     }
+
+    /// Nothing that a person did, and so said by the next command.
+    static let tpmGone = "tpm-gone"
 }

@@ -81,6 +81,8 @@ package enum KeyPurposes {
     package enum Note: KeyPurpose { package static var name: String { "note key" } }
     /// Seals the hints of note passphrases.
     package enum Hint: KeyPurpose { package static var name: String { "hint key" } }
+    /// Seals what the agent holds while nobody uses it.
+    package enum Idle: KeyPurpose { package static var name: String { "idle key" } }
     /// Held by this machine, outside the store.
     package enum Machine: KeyPurpose { package static var name: String { "machine secret" } }
 }
@@ -101,4 +103,5 @@ package typealias LinkDetailsKey = SymmetricKey<KeyPurposes.LinkDetails>
 package typealias NoteApplicationKey = SymmetricKey<KeyPurposes.NoteApplication>
 package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
 package typealias HintKey = SymmetricKey<KeyPurposes.Hint>
+package typealias IdleKey = SymmetricKey<KeyPurposes.Idle>
 package typealias MachineSecret = SymmetricKey<KeyPurposes.Machine>

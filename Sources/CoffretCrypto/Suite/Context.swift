@@ -60,6 +60,7 @@ package enum Context: String, CaseIterable, Sendable {
     case backupHeader = "backup/header"
     case backupSlot = "backup/slot"
     case protectedRecords = "protected/records"
+    case idleKeys = "idle/keys"
     case linkDetails = "link-details"
     case deviceBox = "device-box/content"
     case linkDetailsKey = "link-metadata-key"

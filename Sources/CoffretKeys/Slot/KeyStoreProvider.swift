@@ -34,6 +34,8 @@ package protocol KeyStoreProvider: Sendable {
     func keyStore(_ kind: SlotKind, _ surroundings: KeyStoreSurroundings) -> (any KeyStore)?
     /// The kinds that answer now, the one worth most first. Asks nobody.
     func availableKinds(_ surroundings: KeyStoreSurroundings) -> [SlotKind]
+    /// What keeps keys while nobody uses them; nil where there is no such thing. Touches nothing.
+    func idleWrapping(_ surroundings: KeyStoreSurroundings) -> (any IdleWrapping)?
     /// Asks whether the person is there; nil where nobody can be asked.
     ///
     /// - Parameter conversation: how words reach the person; nil where none can, and a finger still may.

@@ -1,0 +1,168 @@
+// With a TPM the agent's memory holds no key while nobody uses the store. The one thing to keep true: the key is found
+// before and after, by the same search.
+
+import CoffretTestSupport
+import Foundation
+import Glibc
+import Testing
+
+@Suite(
+    "Keys that nobody uses, with a TPM", .enabled(if: SoftwareTPM.isAvailable, "swtpm is missing"),
+    .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"))
+struct IdleKeysTests {
+    /// An agent whose store is unlocked, with its key.
+    private final class World {
+        let tpm: SoftwareTPM
+        let agent: AgentRunner
+        let processID: pid_t
+        private var key: [UInt8]
+        private var seconds = 0
+
+        /// - Parameter prepare: called with the store, before it is unlocked.
+        init(_ prepare: (CoffretRunner) throws -> Void = { _ in }) throws {
+            tpm = try SoftwareTPM()
+            agent = try AgentRunner(environment: ["COFFRET_TPM": tpm.transport])
+            try prepare(agent.runner)
+            try #require(try agent.unlock().exitCode == 0)
+            try agent.succeed("new", input: "# Tomatoes\n")
+            key = try AgentMemoryTests.storageKey(of: agent.runner)
+            processID = try #require(agent.processID)
+        }
+
+        /// Whether the key, or half of it, lies in the memory of the agent or of one of its processes.
+        func isInMemory() throws -> Bool {
+            let dump = try MemoryDump(of: processID)
+            return dump.contains(key.prefix(16)) || dump.contains(key.suffix(16))
+        }
+
+        /// Lets time pass without a command, for the agent and the process that syncs, until the keys are sealed.
+        func rest() throws {
+            seconds += 30
+            for process in try [processID] + ProcessFiles.children(of: processID) {
+                try ClockLeap.move(process, to: seconds)
+            }
+            key = try AgentMemoryTests.storageKey(of: agent.runner)
+            try wait("the keys are sealed") {
+                // A process that ends while its memory is read is one more reason to look again.
+                try ProcessFiles.children(of: processID).count <= 1 && (try? isInMemory()) == false
+            }
+        }
+
+        func wait(_ what: String, _ condition: () throws -> Bool) throws {
+            let end = ContinuousClock.now + .seconds(60)
+            while try !condition() {
+                try #require(ContinuousClock.now < end, "it never came to this: \(what)")
+                usleep(20_000)
+            }
+        }
+
+        /// What the agent says of its syncing; asking is no use of the store.
+        func isConnected() throws -> Bool {
+            try agent.succeed("agent", "status", "--json").contains(#""sync":"connected""#)
+        }
+    }
+
+    @Test("R31: while nobody uses the store the key is nowhere in memory; a command has it again")
+    func sealed() throws {
+        let world = try World()
+        defer { try? world.agent.stop() }
+        #expect(try world.isInMemory(), "the search finds it while the store is used")
+        for _ in 0..<2 {
+            try world.rest()
+            #expect(try !world.isInMemory())
+            #expect(try world.agent.succeed("agent", "status").contains("unlocked; locks in"))
+            #expect(try !world.isInMemory(), "asking for the state is no use")
+            #expect(try world.agent.succeed("show", "tomatoes") == "# Tomatoes\n")
+            #expect(try world.isInMemory(), "the next command of a series does not wait for the TPM")
+        }
+        try world.rest()
+        try world.agent.succeed("lock")
+        #expect(try world.agent.run("ls").exitCode == 69)
+    }
+
+    @Test("R31: several commands at once each get the keys; an SSH client as well")
+    func together() async throws {
+        let world = try World()
+        defer { try? world.agent.stop() }
+        try world.rest()
+        let agent = world.agent
+        let runs = try (0..<5).map { _ in
+            try SpawnedProcess(
+                CoffretRunner.executable, ["show", "tomatoes"],
+                environment: agent.runner.environment(agent.environment()), directory: agent.runner.workPath,
+                output: .pipe, error: .inherited)
+        }
+        for run in runs {
+            #expect(String(decoding: run.readOutputToEnd(), as: UTF8.self) == "# Tomatoes\n")
+            #expect(run.wait().code == 0)
+        }
+        let place = try agent.succeed("ssh-agent", "--json")
+        let socket = try #require(
+            (try JSONSerialization.jsonObject(with: Data(place.utf8)) as? [String: Any])?["socket"] as? String)
+        try world.rest()
+        let listed = try ProcessRunner.run("/usr/bin/ssh-add", ["-l"], environment: ["SSH_AUTH_SOCK": socket])
+        #expect((listed.text + listed.errorText).contains("no identities"))
+    }
+
+    @Test(
+        "R31: the process that syncs seals its key as well, and what another device writes comes all the same",
+        .enabled(if: ServerRunner.isAvailable, "needs coffret-server"))
+    func syncing() throws {
+        let (server, second) = (try ServerRunner(), try CoffretRunner())
+        let world = try World { runner in
+            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+            try runner.succeed("vault", "sync", "Personal")
+            try DevicePairing.pair(second, runner, server, name: "Second")
+        }
+        defer { try? world.agent.stop() }
+        try world.wait("connected") { try world.isConnected() }
+        let worker = try ProcessFiles.children(of: world.processID)
+        for title in ["Beans", "Peas"] {
+            try world.rest()
+            #expect(try world.isConnected(), "the connection stays")
+            try second.makeNote(title)
+            try second.succeed("sync")
+            // Without the agent, whose keys stay sealed.
+            try world.wait(title) { try world.agent.runner.succeed("ls").contains(title) }
+        }
+        try world.rest()
+        // What is written here without the agent goes out.
+        try world.agent.runner.makeNote("Leeks")
+        try world.wait("Leeks") {
+            try second.succeed("sync")
+            return try second.succeed("ls").contains("Leeks")
+        }
+        #expect(try ProcessFiles.children(of: world.processID) == worker, "the same process, all the time")
+        // A TPM that forgot the key: the store locks, and says so.
+        try world.rest()
+        world.tpm.stop()
+        try second.makeNote("Chives")
+        try second.succeed("sync")
+        try world.wait("locked") {
+            try world.agent.succeed("agent", "status").contains("locked (the TPM did not give its keys back)")
+        }
+        #expect(try ProcessFiles.children(of: world.processID).isEmpty)
+        try world.tpm.start()
+        #expect(try world.agent.unlock().exitCode == 0)
+        try world.wait("Chives") { try world.agent.succeed("ls").contains("Chives") }
+    }
+
+    @Test("a TPM that is gone, or was started anew, locks the store, and the next command says why", arguments: [0, 1])
+    func tpmGone(restarts: Int) throws {
+        let world = try World()
+        defer { try? world.agent.stop() }
+        try world.rest()
+        world.tpm.stop()
+        if restarts == 1 { try world.tpm.start() }
+        let refused = try world.agent.run("ls")
+        #expect(refused.exitCode == 69)
+        #expect(refused.errorText.contains("the store is locked (the TPM did not give its keys back)"))
+        #expect(refused.text.isEmpty)
+        let status = try world.agent.succeed("agent", "status")
+        #expect(status.contains("locked (the TPM did not give its keys back)"))
+        #expect(try !world.isInMemory())
+        if restarts == 0 { try world.tpm.start() }
+        #expect(try world.agent.unlock().exitCode == 0, "the passphrase still opens it")
+        #expect(try world.agent.succeed("show", "tomatoes") == "# Tomatoes\n")
+    }
+}
