@@ -261,7 +261,8 @@ extension [Int64] {
         // A long beginning is quicker to sort with the rest.
         guard count < self.count / 16 else { return Array(sorted(by: precedes).prefix(count)) }
         var kept: [Int64] = []
-        for element in self {
+        // Newer documents have greater numbers: from the end, the first that are met are kept to the last.
+        for element in reversed() {
             if kept.count == count {
                 guard let last = kept.last, precedes(element, last) else { continue }
                 kept.removeLast()

@@ -69,6 +69,14 @@ func code(_ body: () throws -> Void) -> KeyError.Code? {
 struct KeyringTests {
     let fixture = KeyringFixture()
 
+    @Test("a rehearsal opens what it makes up, each time something else")
+    func rehearsal() throws {
+        let (one, two) = (
+            Keyring.rehearse(random: SystemRandomSource()), Keyring.rehearse(random: SystemRandomSource())
+        )
+        #expect(try #require(one).vaultID != #require(two).vaultID)
+    }
+
     @Test("a keyring opens with its passphrase and gives the same vault keys")
     func lifeOfAKeyring() throws {
         let made = try fixture.create()

@@ -1,6 +1,8 @@
 // The program from its first to its last instruction. The one thing to keep true: every way out
 // passes here, so the exit code and the last words always fit what happened.
 
+internal import CoffretBase
+internal import CoffretCore
 internal import Glibc
 
 /// `coffret`, given the words of its command line.
@@ -17,6 +19,7 @@ package enum CommandLineProgram {
         }
         _ = try? SecretReferences.parse(["coffret://a/b/c"])
         _ = FailureMeaning.find("core.item.not-found")
+        Store.rehearse(random: SystemRandomSource())
     }
 
     /// Runs the command and returns the exit code.

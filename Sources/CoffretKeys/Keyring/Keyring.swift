@@ -85,26 +85,10 @@ package enum Keyring {
         storeID: UniqueID, slots: [KeySlot], deviceName: String, vaults: [VaultRecord],
         formerChains: [VerifiedDeviceChain], slotDetails: [SlotDetails], environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
-        let random = environment.random
-        let device = DevicePrivateKeys(
-            deviceID: .generate(from: random), signing: .generate(from: random), box: .generate(from: random),
-            noise: .generate(from: random))
-        let detailsKey = LinkDetailsKey.generate(from: random)
-        let details = LinkDetails(name: deviceName, time: environment.clock.now)
-        let link = VerifiedDeviceChain.found(
-            deviceID: device.deviceID, keys: device.publicKeys,
-            details: details.seal(kind: .device, subject: device.deviceID.bytes, key: detailsKey, random: random),
-            with: device.signing)
-        let chain: VerifiedDeviceChain
-        do throws(TrustError) {
-            chain = try VerifiedDeviceChain.verify([link])
-        } catch {
-            preconditionFailure("a chain that was just founded verifies: \(error.code.rawValue)")
-        }
-        let body = KeyringBody(
-            device: device, instanceID: .generate(from: random), markerKey: .generate(from: random),
-            detailsKey: detailsKey, deviceChain: chain, formerChains: formerChains, slotDetails: slotDetails,
-            vaults: vaults, server: nil)
+        var body = KeyringBody.founded(deviceName: deviceName, random: environment.random, time: environment.clock.now)
+        body.formerChains = formerChains
+        body.slotDetails = slotDetails
+        body.vaults = vaults
         return try create(storeID: storeID, slots: slots, body: body, environment: environment)
     }
 

@@ -107,34 +107,10 @@ extension UnlockedKeyring {
     ///
     /// - Throws: `.vaultExists` if the name is taken.
     package func addVault(named name: String, kind: VaultKind = .local) throws(KeyError) -> VaultID {
-        let random = environment.random
         var founded: VaultID?
         try change { (body, _) throws(KeyError) in
-            guard !body.vaults.contains(where: { $0.name == name }) else { throw KeyError(.vaultExists) }
-            guard let device = body.device else { throw KeyError(.keyringInconsistent, at: "device") }
-            let vaultKey = VaultKey.generate(from: random)
-            let splitKey = SplitKey.generate(from: random)
-            let seed = random.bytes(count: VaultFoundation.randomByteCount)
-            let foundation = VaultFoundation(
-                random: seed, accountID: body.deviceChain.accountID,
-                deviceChainHead: body.deviceChain.head.linkHash,
-                keyCommitment: EpochKeys.deriveCommitment(to: vaultKey, scope: seed, epoch: 1))
-            let detailsKey: LinkDetailsKey = KDF.derive(from: splitKey, .linkDetailsKey, seed)
-            let details = LinkDetails(name: name, time: environment.clock.now)
-            let link = VerifiedMemberChain.found(
-                foundation, details: details.seal(kind: .member, subject: seed, key: detailsKey, random: random),
-                with: device.signing)
-            do throws(TrustError) {
-                let chain = try VerifiedMemberChain.verify([link], founder: body.deviceChain)
-                founded = chain.vaultID
-                body.vaults.append(
-                    VaultRecord(
-                        vaultID: chain.vaultID, name: name, kind: kind, memberChain: chain,
-                        vaultKeys: [1: vaultKey], splitKey: splitKey, localKey: .generate(from: random)))
-            } catch {
-                // A device that was revoked founds no vaults.
-                throw KeyError(.keyringInconsistent, at: "device", cause: error)
-            }
+            founded = try body.addVault(
+                named: name, kind: kind, random: environment.random, time: environment.clock.now)
         }
         guard let founded else { throw KeyError(.vaultNotFound) }
         return founded

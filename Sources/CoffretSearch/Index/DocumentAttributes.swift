@@ -122,12 +122,19 @@ struct AttributeTable {
     /// Takes in one block; false if it has the wrong size.
     mutating func decodeBlock(_ block: Int64, _ bytes: RawSpan) -> Bool {
         guard bytes.byteCount == Self.blockRecordCount * DocumentAttributes.byteCount, block >= 0 else { return false }
-        let first = block * Int64(Self.blockRecordCount)
+        let first = Int(block) * Self.blockRecordCount
         unsafe bytes.withUnsafeBytes { buffer in
             for index in 0..<Self.blockRecordCount {
                 let record = unsafe DocumentAttributes(
                     reading: buffer.baseAddress! + index * DocumentAttributes.byteCount)
-                if record.kind != 0 { self[first + Int64(index)] = record }
+                guard record.kind != 0 else { continue }
+                // Blocks come in order, and most records stand right behind the one before.
+                if first + index == records.count {
+                    records.append(record)
+                    count(record, sign: 1)
+                } else {
+                    self[Int64(first + index)] = record
+                }
             }
         }
         return true

@@ -34,6 +34,10 @@ extension VaultRepository {
             checkpointPolicy: checkpointPolicy)
     }
 
+    /// Makes the ciphers that opening a vault with these keys makes, and lets them go: the first time in a process,
+    /// OpenSSL sets itself up.
+    package static func rehearse(_ keys: VaultKeys) { _ = BlobSealer(keys: keys) }
+
     /// Bytes of all transactions since the last compaction, for measurements and for the decision when to
     /// compact; 0 for a backend without files.
     package var journalByteCount: Int { (backend as? BlobStore)?.journalByteCount ?? 0 }
