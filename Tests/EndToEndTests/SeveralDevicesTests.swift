@@ -180,6 +180,55 @@ struct SeveralDevicesTests {
         }
     }
 
+    @Test(
+        "an old copy of a store that is put back is noticed; renewed by its owner it goes on, beside the newer one (R1)"
+    )
+    func oldCopy() throws {
+        let server = try ServerRunner()
+        defer { server.stop() }
+        let (first, second) = (try Device("First"), try Device("Second"))
+        try first.runner.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.succeed("new", input: "Base\n")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second.runner, first.runner, server, name: "Second")
+        try second.succeed("sync")
+        let kept = first.runner.folder.file("home/kept")
+        try FileManager.default.copyItem(atPath: first.runner.storePath, toPath: kept)
+        try first.succeed("new", input: "Newer\n")
+        try first.succeed("sync")
+        try FileManager.default.removeItem(atPath: first.runner.storePath)
+        try FileManager.default.moveItem(atPath: kept, toPath: first.runner.storePath)
+
+        let noticed = try first.run("sync")
+        #expect(noticed.exitCode == 72 && noticed.errorText.contains("coffret device renew"), "\(noticed.errorText)")
+        #expect(try !first.succeed("ls").contains("Newer"))
+        try first.succeed("device", "renew")
+        try first.succeed("sync")
+        try first.succeed("new", input: "After it\n")
+        for device in [first, second] { try device.succeed("sync") }
+        for device in [first, second] {
+            let list = try device.succeed("ls")
+            for title in ["Base", "Newer", "After it"] { #expect(list.contains(title), "\(device.name): \(list)") }
+            try device.succeed("fsck")
+        }
+        #expect(try Set([first, second].map { try $0.json("status")["headCode"] as? String }).count == 1)
+
+        // Changes that were made on an old copy stand under numbers that the newer copy has used.
+        try FileManager.default.copyItem(atPath: first.runner.storePath, toPath: kept)
+        try first.succeed("new", input: "Sent by the newer copy\n")
+        try first.succeed("sync")
+        try FileManager.default.removeItem(atPath: first.runner.storePath)
+        try FileManager.default.moveItem(atPath: kept, toPath: first.runner.storePath)
+        try first.succeed("new", input: "Written on the old copy\n")
+        #expect(try first.run("sync").exitCode == 72)
+        let unsure = try first.run("device", "renew")
+        #expect(unsure.exitCode == 83 && unsure.errorText.contains("never sent"), "\(unsure.errorText)")
+        try first.succeed("device", "renew", "--yes")
+        #expect(try first.run("sync").exitCode == 72, "two commits under one number are a fork, whoever made them (R2)")
+        #expect(try first.succeed("ls").contains("Written on the old copy"))
+    }
+
     // MARK: Locked notes
 
     private static let diary = "# Diary\n\nThe xylophone is under the stairs.\n"

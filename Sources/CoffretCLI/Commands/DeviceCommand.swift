@@ -37,7 +37,7 @@ enum DeviceCommand {
                     "Vaults that are synced get new keys. What the device holds already, it keeps. What it had sent by now counts; what it writes from now on does not."
                 ],
                 arguments: [device], options: [CommonArguments.yes], staysHere: true, run: revoke),
-            DeviceRescue.description, DeviceRecovery.description,
+            DeviceRescue.description, DeviceRenewal.description, DeviceRecovery.description,
         ])
 
     /// Says what other devices changed; recoveries and threats to paper devices loudly.

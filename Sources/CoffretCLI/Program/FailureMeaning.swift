@@ -124,7 +124,7 @@ struct FailureMeaning: Sendable {
             hint: "copy the whole folder again, or restore a backup: coffret help backup"),
         "core.store.rolled-back": FailureMeaning(
             .rolledBack, "the store is older than this device has already seen",
-            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
+            hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),
         "core.backup.exists": FailureMeaning(
             .cannotCreate, "the file is already there", showsPlace: true, hint: "choose another name"),
         "core.backup.unknown-format": FailureMeaning(
@@ -156,7 +156,7 @@ struct FailureMeaning: Sendable {
             .notFound, "that part of the history has not arrived yet", hint: "coffret sync fetches it"),
         "storage.history.local-rollback": FailureMeaning(
             .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
-            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
+            hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),
         "storage.fact.value-too-large": FailureMeaning(
             .badInput, "the text is too large", hint: "coffret attach add ITEM FILE keeps files of any size"),
         "storage.journal.transaction-too-large": FailureMeaning(.badInput, "too much to save in one step"),
@@ -190,7 +190,7 @@ struct FailureMeaning: Sendable {
             hint: "restore it, or a backup: coffret help backup"),
         "keys.keyring.rolled-back": FailureMeaning(
             .rolledBack, "the store is older than this device has already seen",
-            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
+            hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),
         "keys.keyring.changed": FailureMeaning(
             .busy, "another coffret changed the keys meanwhile", hint: "do it again"),
         "keys.keyring": FailureMeaning(.damaged, "store.keyring was altered or damaged", hint: "restore a backup"),
@@ -308,7 +308,7 @@ struct FailureMeaning: Sendable {
             hint: "syncing from a device that has it may help; ask whoever runs the server"),
         "sync.store.rolled-back": FailureMeaning(
             .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
-            hint: "somebody put an old copy in its place; coffret help backup says how to go back on purpose"),
+            hint: "if you put it back yourself, from a backup of the disk: coffret device renew, then coffret sync"),
         "sync.commit.withheld": FailureMeaning(
             .rolledBack, "for a day another device has had changes that the server does not deliver", showsPlace: true,
             hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),

@@ -68,6 +68,10 @@ extension HelpTasks {
                 .command(
                     "coffret device rescue", "Shows what it wrote too late; nothing of it comes in unless you take it."),
                 .command(
+                    "coffret device renew",
+                    "When you put an old copy of the store back from a backup of the disk: coffret sync then brings what is newer."
+                ),
+                .command(
                     "coffret recovery add --paper",
                     "Before it happens: a sheet of paper that is one of your devices."),
                 .command(
