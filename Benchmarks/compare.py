@@ -578,7 +578,7 @@ def section_sync(folder):
         old.wait("added")
         places = [str(place) for store in stores for place in (store.path, store.environment["XDG_STATE_HOME"])]
         print("\n### Two devices and a server\n")
-        for count, rounds in ((10_000, 5), (100_000, 1)):
+        for count, rounds in ((10_000, 5), (20_000, 1), (100_000, 1)):
             if os.environ.get("COFFRET_BENCH_NOTES", str(count)) != str(count):
                 continue
             result = run([BENCH, "sync", str(count), str(rounds), PASSPHRASE, *places])

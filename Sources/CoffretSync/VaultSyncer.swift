@@ -45,6 +45,11 @@ package final class VaultSyncer {
         }
     }
 
+    /// Makes the search index where that takes long; any other is made or brought up to date by who asks it.
+    package func makeIndex() throws(CoreError) {
+        if try vault.isIndexFarOff() { try vault.synchronizeIndex() }
+    }
+
     /// How many commits are here and not on the server, as far as the last sync has seen; nil before the first one.
     package static func unsentCommitCount(of vault: Vault) throws -> Int? {
         let repository = vault.repository

@@ -1,12 +1,13 @@
 // What is found through the index is what reading all items finds, whatever happened in between.
 
 import CoffretBase
-import CoffretCore
 import CoffretSearch
 import CoffretStorage
 import CoffretTestSupport
 import Foundation
 import Testing
+
+@testable import CoffretCore
 
 @Suite("Finding")
 struct IndexTests {
@@ -84,6 +85,27 @@ struct IndexTests {
                 willRebuild: { _ in self.count += 1 },
                 progress: { done, all in if done == all { self.count += 1 } })
         }
+    }
+
+    @Test("a large vault without an index is listed and resolved without one; a search makes it, and nothing differs")
+    func listedBeforeTheIndex() throws {
+        let id = try note("# First\n\napples")
+        for number in 0..<20 { _ = try note("# Note \(number)\n\npears") }
+        let opened = try fixture.reopened()
+        let rebuilds = Rebuilds(of: opened)
+        #expect(try !opened.isIndexFarOff(), "a small vault is indexed at once")
+        opened.indexer?.quickItemCountMax = 5
+        #expect(try opened.isIndexFarOff())
+        let page = try opened.pageByReading(limit: 3)
+        #expect(page.items.count == 3 && page.totalCount == 21)
+        let all = try opened.pageByReading(limit: .max)
+        #expect(try opened.resolve("First") == id)
+        #expect(rebuilds.count == 0)
+        #expect(try opened.search("apples").hits.map(\.item.id) == [id])
+        #expect(rebuilds.count == 1)
+        #expect(try !opened.isIndexFarOff())
+        let listed = try opened.page(limit: .max)
+        #expect(Set(listed.items.map(\.id)) == Set(all.items.map(\.id)) && listed.totalCount == all.totalCount)
     }
 
     @Test("the index built beside a first batch is the one that reading all items makes")

@@ -308,6 +308,8 @@ final class SyncRound {
                 sync.note(record, nil)
             }
             show(.connected)
+            // After a first sync: whoever lists or searches meanwhile reads the items themselves.
+            if report.receivedCommitCount > 0 { try? sync.syncer(for: record).makeIndex() }
         } catch {
             failed(id, record, need, error)
         }

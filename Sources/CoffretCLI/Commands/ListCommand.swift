@@ -30,11 +30,17 @@ enum ListCommand {
         let limit = context.arguments.number(CommonArguments.limit) ?? .max
         let shown: [ItemSummary]
         let totalCount: Int
+        var isIndexDue = false
         if let moment = try context.pointInTime() {
             let items = try session.vault.view(at: moment).list(filter, order: order)
             (shown, totalCount) = (Array(items.prefix(limit)), items.count)
         } else {
-            let page = try session.vault.page(filter, order: order, limit: limit)
+            // Whoever waits for a list does not wait for an index: that is made after the list was shown.
+            isIndexDue = try session.vault.isIndexFarOff()
+            let page =
+                isIndexDue
+                ? try session.vault.pageByReading(filter, order: order, limit: limit)
+                : try session.vault.page(filter, order: order, limit: limit)
             (shown, totalCount) = (page.items, page.totalCount)
         }
         try context.print(.fields(["items": .array(shown.map { .summary($0) }), "total": .integer(totalCount)])) {
@@ -45,6 +51,7 @@ enum ListCommand {
             }
             return lines.joined(separator: "\n")
         }
+        if isIndexDue { try IndexProgress.makeIndex(of: session.vault, context) }
     }
 
     private static func filter(_ context: CommandContext) throws -> ItemFilter {

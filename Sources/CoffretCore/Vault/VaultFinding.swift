@@ -57,8 +57,7 @@ extension Vault {
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
     ) throws(CoreError) -> ItemPage {
         guard let index = try usableIndex() else {
-            let items = try present.list(filter, order: order)
-            return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
+            return try pageByReading(filter, order: order, limit: limit, offset: offset)
         }
         var indexFilter = ListFilter()
         indexFilter.kinds = filter.kinds.map { Set($0.map(\.rawValue)) }
@@ -74,6 +73,16 @@ extension Vault {
         }
         // The index filters by one tag; the others are looked at here.
         let items = try summaries(list.documents, index).filter(filter.admits)
+        return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
+    }
+
+    /// As `page`, out of the items themselves.
+    ///
+    /// - Complexity: reads every item.
+    package func pageByReading(
+        _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
+    ) throws(CoreError) -> ItemPage {
+        let items = try present.list(filter, order: order)
         return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
     }
 
@@ -109,7 +118,9 @@ extension Vault {
     package func resolve(_ reference: String) throws(CoreError) -> EntityID {
         let resolver = ReferenceResolver(reference)
         if let id = try resolver.resolveByID(in: try present.reader) { return id }
-        guard let index = try usableIndex() else { return try resolver.resolveByTitle(among: list(.everything)) }
+        guard try !isIndexFarOff(), let index = try usableIndex() else {
+            return try resolver.resolveByTitle(among: pageByReading(.everything, limit: .max).items)
+        }
         let documents = try inSearch { () throws(SearchError) in try index.resolve(reference, limit: 1_000) }
         return try resolver.resolveByTitle(among: summaries(documents, index))
     }

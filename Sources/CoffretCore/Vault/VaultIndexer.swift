@@ -8,6 +8,8 @@ final class VaultIndexer {
     private let openIndex: @Sendable () throws(SearchError) -> SearchIndex
     private var opened: SearchIndex?
     private var builder: IndexBuilder?
+    /// An index of so many items is made while a person waits: less than a second. Tests set it lower.
+    var quickItemCountMax = 5_000
     /// Hears why the index is made anew, before it is; not called when there is merely none yet.
     var willRebuild: ((RebuildReason) -> Void)?
     /// Hears how many items of how many were indexed during a rebuild.

@@ -28,6 +28,28 @@ extension Vault {
         _ = try synchronizedIndex()
     }
 
+    /// Whether the index has to be made from nothing, of so many items that nobody should wait for it to see what there
+    /// is: after a first sync, or where it was lost. `pageByReading` answers at once.
+    ///
+    /// - Complexity: counts the items if there is no index.
+    package func isIndexFarOff() throws(CoreError) -> Bool {
+        guard let indexer else { return false }
+        let isUnmade: Bool
+        do throws(SearchError) {
+            switch try indexer.index().state() {
+            case .rebuildNeeded: isUnmade = true
+            case .ready(let bytes):
+                // An index of the vault before its first commit says nothing about what came since.
+                isUnmade = IndexedState(bytes: bytes)?.head == nil && !repository.headNames.isEmpty
+            }
+        } catch {
+            // What cannot be used now is not waited for either.
+            return false
+        }
+        guard isUnmade else { return false }
+        return try present.reader.itemCount() > indexer.quickItemCountMax
+    }
+
     /// The index, reflecting the present; nil for a vault without one, or if it lies where it cannot be used now:
     /// read-only media, a full disk, another process that holds it for long. Then everything is found by reading.
     func usableIndex() throws(CoreError) -> SearchIndex? {
