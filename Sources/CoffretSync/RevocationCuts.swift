@@ -66,6 +66,7 @@ extension SyncReport {
         both.quarantinedCount += quarantinedCount
         both.setAsideCount += setAsideCount
         both.removals = removals + next.removals
+        both.removedCommitCount += removedCommitCount
         both.sentFileCount += sentFileCount
         both.sentFileByteCount += sentFileByteCount
         both.requestCount += requestCount

@@ -109,7 +109,11 @@ package final class VaultSyncer {
         if let own = try store.keyring.newestOwnRevocation() { try write(cuts, upTo: own) }
         var report = try run()
         if try write(cuts, upTo: .max) { report = try report.followed(by: run()) }
-        if !report.removals.isEmpty { report.removedCommitCount = try followRemovals() }
+        if !report.removals.isEmpty {
+            report.removedCommitCount = try followRemovals()
+            // What this device wrote on top of what is gone has its own record now, without which nobody can take it.
+            if repository.headNames.first != report.head { report = try report.followed(by: run()) }
+        }
         return report
     }
 

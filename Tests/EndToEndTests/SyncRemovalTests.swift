@@ -46,5 +46,16 @@ struct SyncRemovalTests {
         // Begun anew by whoever deleted it.
         try first.succeed("vault", "sync", "Personal")
         try first.succeed("sync")
+        // A device that never saw what was removed takes what is left.
+        let third = try CoffretRunner()
+        try DevicePairing.pair(third, first, server, name: "Third")
+        try third.succeed("sync")
+        #expect(try third.succeed("show", "Tomatoes").contains("line 6"))
+        #expect(try third.succeed("fsck").contains("removed by \(removed.1)"))
+        #expect(try third.succeed("log") == first.succeed("log"))
+        try third.succeed("edit", "Tomatoes", "--file", "-", input: "Tomatoes\nline 7")
+        try third.succeed("sync")
+        #expect(try first.succeed("sync").contains("received 1 change"))
+        #expect(try first.succeed("show", "Tomatoes").contains("line 7"))
     }
 }

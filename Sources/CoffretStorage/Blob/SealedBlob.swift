@@ -149,9 +149,15 @@ final class IncomingBlobs: BlobReader {
         return opened.name
     }
 
-    /// Takes all blobs out of the pool into the transaction.
-    func keepAll() throws(StorageError) {
-        for (name, blob) in pool { try transaction.writeSealed(blob.sealed, name: name) }
+    /// Whether parts of trees were offered.
+    var hasNodes: Bool { pool.values.contains { $0.type == .treeInner || $0.type == .treeLeaf } }
+
+    /// Commits that were offered.
+    var commitNames: [BlobName] { pool.filter { $0.value.type == .commit }.map(\.key) }
+
+    /// Takes all blobs out of the pool into the transaction, but some.
+    func keepAll(but left: Set<BlobName>) throws(StorageError) {
+        for (name, blob) in pool where !left.contains(name) { try transaction.writeSealed(blob.sealed, name: name) }
         pool = [:]
     }
 

@@ -24,6 +24,21 @@ extension Adoption {
         if let failure { throw failure }
     }
 
+    /// Takes the tree of a commit with which the history begins.
+    ///
+    /// - Throws: `.blobMissing` naming what is not there.
+    func keepTree(of commit: CommitSummary) throws(StorageError) {
+        var names: [BlobName] = []
+        var seen: Set<BlobName> = []
+        try ReachableBlobs(history: history, nodes: nodes, kinds: .none).walkTree(commit.commit.root) { name in
+            guard seen.insert(name).inserted else { return false }
+            names.append(name)
+            return true
+        } visitFact: { (_) throws(StorageError) in
+        }
+        for name in names.reversed() { try incoming.keep(name) }
+    }
+
     /// Writes a merge commit for two heads.
     func write(
         _ outcome: StateMerge.Outcome, of left: MergeSide, _ right: MergeSide, time: Milliseconds
@@ -182,7 +197,8 @@ extension Adoption {
         var (changeCount, byteCount) = (0, 0)
         var next: CommitSummary? = head.commit
         while let commit = next {
-            if try incoming.containsBlob(commit.commit.root) { break }
+            // What was offered and not kept is not stored.
+            if try transaction.containsBlob(commit.commit.root) { break }
             commits.append(commit.name)
             switch commit.commit.changes {
             case .list(let changes):

@@ -92,7 +92,16 @@ package final class Adoption {
     ///
     /// - Returns: in the order of the walk; empty if `adopt` has all it needs.
     package func missing(for heads: [BlobName]) throws(StorageError) -> [BlobName] {
-        try MissingBlobs(adoption: self).find(heads, known: known())
+        let known = try known()
+        return try MissingBlobs(adoption: self).find(heads, known: known, beginnings: beginnings(of: heads, known))
+    }
+
+    private func beginnings(
+        of heads: [BlobName], _ known: KnownCommits
+    ) throws(StorageError) -> HistoryBeginnings {
+        try HistoryBeginnings(heads, incoming: incoming, known: known) { () throws(StorageError) in
+            try repository.compactions()
+        }
     }
 
     /// Forgets all that was offered.
@@ -103,7 +112,7 @@ package final class Adoption {
     /// - Parameter note: what to keep with it for who syncs.
     package func stage(note: [UInt8]) throws(StorageError) {
         do throws(StorageError) {
-            try incoming.keepAll()
+            try incoming.keepAll(but: stateRoots())
             var state = repository.backend.state
             try state.annotate { $0.note = note }
             try transaction.commit(state: state, isCheckpoint: true)
@@ -112,6 +121,19 @@ package final class Adoption {
             throw error
         }
         repository.forget()
+    }
+
+    /// Roots of whole states that were offered. Where the root is stored the whole tree counts as stored, so a root comes in
+    /// with its tree or not at all.
+    private func stateRoots() throws(StorageError) -> Set<BlobName> {
+        var roots: Set<BlobName> = []
+        guard incoming.hasNodes else { return roots }
+        for name in incoming.commitNames {
+            roots.insert(try UnverifiedCommit.decode(incoming.blobBytes(name, type: .commit), name: name).commit.root)
+        }
+        var cursor = try repository.log()
+        while let commit = try cursor.next() { roots.insert(commit.commit.root) }
+        return roots
     }
 
     /// Verifies `heads` with all that leads to them, merges them with what is here, and makes it durable.
@@ -146,11 +168,14 @@ package final class Adoption {
         let known = try known()
         var foreign = ForeignHistory(
             graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
-            ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known)
+            ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known,
+            beginnings: try beginnings(of: heads, known))
         try foreign.check(heads)
         try checkRequired(required, heads, foreign, annotation)
         for name in foreign.order {
-            if let commit = foreign.commits[name]?.summary { try keep(commit) }
+            guard let commit = foreign.commits[name]?.summary else { continue }
+            try keep(commit)
+            if foreign.beginnings.roots.contains(name) { try keepTree(of: commit) }
         }
         var sides: [MergeSide] = []
         var quarantined: [BlobName] = []

@@ -7,6 +7,8 @@ internal import CoffretBase
 final class CommitGraph {
     let history: HistoryReader
     private let compactions: () throws(StorageError) -> [BlobName: CompactionRecord]
+    /// Of commits that are on their way in.
+    var incomingCompactions: [BlobName: CompactionRecord] = [:]
     private var vectors: [BlobName: VersionVector]
     private var summaries: [BlobName: CommitSummary] = [:]
 
@@ -49,7 +51,7 @@ final class CommitGraph {
             }
             guard try contains(name) else {
                 // Below a compaction only what it says is known.
-                vector = try compactions().values.first { $0.removedParents.contains(name) }?.removedVersions ?? vector
+                vector = try removal(of: name)?.removedVersions ?? vector
                 break
             }
             let commit = try summary(name)
@@ -65,6 +67,11 @@ final class CommitGraph {
             vectors[commit.name] = vector
         }
         return vector
+    }
+
+    private func removal(of name: BlobName) throws(StorageError) -> CompactionRecord? {
+        if let record = incomingCompactions.values.first(where: { $0.removedParents.contains(name) }) { return record }
+        return try compactions().values.first { $0.removedParents.contains(name) }
     }
 
     /// The commit with a dot among `name` and its ancestors; nil if there is none, or it is not here.

@@ -64,8 +64,10 @@ struct ForeignHistory {
     /// Known commits that opened an epoch.
     let knownEpochs: [BlobName]
     let known: KnownCommits
-    /// Commits whose ancestors are not asked for: their trees are here, and stand for them.
-    var roots: Set<BlobName> = []
+    /// Commits whose removed parents are not asked for: their trees are here, and stand for them.
+    let beginnings: HistoryBeginnings
+    /// Commits of which it is only known what they may have seen at most: what lies below them was removed.
+    private var vague: Set<BlobName> = []
 
     private(set) var commits: [BlobName: CheckedCommit] = [:]
     /// Commits of the local head that count no more: a revoked device wrote them behind the cut that came now, or they
@@ -82,9 +84,11 @@ struct ForeignHistory {
     init(
         graph: CommitGraph, loader: StateLoader, vaultID: [UInt8], signers: any CommitSignerDirectory,
         ownInstance: UniqueID, localHead: BlobName?, knownEpochs: [BlobName],
-        known: KnownCommits
+        known: KnownCommits, beginnings: HistoryBeginnings
     ) {
         self.graph = graph
+        graph.incomingCompactions = beginnings.records
+        self.beginnings = beginnings
         self.loader = loader
         verifier = CommitVerifier(vaultID: vaultID, signers: signers)
         self.signers = signers
@@ -103,12 +107,13 @@ struct ForeignHistory {
         for (index, name) in names.enumerated() {
             let (unverified, summary, _) = try graph.history.unverified(name)
             let verified = try verifier.verify(unverified, context: summary.context)
-            let versions = try checkPlace(summary, isRoot: roots.contains(name))
+            let versions = try checkPlace(summary)
             graph.note(versions, of: name)
             try checkRoot(summary, laterNames: names[(index + 1)...], heads: heads)
             checked.append((summary, verified, versions))
         }
         try judge(checked)
+        try checkRecords()
         // What does not count may be left behind by its author, who then goes on from before it.
         var counting: [CommitSummary] = []
         for (summary, _, _) in checked where commits[summary.name]?.standing == .valid { counting.append(summary) }
@@ -129,27 +134,42 @@ struct ForeignHistory {
             seen.insert(name)
             guard try graph.contains(name) else { throw StorageError(.historyBroken, place: "commit \(name)") }
             stack.append((name, true))
-            if roots.contains(name) { continue }
-            for parent in try graph.summary(name).parents.reversed() { stack.append((parent, false)) }
+            for parent in try graph.summary(name).parents.reversed() where !beginnings.isRemoved(parent, of: name) {
+                stack.append((parent, false))
+            }
         }
         return order
     }
 
+    /// A history begins only where a commit says so that counts itself.
+    private func checkRecords() throws(StorageError) {
+        for root in beginnings.roots {
+            guard let commit = commits[root] else { continue }
+            for parent in commit.summary.parents where beginnings.isRemoved(parent, of: root) {
+                let counts = (beginnings.removed[parent] ?? []).contains { name in
+                    commits[name].map { $0.standing == .valid } ?? (beginnings.records[name] == nil)
+                }
+                guard counts else { throw StorageError(.historyBroken, place: "commit \(parent)") }
+            }
+        }
+    }
+
     /// Number, version vector, epoch and chain heads against the parents.
-    private func checkPlace(_ commit: CommitSummary, isRoot: Bool) throws(StorageError) -> VersionVector {
+    private mutating func checkPlace(_ commit: CommitSummary) throws(StorageError) -> VersionVector {
         let place = "commit \(commit.name)"
         guard commit.sequence <= Self.sequenceMax else { throw StorageError(.commitMalformed, place: place) }
         if commit.instance == ownInstance, try !known.isStored(commit.name) {
             throw StorageError(.historyLocalRollback, place: place)
         }
-        if isRoot {
-            guard let stated = commit.commit.versionVector, stated[commit.instance] == commit.sequence else {
-                throw StorageError(.commitMalformed, place: place)
-            }
-            return stated
-        }
         var versions = VersionVector()
+        var isVague = false
         for parent in commit.parents {
+            if beginnings.isRemoved(parent, of: commit.name) {
+                isVague = true
+                versions.merge(beginnings.versions(below: parent))
+                continue
+            }
+            isVague = isVague || vague.contains(parent)
             versions.merge(try graph.versions(of: parent))
             guard try graph.contains(parent) else { continue }
             let parentContext = try graph.summary(parent).context
@@ -164,10 +184,15 @@ struct ForeignHistory {
         try checkDots(commit, versions)
         versions.advance(commit.dot)
         if let stated = commit.commit.versionVector {
-            guard stated == versions else { throw StorageError(.commitMalformed, place: place) }
-        } else if commit.parents.count > 1 {
+            // Who has seen what was removed has compared it: the author and those that had the history.
+            let fits = isVague ? versions.covers(stated) && stated.covers(commit.dot) : stated == versions
+            guard fits else { throw StorageError(.commitMalformed, place: place) }
+            return stated
+        }
+        if commit.parents.count > 1 {
             throw StorageError(.commitMalformed, place: place)
         }
+        if isVague { vague.insert(commit.name) }
         return versions
     }
 
@@ -202,7 +227,8 @@ struct ForeignHistory {
     private mutating func checkRoot(
         _ commit: CommitSummary, laterNames: ArraySlice<BlobName>, heads: [BlobName]
     ) throws(StorageError) {
-        if roots.contains(commit.name) { return }
+        // Its tree is here under the name that it states.
+        if beginnings.roots.contains(commit.name) { return }
         var base = loader.emptyRoot
         if let parent = commit.firstParent { base = try tree(of: parent) }
         let changes = try graph.history.changes(of: commit)

@@ -5,7 +5,9 @@
 struct MissingBlobs {
     let adoption: Adoption
 
-    func find(_ heads: [BlobName], known: KnownCommits) throws(StorageError) -> [BlobName] {
+    func find(
+        _ heads: [BlobName], known: KnownCommits, beginnings: HistoryBeginnings
+    ) throws(StorageError) -> [BlobName] {
         var missing: [BlobName] = []
         var seen: Set<BlobName> = []
         var stack = heads.sorted()
@@ -18,14 +20,18 @@ struct MissingBlobs {
             // The context of a commit that is here is asked for first, since reading the commit needs it.
             let unverified = try UnverifiedCommit.decode(
                 adoption.incoming.blobBytes(name, type: .commit), name: name)
+            let parents = unverified.commit.parents.filter { !beginnings.isRemoved($0, of: name) }
             guard try contains(unverified.commit.context) else {
                 missing.append(unverified.commit.context)
-                stack += unverified.commit.parents
+                stack += parents
                 continue
             }
             guard try !known.contains(name) else { continue }
             try findChanges(of: unverified.commit, &missing, &seen)
-            stack += unverified.commit.parents
+            if beginnings.roots.contains(name) {
+                try find(node: unverified.commit.root, type: .treeInner, &missing, &seen)
+            }
+            stack += parents
         }
         return missing
     }

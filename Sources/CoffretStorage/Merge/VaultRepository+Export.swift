@@ -54,22 +54,50 @@ extension VaultRepository {
             }
             names += own.reversed()
         }
+        // Who has nothing of a removed history begins with these trees.
+        for root in try rootsOfBeginnings(for: commits) {
+            var own: [BlobName] = []
+            try walk.walkTree(root) { name in
+                guard seen.insert(name).inserted else { return false }
+                own.append(name)
+                return true
+            } visitFact: { (_) throws(StorageError) in
+            }
+            names += own.reversed()
+        }
         return ExportContents(names: names, commitCount: commits.count)
     }
 
-    /// The blobs of the tree of a commit whose tree is stored, values included, children before parents.
-    package func treeContents(of commit: BlobName) throws(StorageError) -> [BlobName] {
-        let root = try history.commit(commit).commit.root
-        guard try backend.containsBlob(root) else { return [] }
-        var names: [BlobName] = []
-        var seen: Set<BlobName> = []
-        try ReachableBlobs(history: history, nodes: nodes, kinds: .none).walkTree(root) { name in
-            guard seen.insert(name).inserted else { return false }
-            names.append(name)
-            return true
-        } visitFact: { (_) throws(StorageError) in
+    /// The trees with which the history begins, where one of some commits says that it was cut, or begins it itself.
+    private func rootsOfBeginnings(for commits: [CommitSummary]) throws(StorageError) -> [BlobName] {
+        var beginnings: [CommitSummary] = []
+        if commits.contains(where: { $0.commit.compaction != nil }) {
+            beginnings = try historyBeginnings()
+        } else {
+            for commit in commits where try lacksParent(commit) { beginnings.append(commit) }
         }
-        return names.reversed()
+        var roots: [BlobName] = []
+        for root in beginnings.map(\.commit.root) where !roots.contains(root) {
+            if try backend.containsBlob(root) { roots.append(root) }
+        }
+        return roots
+    }
+
+    /// Commits of which a parent was removed.
+    ///
+    /// - Complexity: reads all commits.
+    package func historyBeginnings() throws(StorageError) -> [CommitSummary] {
+        var found: [CommitSummary] = []
+        var cursor = try log()
+        while let commit = try cursor.next() {
+            if try lacksParent(commit) { found.append(commit) }
+        }
+        return found
+    }
+
+    private func lacksParent(_ commit: CommitSummary) throws(StorageError) -> Bool {
+        for parent in commit.parents where try !backend.containsBlob(parent) { return true }
+        return false
     }
 
     /// A blob as it goes to others: under the current epoch (protocol 8).

@@ -22,13 +22,21 @@ extension VaultRepository {
     ///
     /// - Complexity: reads all commits.
     package func recordedRemovals() throws(StorageError) -> [BlobName] {
-        try present(Set(try compactions().values.flatMap(\.removedParents)))
+        try present(Array(compactions().values))
     }
 
-    private func present(_ listed: Set<BlobName>) throws(StorageError) -> [BlobName] {
-        var present: [BlobName] = []
-        for name in listed.sorted() where try backend.containsBlob(name) { present.append(name) }
-        return present
+    private func present(_ records: [CompactionRecord]) throws(StorageError) -> [BlobName] {
+        guard !records.isEmpty else { return [] }
+        var present: Set<BlobName> = []
+        for name in Set(records.flatMap(\.removedParents)) where !present.contains(name) {
+            if try backend.containsBlob(name) { present.insert(name) }
+        }
+        // A device that was away has what led to them, and not them.
+        var cursor = try log()
+        while let commit = try cursor.next() {
+            if records.contains(where: { $0.removedVersions.covers(commit.dot) }) { present.insert(commit.name) }
+        }
+        return present.sorted()
     }
 
     /// Removes what nothing refers to, what other devices' compactions removed, and history from before a time if asked
@@ -50,8 +58,9 @@ extension VaultRepository {
     ) throws(StorageError) -> CompactionReport {
         guard isWritable else { throw StorageError(.readOnly) }
         guard let backend = backend as? any BlobMaintenance else { throw StorageError(.unusable) }
-        let listed = Set(try compactions().values.flatMap(\.removedParents))
-        var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit, removed: try present(listed))
+        let records = Array(try compactions().values)
+        let listed = Set(records.flatMap(\.removedParents))
+        var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit, removed: try present(records))
         var compactionCommit: CommitSummary?
         if plan.removedCount > 0, plan.removedParents.isSubset(of: listed) {
             // A commit that is here says so already; another one would go round and round between devices.
