@@ -1,0 +1,100 @@
+// What somebody can do, and see, who has the real server's database.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite(
+    "A lying server: its database",
+    .enabled(
+        if: ServerRunner.isAvailable && FileManager.default.isExecutableFile(atPath: "/usr/bin/sqlite3"),
+        "needs coffret-server beside coffret, openssl and sqlite3"))
+struct LyingServerStoredTests {
+    private func query(_ server: ServerRunner, _ statement: String) throws -> [String] {
+        let result = try ProcessRunner.run(
+            "/usr/bin/sqlite3", ["-cmd", ".timeout 10000", server.databasePath, statement])
+        try #require(result.exitCode == 0, "\(result.errorText)")
+        return result.text.split(separator: "\n").map(String.init)
+    }
+
+    @Test(
+        "R7: a paired device that knows a head and is shown nothing, or an older head, takes neither for a first sync")
+    func toldHead() throws {
+        let server = try ServerRunner()
+        let first = try CoffretRunner()
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.makeNote("Base")
+        try first.succeed("vault", "sync", "Personal")
+        let old = try #require(try query(server, "SELECT hex(head) FROM zones").first)
+        let last = try #require(try query(server, "SELECT MAX(seq) FROM objects").first)
+        try first.makeNote("Newest")
+        try first.succeed("sync")
+        let truth = try #require(try query(server, "SELECT hex(head) FROM zones").first)
+        #expect(old.count == 64 && old != truth)
+
+        let second = try CoffretRunner()
+        try DevicePairing.pair(second, first, server, name: "Second")
+        func expectRefused(_ code: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+            for _ in 0..<2 {
+                let refused = try second.run("sync")
+                #expect(refused.exitCode == 72, "\(refused.errorText)", sourceLocation: sourceLocation)
+                #expect(refused.errorText.contains(code), "\(refused.errorText)", sourceLocation: sourceLocation)
+                #expect(try !second.succeed("ls").contains("Base"), sourceLocation: sourceLocation)
+            }
+        }
+        // Nothing at all: a zone as it was made.
+        _ = try query(
+            server, "CREATE TABLE hidden AS SELECT * FROM objects; DELETE FROM objects; UPDATE zones SET head = x''")
+        try expectRefused("sync.head.rolled-back")
+        // The state that was true once; then its head beside all that came later.
+        _ = try query(
+            server,
+            "INSERT INTO objects SELECT * FROM hidden WHERE seq <= \(last); UPDATE zones SET head = x'\(old)'")
+        try expectRefused("sync.head.rolled-back")
+        _ = try query(server, "INSERT INTO objects SELECT * FROM hidden WHERE seq > \(last)")
+        try expectRefused("sync.head.forked")
+        // The truth is taken as if nothing had been.
+        _ = try query(server, "UPDATE zones SET head = x'\(truth)'")
+        #expect(try second.succeed("sync").contains("received"))
+        #expect(try second.succeed("ls").contains("Newest"))
+    }
+
+    /// Four bytes of epoch and sixteen of the tag around what is padded.
+    private static let sealByteCount = 20
+
+    /// Whether a length is one that the padding gives: all bits but the leading ones are zero.
+    private func isPadded(_ byteCount: Int) -> Bool {
+        let exponent = byteCount.bitWidth - 1 - byteCount.leadingZeroBitCount
+        let kept = exponent.bitWidth - exponent.leadingZeroBitCount
+        return byteCount % (1 << (exponent - kept)) == 0
+    }
+
+    @Test("R43: what the server stores has the padding's sizes, and two collections of equal count look alike")
+    func sizes() throws {
+        /// Eight notes whose lengths lie in one class, and differ between the collections.
+        func stored(_ texts: [String]) throws -> [String] {
+            let server = try ServerRunner()
+            let runner = try CoffretRunner()
+            try runner.makeStore()
+            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+            for text in texts { try runner.succeed("new", input: text) }
+            try runner.succeed("vault", "sync", "Personal")
+            for line in try query(server, "SELECT DISTINCT LENGTH(data) FROM objects") {
+                let byteCount = try #require(Int(line)) - Self.sealByteCount
+                #expect(isPadded(byteCount), "\(byteCount)")
+            }
+            #expect(try query(server, "SELECT DISTINCT LENGTH(data) FROM acks").count == 1)
+            return try query(server, "SELECT LENGTH(data), COUNT(*) FROM objects GROUP BY 1 ORDER BY 1")
+        }
+        func texts(_ byteCount: Int, _ word: String) -> [String] {
+            (0..<8).map { number in
+                let text = "# Note \(number)\n" + String(repeating: word, count: 100)
+                return String(text.prefix(byteCount + number))
+            }
+        }
+        let plain = try stored(texts(688, "tomatoes and beans "))
+        #expect(plain.count > 1)
+        #expect(try stored(texts(703, "a secret of a firm ")) == plain)
+    }
+}
