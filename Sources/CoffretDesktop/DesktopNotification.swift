@@ -21,6 +21,8 @@ package enum DesktopNotification {
                 "A device was added to your account",
                 "\"\(plain(name))\" belongs to your devices now. If that was not you: coffret device revoke")
         case .needsAttention(let words): show("Coffret does not sync", plain(words))
+        case .conflicts(let count):
+            show("Two devices changed the same place", "Items: \(count). To choose: coffret conflicts ls")
         }
     }
 

@@ -63,6 +63,7 @@ extension SyncReport {
         both.receivedCommitCount += receivedCommitCount
         both.sentCommitCount += sentCommitCount
         both.mergeCount += mergeCount
+        both.conflictedItemCount = max(conflictedItemCount, next.conflictedItemCount)
         both.quarantinedCount += quarantinedCount
         both.setAsideCount += setAsideCount
         both.removals = removals + next.removals

@@ -205,6 +205,8 @@ package struct SyncReport: Equatable, Sendable {
     package var sentCommitCount = 0
     package var mergeCount = 0
     package var quarantinedCount = 0
+    /// Items that this sync left with values between which a person has to choose.
+    package var conflictedItemCount = 0
     /// Commits of this device's past that a revocation took out; what this device wrote in them was written again.
     package var setAsideCount = 0
     package var peers: [SyncPeer] = []

@@ -80,6 +80,7 @@ package final class VaultSyncer {
         defer { lock.giveBack() }
         let repository = vault.repository
         try repository.refresh()
+        let before = repository.headNames.first
         let now: () -> Int64 = { [clock] in clock.now }
         let signers = try store.signers()
         let (chain, own) = (try store.keyring.deviceChain(), try store.keyring.deviceID())
@@ -113,6 +114,10 @@ package final class VaultSyncer {
             report.removedCommitCount = try followRemovals()
             // What this device wrote on top of what is gone has its own record now, without which nobody can take it.
             if repository.headNames.first != report.head { report = try report.followed(by: run()) }
+        } else if let before, report.receivedCommitCount > 0 {
+            // A compaction may have taken the state before away; then the list tells when it is asked.
+            try repository.refresh()
+            report.conflictedItemCount = try vault.conflictedItems(since: before).count
         }
         return report
     }

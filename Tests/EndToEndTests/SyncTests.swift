@@ -58,4 +58,37 @@ struct SyncTests {
         #expect(try !second.succeed("sync").contains("Garden"))
         #expect(try second.succeed("ls", "--vault", "Garden").contains("Beans"), "it stays here")
     }
+
+    @Test(
+        "what two devices changed in the same place is told of by the sync that finds it and by show, and settled once")
+    func conflict() throws {
+        let server = try ServerRunner()
+        defer { server.stop() }
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        let id = try first.makeNote("Plan\nOne\nTwo\n")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        try second.succeed("sync")
+        try first.succeed("edit", id, input: "Plan\nOne\nTwo of the first\n")
+        try second.succeed("edit", id, input: "Plan\nOne\nTwo of the second\n")
+        try first.succeed("sync")
+        for runner in [second, first] {
+            let synced = try runner.run("sync")
+            #expect(synced.exitCode == 0 && synced.errorText.contains("coffret conflicts ls"), "\(synced.errorText)")
+            let shown = try runner.run("show", id)
+            #expect(
+                shown.text.hasPrefix("Plan\nOne\nTwo of the ") && shown.errorText.contains("coffret conflicts show"))
+            #expect(try runner.succeed("conflicts", "ls").contains("Plan"))
+        }
+        #expect(try !first.run("sync").errorText.contains("conflicts"), "it is said once")
+        try first.succeed("conflicts", "resolve", id, "--both")
+        for runner in [first, second] {
+            #expect(try !runner.run("sync").errorText.contains("conflicts"))
+            let shown = try runner.run("show", id)
+            #expect(shown.text.contains("Two of the first") && shown.text.contains("Two of the second"))
+            #expect(shown.errorText == "")
+        }
+    }
 }

@@ -299,6 +299,7 @@ final class SyncRound {
             let report = try sync.sync(record, options, patienceMilliseconds: 0)
             lastProblems[id] = nil
             serverHeads[id] = report.serverHead?.bytes
+            if report.conflictedItemCount > 0 { note(.conflicts(itemCount: report.conflictedItemCount)) }
             schedule.succeeded(
                 id, need, didChange: report.sentCommitCount + report.receivedCommitCount > 0,
                 hasWaitingFiles: !report.waitingFiles.isEmpty, at: now)

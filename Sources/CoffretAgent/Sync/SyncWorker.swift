@@ -136,4 +136,6 @@ package enum SyncNews: Equatable {
     case deviceAdded(name: String)
     /// Syncing goes on only after a person has looked; why.
     case needsAttention(words: String)
+    /// What came from another device contradicts what was written here; how many items.
+    case conflicts(itemCount: Int)
 }

@@ -39,6 +39,10 @@ enum ShowCommand {
                 relativeTime: context.relativeTime)
             return context.terminal.outputIsTerminal ? text.terminalText() : text.plainText()
         }
+        if !item.conflicts.isEmpty, !context.arguments.isSet(CommonArguments.at) {
+            let id = try session.shortID(item.id)
+            context.note("Another device wrote something else at the same time: coffret conflicts show \(id)")
+        }
     }
 
     /// The item that a reference names, in the present or in the past. An item whose title was different

@@ -130,6 +130,8 @@ enum SyncCommand {
             }.joined(separator: "\n")
         }
         for outcome in outcomes { warn(outcome, context, session) }
+        let conflictCount = outcomes.reduce(0) { $0 + ((try? $1.result.get())?.conflictedItemCount ?? 0) }
+        if conflictCount > 0 { context.note(conflictWords(conflictCount)) }
         // All vaults had their turn; the first failure decides how the command ends.
         for case .failure(let error) in outcomes.map(\.result) { throw error }
         for outcome in outcomes {
@@ -161,6 +163,10 @@ enum SyncCommand {
             hint: "coffret vault sync NAME begins to sync it")
     }
 
+    private static func conflictWords(_ count: Int) -> String {
+        "\(NumberText.counted(count, "item")) changed in the same place on two devices: coffret conflicts ls"
+    }
+
     static func words(_ report: SyncReport, _ files: FileTally? = nil) -> String {
         var parts: [String] = []
         if report.receivedCommitCount > 0 {
@@ -188,6 +194,7 @@ enum SyncCommand {
             JSONValue.Member("received", .integer(report.receivedCommitCount)),
             JSONValue.Member("sent", .integer(report.sentCommitCount)),
             JSONValue.Member("merges", .integer(report.mergeCount)),
+            JSONValue.Member("conflicts", .integer(report.conflictedItemCount)),
             JSONValue.Member("removed", .integer(report.removedCommitCount)),
             JSONValue.Member("quarantined", .integer(report.quarantinedCount)),
             JSONValue.Member("setAside", .integer(report.setAsideCount)),

@@ -28,6 +28,27 @@ extension Vault {
                 last = fact.key
             }
         }
+        return try items(entities, view)
+    }
+
+    /// The items with conflicts among those that differ from an earlier state.
+    ///
+    /// - Complexity: walks what differs.
+    package func conflictedItems(since head: BlobName) throws(CoreError) -> [Item] {
+        let view = try present
+        var entities: [EntityID] = []
+        try inStorage { () throws(StorageError) in
+            var difference = try repository.difference(from: repository.snapshot(at: head), to: view.snapshot)
+            while let entry = try difference.next() {
+                guard entities.last != entry.key.entity else { continue }
+                if try view.snapshot.facts(under: entry.key).count > 1 { entities.append(entry.key.entity) }
+            }
+        }
+        return try items(entities, view)
+    }
+
+    /// What of it has values between which a person has to choose: not all that were written at once contradict.
+    private func items(_ entities: [EntityID], _ view: VaultView) throws(CoreError) -> [Item] {
         var items: [Item] = []
         for entity in entities {
             if let item = try view.item(entity), !item.conflicts.isEmpty { items.append(item) }
