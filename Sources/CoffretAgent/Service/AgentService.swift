@@ -194,7 +194,10 @@ package final class AgentService {
 
     /// Ends the commands that still hold the keys, and waits until the kernel has taken their memory back.
     private func endCommands(of store: UnlockedStore, because reason: LockReason) {
-        for child in children.values where child.work.store == store.path { end(child, because: reason) }
+        let ending = children.values.filter { $0.work.store == store.path }
+        // All at once: how long the kernel takes for one is no reason for the others to go on.
+        for child in ending { kill(child.processID, SIGKILL) }
+        for child in ending { end(child, because: reason) }
         syncs[store.path] = nil
     }
 
