@@ -37,6 +37,34 @@ struct ScriptTests {
             "/usr/bin/setsid", ["--wait", CoffretRunner.executable, "ls"], environment: environment)
         #expect(result.exitCode == 69)
         #expect(result.errorText.contains("--passphrase-fd"))
+        // But whether the store is locked can be said.
+        let status = try ProcessRunner.run(
+            "/usr/bin/setsid", ["--wait", CoffretRunner.executable, "status"],
+            environment: runner.environment([
+                "COFFRET_PASSPHRASE_FILE": nil, "COFFRET_AGENT": nil, "XDG_RUNTIME_DIR": runner.folder.path,
+            ]))
+        #expect(status.exitCode == 0)
+        #expect(status.text.contains("is locked"), "\(status.errorText)")
+    }
+
+    @Test("a standard stream that is closed is an error, and never the next file or socket that is opened")
+    func closedStreams() throws {
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        #expect(try agent.unlock().exitCode == 0)
+        try agent.succeed("new", "Open", input: "text\n")
+        let alone: [String: String?] = ["COFFRET_AGENT": "off", "COFFRET_PASSPHRASE_FILE": agent.runner.passphraseFile]
+        for more in [[:], alone] {
+            for (words, said) in [("new Closed <&-", "standard input"), ("ls >&-", "the output")] {
+                let result = try ProcessRunner.run(
+                    "/bin/sh", ["-c", "exec \"$0\" \(words)", CoffretRunner.executable],
+                    environment: agent.runner.environment(agent.environment(more)), timeoutSeconds: 60)
+                #expect(result.exitCode == 74, "\(words), \(more)")
+                #expect(result.errorText.contains(said), "\(result.errorText)")
+            }
+        }
+        #expect(try agent.runner.run("fsck").exitCode == 0)
+        #expect(try !agent.succeed("ls").contains("Closed"))
     }
 
     @Test("nothing in the working directory chooses a store, an editor or an export (R35)")

@@ -11,7 +11,7 @@ enum StatusCommand {
     static let description = CommandDescription(
         "status", group: .store, "Say what the store holds and how it is",
         discussion: [
-            "Opens the store, so it needs the passphrase unless the agent has the store unlocked. Where an agent runs and the store is locked, it says that and asks nothing. coffret fsck verifies every byte."
+            "Opens the store, so it needs the passphrase unless the agent has the store unlocked. Where an agent runs and the store is locked, or nobody is at a terminal, it says that and asks nothing. coffret fsck verifies every byte."
         ],
         run: run)
 
@@ -107,13 +107,16 @@ enum StatusCommand {
         }
     }
 
-    /// Where an agent runs that has the store locked, and no secret is given, that is the status.
+    /// Where an agent runs that has the store locked, and no secret is given, that is the status; and where none runs, and
+    /// nobody is there to be asked.
     private static func sayLocked(_ context: CommandContext) throws -> Bool {
         guard !HostedCommand.isRunning, !PassphraseSource(context: context).isUnattended,
-            try StoreAccess.exists(context), let store = AgentLocation.canonical(try StoreAccess.path(context)),
-            let client = try AgentClient.connect(context.environment)
+            try StoreAccess.exists(context), let store = AgentLocation.canonical(try StoreAccess.path(context))
         else { return false }
-        let status = try client.status(of: store).first
+        let client = try AgentClient.connect(context.environment)
+        let canStart = context.environment.value(.agent) != "off"
+        guard client != nil || canStart && context.prompt() == nil else { return false }
+        let status = try client?.status(of: store).first
         guard status?.isUnlocked != true else { return false }
         let reason = status?.lockReason ?? "not-unlocked"
         let value = JSONValue.fields([

@@ -32,6 +32,7 @@ package enum ProcessHardening {
     /// On a terminal Swift's runtime would answer a crash by handing the memory to a program that shows
     /// it, or by waiting for that program; here a crash just ends the process.
     package static func apply() {
+        occupyStandardStreams()
         _ = original
         _ = coffret_disable_dumping()
         applyLimits()
@@ -41,6 +42,17 @@ package enum ProcessHardening {
             if before == ignored { _ = signal(crash, SIG_IGN) }
         }
         _ = signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// Puts something in place of standard streams that are closed: else the next file or socket that is opened takes the
+    /// number, and is read as input or printed into. What is put there can be neither read nor written the way it is meant.
+    private static func occupyStandardStreams() {
+        for (stream, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+        where fcntl(stream, F_GETFD) < 0 {
+            // The lowest number that is free is this one.
+            _ = unsafe coffret_open("/dev/null", flags, 0)
+            _ = fcntl(stream, F_SETFD, 0)
+        }
     }
 
     /// The part that a child inherits.
