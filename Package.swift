@@ -186,7 +186,11 @@ let testTargets: [Target] = [
         exclude: ["Snapshots"], swiftSettings: settings),
     tests(
         "CoffretAgentTests",
-        ["CoffretBase", "CoffretCrypto", "CoffretWire", "CoffretCore", "CoffretAgent", "CoffretTestSupport"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretPairing", "CoffretWire", "CoffretCore", "CoffretAccount",
+            "CoffretAgent",
+            "CoffretTestSupport",
+        ]),
     tests("CoffretNetTests", ["CoffretBase", "CoffretNet", "CoffretTestSupport"]),
     tests(
         "CoffretPairingTests",

@@ -191,6 +191,15 @@ package final class Account {
         return renewed
     }
 
+    // MARK: Pairing
+
+    /// Who waits on the relay and says that he is a new device of this account, oldest first.
+    ///
+    /// None at a server that does not know of that yet.
+    package func pairingRequests() throws(AccountError) -> [PairingRequest] {
+        try connection.pairingRequests(now: clock.now)
+    }
+
     // MARK: Vaults
 
     /// Makes a vault's place at the server, if it has none yet.

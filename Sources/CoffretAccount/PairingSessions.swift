@@ -52,29 +52,34 @@ package struct RequesterSession {
     private let fingerprint: [UInt8]
 
     /// Goes to the relay and waits there.
+    ///
+    /// - Parameter account: whose devices are told, and the only one that is joined; any if nil.
     package init(
-        name: String, model: String, isScanned: Bool, settings: HTTPSettings, attempts: PairingAttemptsFile,
-        random: any RandomSource, clock: any WallClock
+        name: String, model: String, account: AccountName?, isScanned: Bool, settings: HTTPSettings,
+        attempts: PairingAttemptsFile, random: any RandomSource, clock: any WallClock
     ) throws {
         device = .generate(from: random)
         fingerprint = settings.pin?.bytes ?? LoginProof.noFingerprint
         let now = clock.now
         let known = attempts.read(now: now)
         guard known.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
-        channel = try RelayChannel(waitingAt: settings, random: random)
+        channel = try RelayChannel(waitingAt: settings, account: account, random: random)
         machine = try PairingRequester(
             RequesterIdentity(
                 deviceID: device.deviceID, keys: device.publicKeys, instanceID: device.instanceID, name: name,
                 model: model),
             signingKey: device.signingKey, relayID: channel.id, isScanned: isScanned, serverFingerprint: fingerprint,
-            attempts: known, random: random, now: now)
+            accountName: account?.bytes ?? [], attempts: known, random: random, now: now)
         self.attempts = attempts
         self.random = random
         self.clock = clock
     }
 
     /// What the other device is told: 32 hex digits, or what a scanned code says.
-    package var invitationText: String { machine.invitation?.text ?? Hex.encode(channel.id) }
+    package var invitationText: String { machine.invitation?.text ?? relayID }
+
+    /// 32 hex digits.
+    package var relayID: String { Hex.encode(channel.id) }
 
     /// Runs the pairing to its end.
     ///

@@ -12,10 +12,16 @@ package final class RelayChannel {
     package let id: [UInt8]
 
     /// Waits on the relay: asks for an id.
-    package init(waitingAt settings: HTTPSettings, random: any RandomSource) throws(AccountError) {
+    ///
+    /// - Parameter account: whose devices are told of it.
+    package init(
+        waitingAt settings: HTTPSettings, account: AccountName? = nil, random: any RandomSource
+    ) throws(AccountError) {
+        let query = account.map { "?account=" + Hex.encode($0.bytes) } ?? ""
         socket = try inAccount { () throws(HTTPError) in
             try WebSocketConnection(
-                settings, path: "/v1/relay", messageByteCountMax: ServerLimits.relayMessageByteCountMax, random: random)
+                settings, path: "/v1/relay" + query, messageByteCountMax: ServerLimits.relayMessageByteCountMax,
+                random: random)
         }
         let socket = socket
         let first = try inAccount { () throws(HTTPError) in try socket.receive(within: .seconds(20)) }

@@ -92,6 +92,20 @@ package final class ServerConnection {
         return challenge.serverName
     }
 
+    // MARK: Pairing
+
+    /// Who waits on the relay and says that he is a new device of this session's account, oldest first.
+    ///
+    /// None at a server that does not know of that yet.
+    package func pairingRequests(now: Milliseconds) throws(AccountError) -> [PairingRequest] {
+        let response = try send("GET", "/v1/pairings", accepted: [200, 404])
+        guard response.status == 200 else { return [] }
+        let answer: PairingRequests = try Self.read(response)
+        return answer.requests.map {
+            PairingRequest(relayID: $0.relayID, since: now &- Milliseconds(clamping: $0.age))
+        }
+    }
+
     // MARK: The chain
 
     /// How often a link is signed anew because another device was faster.

@@ -20,6 +20,10 @@ package enum DesktopNotification {
             show(
                 "A device was added to your account",
                 "\"\(plain(name))\" belongs to your devices now. If that was not you: coffret device revoke")
+        case .deviceAsks(let digits):
+            show(
+                "A new device asks to join your account",
+                "It shows the number \(plain(digits)). If that is yours: coffret device approve. If not, do nothing.")
         case .needsAttention(let words): show("Coffret does not sync", plain(words))
         case .conflicts(let count):
             show("Two devices changed the same place", "Items: \(count). To choose: coffret conflicts ls")

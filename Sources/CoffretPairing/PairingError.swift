@@ -18,6 +18,8 @@ package struct PairingError: Error, Equatable, Sendable {
         case unsupported = "pairing.unsupported"
         /// The two devices do not see the same server: its certificate differs.
         case serverDiffers = "pairing.server-differs"
+        /// The other device belongs to another account than the one that was named here.
+        case accountDiffers = "pairing.account-differs"
         /// A step out of turn, or after the attempt was over; a fault of this program.
         case outOfOrder = "pairing.out-of-order"
         /// Text that names no pairing.

@@ -48,6 +48,7 @@ package final class PairingRequester {
     private let identityBytes: [UInt8]
     private let signingKey: SigningKey
     private let serverFingerprint: [UInt8]
+    private let accountName: [UInt8]
     private var nonce: [UInt8]
     private var secret: [UInt8]
     private var attempts: PairingAttempts
@@ -62,10 +63,12 @@ package final class PairingRequester {
     ///   - relayID: where this device waits.
     ///   - isScanned: the other device scans `invitation`; without that, two codes are typed.
     ///   - serverFingerprint: of the server that this device talks to, 32 bytes.
+    ///   - accountName: what the account's id must begin with; empty where the person named none.
     /// - Throws: `.paused`.
     package init(
         _ identity: RequesterIdentity, signingKey: SigningKey, relayID: [UInt8], isScanned: Bool,
-        serverFingerprint: [UInt8], attempts: PairingAttempts, random: any RandomSource, now: Milliseconds
+        serverFingerprint: [UInt8], accountName: [UInt8] = [], attempts: PairingAttempts, random: any RandomSource,
+        now: Milliseconds
     ) throws(PairingError) {
         precondition(signingKey.verifyingKey == identity.keys.signing, "a device signs with its own key")
         guard attempts.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
@@ -82,6 +85,7 @@ package final class PairingRequester {
         identityBytes = identity.encoded
         self.signingKey = signingKey
         self.serverFingerprint = serverFingerprint
+        self.accountName = accountName
         self.attempts = attempts
         started = now
         nonce = random.bytes(count: PairingTranscript.nonceByteCount)
@@ -154,6 +158,7 @@ package final class PairingRequester {
             guard ConstantTime.isEqual(proof, expected) else { throw PairingError(.mismatch) }
         }
         guard approver.serverFingerprint == serverFingerprint else { throw PairingError(.serverDiffers) }
+        guard approver.accountID.bytes.starts(with: accountName) else { throw PairingError(.accountDiffers) }
         let signature = signingKey.sign(
             .pairingPossession, scope: approver.accountID.bytes,
             message: PairingTranscript.possession(

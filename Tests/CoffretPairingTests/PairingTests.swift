@@ -193,6 +193,20 @@ struct PairingTests {
         #expect(failure { try wire.start() } == .serverDiffers)
     }
 
+    @Test("R26: a device that was told an account joins no other", arguments: [false, true])
+    func accountDiffers(isOwn: Bool) throws {
+        let fixture = try PairingFixture()
+        let name = isOwn ? Array(fixture.account.accountID.bytes.prefix(8)) : fixture.generator.bytes(count: 8)
+        let requester = try PairingRequester(
+            fixture.requester, signingKey: fixture.requesterKey, relayID: fixture.relayID, isScanned: false,
+            serverFingerprint: fixture.fingerprint, accountName: name, attempts: PairingAttempts(),
+            random: fixture.generator, now: 0)
+        let wire = try Wire(requester, fixture.makeApprover())
+        #expect(failure { try wire.start() } == (isOwn ? nil : .accountDiffers))
+        let showsCode = wire.requesterEvents.contains { if case .showCode = $0 { true } else { false } }
+        #expect(showsCode == isOwn, "nobody is asked for anything")
+    }
+
     @Test("a scanned code needs no typing")
     func scanned() throws {
         let fixture = try PairingFixture()

@@ -175,6 +175,46 @@ struct ServerProcessTests {
         #expect(try second.next() == .closed(code: 1001, reason: "the other side left"))
     }
 
+    @Test("a new device that names an account is announced to it, boundedly, and learns nothing by it (R26, R47)")
+    func announcedPairing() throws {
+        let server = try Self.open(try Self.folder())
+        let (client, other) = (try Self.client(server), try Self.client(server))
+        let name = Hex.encode(client.account.id.prefix(8))
+        let events = try ClientWebSocket(port: server.port, path: "/v1/events", token: client.token)
+        func requests(_ client: ServerClient) throws -> [PairingRequests.Request] {
+            try PairingRequests(decoding: try client.send("GET", "/v1/pairings").body).requests
+        }
+        func relay(_ query: String) throws -> (socket: ClientWebSocket, id: String) {
+            let socket = try ClientWebSocket(port: server.port, path: "/v1/relay" + query)
+            guard case .message(.text(let id)) = try socket.next() else { throw WebSocketRefusal.status(0) }
+            return (socket, id)
+        }
+        let waiting = try relay("?account=\(name)")
+        #expect(try events.next() == .message(.binary(ServerEvent.pairing(accountID: client.account.id).encoded())))
+        #expect(try requests(client).map(\.relayID.hex) == [waiting.id])
+        #expect(try requests(other).isEmpty, "another account sees nothing of it")
+        #expect(
+            try ServerClient(port: server.port, account: try TestAccount()).send("GET", "/v1/pairings").status == 401)
+        // The same answer for an account that is not there, and for one that was told often enough.
+        let unknown = try relay("?account=\(String(repeating: "0", count: 16))")
+        #expect(unknown.id.count == 32)
+        var more: [ClientWebSocket] = []
+        for _ in 1...6 { more.append(try relay("?account=\(name)").socket) }
+        #expect(try requests(client).count == 4, "no more than four wait with the account's knowledge")
+        for wrong in ["nonsense", "", String(name.dropLast()), name.uppercased() + "A"] {
+            #expect(throws: WebSocketRefusal.status(400)) { try relay("?account=\(wrong)") }
+        }
+        // Joined, it is no longer waiting; a device that leaves is not, either.
+        _ = try ClientWebSocket(port: server.port, path: "/v1/relay/\(waiting.id)")
+        #expect(try requests(client).count == 3)
+        for socket in more { try socket.close() }
+        try Waiting.until("those that left are forgotten") { try requests(client).isEmpty }
+        // Four were announced: the account's rate is used up, and the relay works all the same.
+        let late = try relay("?account=\(name)")
+        #expect(late.id.count == 32)
+        #expect(try requests(client).isEmpty)
+    }
+
     @Test("what is not a request is refused with its code, and the server goes on (R14, R47)")
     func hostileRequests() throws {
         let server = try Self.open(try Self.folder())
@@ -439,6 +479,17 @@ struct ServerProcessTests {
             return
         }
         #expect(head == object.address)
+        // A new device at one server is known at the other.
+        let name = Hex.encode(client.account.id.prefix(8))
+        let waiting = try ClientWebSocket(port: one.port, path: "/v1/relay?account=\(name)")
+        guard case .message(.text(let relayID)) = try waiting.next() else {
+            Issue.record("no relay id")
+            return
+        }
+        let announcement = ServerEvent.pairing(accountID: client.account.id).encoded()
+        #expect(try events.next() == .message(.binary(announcement)))
+        let requests = try PairingRequests(decoding: try other.send("GET", "/v1/pairings").body)
+        #expect(requests.requests.map(\.relayID.hex) == [relayID])
         one.killAtOnce()
         let frames = try ServerClient.frames(try other.send("GET", "/v1/zones/\(zone)/changes").body)
         #expect(frames.count == 2)

@@ -408,6 +408,23 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                     try world.store.post(MailboxPost(deviceID: nil, bytes: []), to: [UInt8](repeating: 3, count: 32))
                 } == .accountUnknown)
         },
+        StoreCheck(
+            name: "an account is found by the beginning of its id, and told of a device that waits; nothing is stored"
+        ) {
+            world in
+            let (account, other) = (try world.account(), try world.account())
+            for known in [account, other] {
+                #expect(try world.store.account(named: Array(known.id.prefix(8))) == known.id)
+                #expect(try world.store.account(named: known.id) == known.id)
+            }
+            for byte: UInt8 in [0, 255] {
+                #expect(try world.store.account(named: [UInt8](repeating: byte, count: 8)) == nil)
+            }
+            #expect(try world.store.account(named: []) == nil, "a name that fits two is nobody's")
+            let relayID = UniqueID.generate(from: SystemRandomSource())
+            try world.store.announcePairing(relayID, to: account.id)
+            #expect(world.notices.has(.pairing(accountID: account.id, relayID: relayID)))
+        },
         StoreCheck(name: "of many pushes on one head at once exactly one wins, and cursors miss nothing") { world in
             let account = try world.account()
             let zone = try world.zone(account)

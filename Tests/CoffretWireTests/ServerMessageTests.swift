@@ -59,7 +59,8 @@ struct ServerMessageTests {
                 ])),
             Sample(ServerEvent.zone(id: id, head: other, cursor: [3])),
             Sample(ServerEvent.zone(id: id, head: nil, cursor: [])), Sample(ServerEvent.mailbox(accountID: id)),
-            Sample(ServerEvent.chain(kind: 1, id: id, sequenceNumber: 12)),
+            Sample(ServerEvent.chain(kind: 1, id: id, sequenceNumber: 12)), Sample(ServerEvent.pairing(accountID: id)),
+            Sample(PairingRequests([])), Sample(PairingRequests([.init(relayID: device, age: 61_000)])),
             Sample(ServerRefusal(code: "server.zone.unknown", message: "there is no such zone")),
         ]
     }()

@@ -186,6 +186,64 @@ struct AgentSyncTests {
         try agent.stop()
     }
 
+    @Test(
+        "R26: a device that asks to join is a number on the desktop and in the list, and joins without one being typed",
+        .enabled(if: MockDesktop.isAvailable, "needs dbus-daemon and python3-dbusmock"))
+    func request() throws {
+        let desktop = try MockDesktop()
+        let server = try ServerRunner()
+        let agent = try AgentRunner(environment: ["DBUS_SESSION_BUS_ADDRESS": desktop.address])
+        try agent.runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try agent.runner.succeed("vault", "sync", "Personal")
+        _ = try agent.unlock()
+        try Self.wait("connected") { try World.state(agent) == "connected" }
+        let status = try agent.succeed("server", "status")
+        let account = try #require(status.firstMatch(of: /([0-9a-f]{4}-){3}[0-9a-f]{4}/), "\(status)")
+        let none = try agent.runner.run("device", "approve")
+        #expect(none.exitCode == 66 && none.errorText.contains("--account \(account.0)"), "\(none.errorText)")
+        func pair(_ runner: CoffretRunner, _ account: String) throws -> TerminalProcess {
+            try DevicePairing.terminal(
+                runner, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--name", "<b>Trust me</b>",
+                "--account", account, "--effort", "light")
+        }
+        let newcomers = try (0..<3).map { _ in try CoffretRunner() }
+        defer { withExtendedLifetime(newcomers) {} }
+        let requester = try pair(newcomers[0], String(account.0))
+        let shown = try requester.wait(for: "or you type it whole")
+        let number = try #require(shown.firstMatch(of: /number ([0-9a-f]{4} [0-9a-f]{4})/)).1
+        try Self.wait("notification") { !desktop.shown.isEmpty }
+        #expect(desktop.shown.count == 1 && desktop.shown[0].contains(number), "\(desktop.shown)")
+        #expect(!desktop.shown[0].contains("Trust"), "nothing that the device says of itself: \(desktop.shown)")
+        let list = try agent.succeed("device", "ls")
+        #expect(list.contains("asks to join: coffret device approve") && !list.contains("Trust"), "\(list)")
+        #expect(list.contains(number.replacing(" ", with: "")) && list.contains("since"), "\(list)")
+        let unattended = try agent.runner.run("device", "approve")
+        #expect(unattended.exitCode == 83 && unattended.errorText.contains(number), "\(unattended.errorText)")
+        let approver = try DevicePairing.terminal(agent.runner, "device", "approve")
+        try approver.wait(for: "with the number \(number)")
+        try approver.answer("show that number? [y/N]", "y")
+        let first = try requester.wait(for: "Type the code that")
+        try approver.wait(for: "shows: ")
+        approver.type(try DevicePairing.code(first) + "\n")
+        requester.type(try DevicePairing.code(approver.wait(for: "on the other device")) + "\n")
+        try requester.wait(for: "one of yours now")
+        try approver.wait(for: "one of your devices now")
+        #expect(try !agent.runner.succeed("device", "ls").contains("asks to join"))
+
+        // Two ask at once: none is chosen, and the beginning of the number says which.
+        let waiting = try newcomers[1...].map { try pair($0, String(account.0)) }
+        let numbers = try waiting.map { process in
+            let text = try process.wait(for: "or you type it whole")
+            return String(try #require(text.firstMatch(of: /number ([0-9a-f]{4} [0-9a-f]{4})/)).1)
+        }
+        let several = try agent.runner.run("device", "approve")
+        #expect(several.exitCode == 65 && numbers.allSatisfy(several.errorText.contains), "\(several.errorText)")
+        let chosen = try DevicePairing.terminal(agent.runner, "device", "approve", numbers[1])
+        try chosen.wait(for: "shows: ")
+        #expect(try agent.runner.run("device", "approve", "00000000").exitCode == 66)
+        try agent.stop()
+    }
+
     @Test("with nothing to do, the process that syncs does nothing")
     func idle() throws {
         let world = try World()

@@ -36,6 +36,7 @@ final class SyncRound {
     private let random: any RandomSource
     private let clock: any WallClock
     private let note: (SyncNews) -> Void
+    private let requests: PairingWatch
     private var schedule: SyncSchedule<String>
     /// The journals of the synced vaults, by the vault's id in hex.
     private let vaults: [String: String]
@@ -49,6 +50,7 @@ final class SyncRound {
     /// Failures that only a person can put right, by vault.
     private var lastProblems: [String: String] = [:]
     private var isAccountDue = false
+    private var isRequestDue = false
     private var hasAcknowledged: Set<String> = []
     private var state: AgentSyncState?
     private var isOver = false
@@ -59,8 +61,8 @@ final class SyncRound {
     ///   - open: opens the store again, with `key`.
     init(
         store: Store, server: ServerRecord, open: @escaping () throws -> Store, key: SyncKey, records: SyncRecords,
-        file: AgentSyncFile?, waiter: SyncWaiter, random: any RandomSource, clock: any WallClock,
-        note: @escaping (SyncNews) -> Void
+        file: AgentSyncFile?, waiter: SyncWaiter, requests: PairingWatch, random: any RandomSource,
+        clock: any WallClock, note: @escaping (SyncNews) -> Void
     ) throws {
         self.store = store
         self.open = open
@@ -82,6 +84,7 @@ final class SyncRound {
         self.random = random
         self.clock = clock
         self.note = note
+        self.requests = requests
         schedule = SyncSchedule(random: random)
         generation = store.keyring.generation
         usedAt = now
@@ -93,6 +96,7 @@ final class SyncRound {
     func run() {
         while !isOver {
             if isAccountDue, schedule.isUp { followAccount() }
+            if isRequestDue, schedule.isUp { lookForRequests() }
             if isOver { break }
             switch schedule.next(at: now) {
             case .connect: connect()
@@ -204,6 +208,7 @@ final class SyncRound {
             guard case let vault = Hex.encode(id), vaults[vault] != nil, head != serverHeads[vault] else { return }
             schedule.noticed(vault, .pull)
         case .mailbox, .chain: isAccountDue = true
+        case .pairing: isRequestDue = true
         }
     }
 
@@ -227,6 +232,7 @@ final class SyncRound {
             for (id, journal) in vaults { waiter.watch(journal, as: .vault(id)) }
             schedule.connected(Array(vaults.keys), at: now)
             isAccountDue = true
+            isRequestDue = true
             show(.connected)
         } catch {
             lost(error)
@@ -276,6 +282,18 @@ final class SyncRound {
                 let device = followed.chain.device(id)
             else { continue }
             note(.deviceAdded(name: ((try? store.keyring.details(of: device))?.name) ?? String(id.hex.prefix(8))))
+        }
+    }
+
+    /// Who waits to be let in. Strangers can make this happen, so nothing is opened for it.
+    private func lookForRequests() {
+        guard let connection else { return }
+        isRequestDue = false
+        do {
+            let waiting = try connection.pairingRequests(now: clock.now)
+            for request in requests.news(waiting, now: clock.now) { note(.deviceAsks(digits: request.digits)) }
+        } catch {
+            lost(error)
         }
     }
 

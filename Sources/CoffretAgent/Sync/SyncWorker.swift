@@ -36,6 +36,7 @@ final class SyncWorker {
     private let waiter: SyncWaiter
     private let clock = SystemWallClock()
     private let random = SystemRandomSource()
+    private let requests: PairingWatch
     private let note: (SyncNews) -> Void
     private var idleGeneration: UInt64 = 0
 
@@ -55,6 +56,8 @@ final class SyncWorker {
         self.control = control
         self.waiter = waiter
         self.note = note
+        requests = PairingWatch(
+            PairingAttemptsFile(stateDirectory: stateDirectory, fileSystem: PosixFileSystem()))
         environment = StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: PosixFileSystem(), random: random, clock: clock,
             memory: memory,
@@ -108,7 +111,7 @@ final class SyncWorker {
         }
         return try SyncRound(
             store: store, server: server, open: open, key: key, records: records, file: file, waiter: waiter,
-            random: random, clock: clock, note: note)
+            requests: requests, random: random, clock: clock, note: note)
     }
 
     /// Nothing to do: without keys, until the keyring or the setting is another one.
@@ -134,6 +137,8 @@ final class SyncWorker {
 package enum SyncNews: Equatable {
     /// Another device was added to the account.
     case deviceAdded(name: String)
+    /// Somebody says that he is a new device of the account; what he shows to be compared.
+    case deviceAsks(digits: String)
     /// Syncing goes on only after a person has looked; why.
     case needsAttention(words: String)
     /// What came from another device contradicts what was written here; how many items.

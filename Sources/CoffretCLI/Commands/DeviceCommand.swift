@@ -4,33 +4,19 @@ internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
-internal import CoffretHTTP
 internal import CoffretKeys
-internal import CoffretPairing
 internal import CoffretSync
 internal import CoffretTrust
 
 enum DeviceCommand {
     static let device = ArgumentDescription.required("DEVICE", "its name, or the beginning of its id")
-    static let pairing = ArgumentDescription.required(
-        "PAIRING", "what the new device shows: 32 digits, or the text of its QR code")
     static let name = OptionDescription.value("name", "NAME", "what your other devices call this one (the host's name)")
-    static let scanned = OptionDescription.flag("qr", "show a QR code to be scanned, instead of codes to be typed")
 
     static let description = CommandDescription(
         "device", group: .devices, "List your devices, pair a new one, revoke a lost one",
         subcommands: [
             CommandDescription("ls", "List the devices of your account", run: list),
-            CommandDescription(
-                "pair", "Make this device one of yours",
-                discussion: [
-                    "For a device without a store. Shows a number to type on one of your devices, then two codes go from screen to screen, so that nobody in between can join in."
-                ],
-                arguments: [ServerAccess.address],
-                options: [name, scanned, StoreAccess.effort] + ServerAccess.options, staysHere: true,
-                run: pair),
-            CommandDescription(
-                "approve", "Let a new device in", arguments: [pairing], staysHere: true, run: approve),
+            DeviceJoining.pairing, DeviceJoining.approval,
             CommandDescription(
                 "revoke", "Throw a device out: a lost one, or one you no longer use",
                 discussion: [
@@ -67,11 +53,13 @@ enum DeviceCommand {
 
     private static func list(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
+        var requests: [PairingRequest] = []
         if try session.store.keyring.server() != nil {
             do {
                 let account = try ServerAccess.account(session)
+                defer { account.connection.logOut() }
                 report(try account.follow(), context, session)
-                account.connection.logOut()
+                requests = try account.pairingRequests()
             } catch {
                 context.warn("as last seen: \(FailureTranslation.failure(from: error).message)")
             }
@@ -87,7 +75,7 @@ enum DeviceCommand {
                     "added": details.map { .moment($0.time) } ?? .null, "revoked": .bool(!device.isTrusted),
                     "current": .bool(device.id == own),
                 ])
-            })
+            } + requests.map(DeviceJoining.json))
         try context.print(value) {
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true), .init(role: .faint), .init(role: .faint),
@@ -101,75 +89,15 @@ enum DeviceCommand {
                     details.map { "added \(context.relativeTime.moment($0.time))" } ?? "",
                 ])
             }
+            for request in requests {
+                table.add([
+                    String(request.relayID.hex.prefix(8)), "asks to join: coffret device approve", "waiting",
+                    "since \(context.relativeTime.moment(request.since))",
+                ])
+            }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
-    }
-
-    private static func attempts(_ context: CommandContext) throws -> PairingAttemptsFile {
-        let environment = try StoreAccess.environment(context)
-        return PairingAttemptsFile(stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem)
-    }
-
-    private static func pair(_ context: CommandContext) throws {
-        let path = try StoreAccess.path(context)
-        guard try !StoreAccess.exists(context) else {
-            throw CommandFailure(
-                .alreadyExists, .storeExists, "there is already a store at \(TextWidth.displaySafe(path))",
-                hint: "a device is paired before it has a store; --store PATH makes another one elsewhere")
-        }
-        let settings = try ServerAccess.settings(context)
-        let source = PassphraseSource(context: context)
-        let passphrase =
-            source.isUnattended
-            ? try source.current() : try source.chooseNew("Choose a passphrase for this device: ")
-        let dialogue = PairingDialogue(context)
-        let requester = try RequesterSession(
-            name: context.arguments.value(name) ?? StoreAccess.deviceName, model: "Linux",
-            isScanned: context.arguments.isSet(scanned), settings: settings, attempts: attempts(context),
-            random: SystemRandomSource(), clock: SystemWallClock())
-        let text = requester.invitationText
-        try dialogue.say(
-            "On one of your devices:\n\n    coffret device approve \(text)\n",
-            json: ["event": .string("waiting"), "pairing": .string(text)])
-        if context.arguments.isSet(scanned), !context.isJSON, let code = QRCode.encode(text) {
-            for line in code.lines(isColored: context.terminal.style.isColored) { try context.output.line("  " + line) }
-            try context.output.flush()
-        }
-        let account = try requester.run(dialogue)
-        let store = try context.timings.measure("key-derivation") {
-            try Store.join(
-                account, server: requester.serverRecord(settings, account), at: path, passphrase: passphrase,
-                parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))
-        }
-        // The first sync must show what the other device has seen (R7).
-        try store.remember(zoneHeads: account.zoneHeads, server: settings.address.url)
-        requester.finish()
-        let vaults = try store.vaults.map(\.name)
-        let value = JSONValue.fields([
-            "event": .string("paired"), "store": .string(path),
-            "account": .string(try store.keyring.accountID().hex), "vaults": .array(vaults.map { .string($0) }),
-        ])
-        try context.confirmDone(value) {
-            guard !vaults.isEmpty else {
-                return
-                    "This device is one of yours now. No vault is synced yet: coffret vault new NAME makes a local one."
-            }
-            let names = vaults.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", ")
-            return "This device is one of yours now, with \(names)."
-        }
-    }
-
-    private static func approve(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphraseAnew)
-        let account = try ServerAccess.account(session)
-        defer { account.connection.logOut() }
-        let approver = try ApproverSession(
-            context.arguments.required(pairing), account: account, attempts: attempts(context),
-            random: SystemRandomSource(), clock: SystemWallClock())
-        let added = try approver.run(PairingDialogue(context)) { try session.store.zoneHeads() }
-        let value = JSONValue.fields(["event": .string("added"), "id": .string(added.deviceID.hex)])
-        try context.confirmDone(value) { "\"\(TextWidth.displaySafe(added.name))\" is one of your devices now." }
     }
 
     private static func revoke(_ context: CommandContext) throws {

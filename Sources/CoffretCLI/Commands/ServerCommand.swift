@@ -54,7 +54,9 @@ enum ServerCommand {
             """
             Registered at \(TextWidth.displaySafe(settings.address.url)).
 
-            Next:  coffret device pair \(TextWidth.displaySafe(settings.address.url))   on another device
+            Next:  coffret vault sync NAME   says which vaults your devices share
+                   coffret device pair \(TextWidth.displaySafe(settings.address.url)) --account \(AccountName(id).text)
+                                             on another device, which has no store yet
             """
         }
     }
@@ -76,16 +78,19 @@ enum ServerCommand {
         } catch {
             problem = FailureTranslation.failure(from: error)
         }
+        let id = try session.store.keyring.accountID()
         let fingerprint = record.fingerprint.allSatisfy { $0 == 0 } ? nil : ServerPin(bytes: record.fingerprint)
         let value = JSONValue.fields([
-            "url": .string(record.url), "name": .string(record.name),
+            "url": .string(record.url), "name": .string(record.name), "account": .string(id.hex),
+            "accountName": .string(AccountName(id).text),
             "fingerprint": fingerprint.map { .string(Hex.encode($0.bytes)) } ?? .null,
             "reachable": .bool(problem == nil), "problem": problem.map { .string($0.code) } ?? .null,
         ])
         try context.print(value) {
             var lines = ["Server       \(TextWidth.displaySafe(record.url))"]
             lines.append("Fingerprint  \(fingerprint?.text ?? "none: not over TLS")")
-            lines.append("Account      \(try session.store.keyring.accountID().hex)")
+            lines.append("Account      \(AccountName(id).text)   its name for coffret device pair --account")
+            lines.append("             \(id.hex)")
             lines.append("State        \(problem.map { $0.message } ?? "answers, and knows this device")")
             return lines.joined(separator: "\n")
         }

@@ -91,6 +91,8 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case deviceNotFound = "cli.device.not-found"
     case deviceAmbiguous = "cli.device.ambiguous"
     case deviceIsThis = "cli.device.is-this"
+    case pairingNotFound = "cli.pairing.not-found"
+    case pairingAmbiguous = "cli.pairing.ambiguous"
     case vaultNotSynced = "cli.vault.not-synced"
     case storeDamaged = "cli.fsck.damaged"
     case keyNotFound = "cli.key.not-found"

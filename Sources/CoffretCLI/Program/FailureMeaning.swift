@@ -371,6 +371,9 @@ struct FailureMeaning: Sendable {
         "pairing.server-differs": FailureMeaning(
             .notAuthentic, "the two devices do not see the same server; nothing was done",
             hint: "give both the same address and --fingerprint"),
+        "pairing.account-differs": FailureMeaning(
+            .notAuthentic, "the other device belongs to another account than the one you named; nothing was done",
+            hint: "coffret server status shows its account's name"),
         "pairing.invitation-malformed": FailureMeaning(
             .usage, "that is not what a new device shows: 32 digits, or the text of its QR code"),
         "pairing": FailureMeaning(.unsupportedFormat, "the two devices cannot pair with each other"),

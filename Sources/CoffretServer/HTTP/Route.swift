@@ -17,7 +17,7 @@ enum Route: Equatable {
     case chunk([UInt8], [UInt8]), putChunk([UInt8], [UInt8]), deleteChunk([UInt8], [UInt8]), missing([UInt8])
     case acks([UInt8]), putAck([UInt8], UniqueID)
     case postMail([UInt8]), mail([UInt8]), deleteMail([UInt8], UniqueID)
-    case events, relayCreate
+    case events, pairings, relayCreate
     case relayJoin([UInt8])
 }
 
@@ -131,6 +131,7 @@ enum RouteTable {
             UniqueID(bytes: parts.ids[1]).map { .deleteMail(parts.ids[0], $0) }
         },
         Definition("GET", "/v1/events", "events", isWebSocket: true) { _ in .events },
+        Definition("GET", "/v1/pairings", "pairings.list") { _ in .pairings },
         Definition("GET", "/v1/relay", "relay.create", .costly, isWebSocket: true) { _ in .relayCreate },
         Definition("GET", "/v1/relay/{relay}", "relay.join", .costly, isWebSocket: true) { .relayJoin($0.ids[0]) },
     ]

@@ -42,7 +42,7 @@ final class ServerService: Sendable {
         case .register:
             let message = try request.message(AccountRegistration.self)
             return appended(try store.register(message, policy: configuration.registration), created: true)
-        case .relayCreate: return ServerResponse(101, .webSocket(.relayCreator(id: try rooms.open())))
+        case .relayCreate: return try openRelay(for: request.query("account"))
         case .relayJoin(let id):
             guard rooms.claim(id) else { throw ServerFailure(.relayUnknown) }
             return ServerResponse(101, .webSocket(.relayJoiner(id: id)))
@@ -65,6 +65,7 @@ final class ServerService: Sendable {
             return appended(
                 try store.append(try request.message(ChainAppend.self).link, to: kind, id, by: owner), created: false)
         case .events: return ServerResponse(101, .webSocket(.events(owner)))
+        case .pairings: return ServerResponse(200, rooms.board.requests(for: owner.accountID))
         case .postMail(let account):
             try store.post(try request.message(MailboxPost.self), to: account)
             return ServerResponse(201)
@@ -77,6 +78,28 @@ final class ServerService: Sendable {
             return ServerResponse(204)
         default: return try zoneAnswer(request, for: owner)
         }
+    }
+
+    /// Opens a relay id, and tells the named account's devices that somebody waits there.
+    ///
+    /// Whoever asks is not told whether there is such an account, or whether it heard of him.
+    private func openRelay(for name: String?) throws(ServerFailure) -> ServerResponse {
+        var prefix: [UInt8] = []
+        if let name {
+            guard let bytes = try? Hex.decode(name), bytes.count == ServerLimits.accountNameByteCount,
+                name == Hex.encode(bytes)
+            else {
+                throw ServerFailure(.malformed, "account")
+            }
+            prefix = bytes
+        }
+        let id = try rooms.open()
+        if name != nil, let accountID = try store.account(named: prefix), rooms.board.admits(accountID),
+            let relayID = UniqueID(bytes: id)
+        {
+            try store.announcePairing(relayID, to: accountID)
+        }
+        return ServerResponse(101, .webSocket(.relayCreator(id: id)))
     }
 
     private func appended(_ outcome: AppendOutcome, created: Bool) -> ServerResponse {

@@ -93,17 +93,8 @@ final class LiveLoop {
     private func handle(_ command: LiveHub.Command) {
         switch command {
         case .adopt(let socket): isRunning ? adopt(socket) : socket.close()
-        case .notice(.event(let accountID, let bytes)):
-            for descriptor in listeners[accountID] ?? [] {
-                guard let connection = connections[descriptor] else { continue }
-                connection.machine.send(.binary(bytes))
-                hub.counts.eventsSent.add(1, ordering: .relaxed)
-                if connection.pendingByteCount > Self.eventBacklogByteCountMax {
-                    drop(connection)
-                } else {
-                    flush(connection)
-                }
-            }
+        case .notice(.event(let accountID, let bytes)): tell(accountID, bytes)
+        case .notice(.pairing(let accountID, _)): tell(accountID, ServerEvent.pairing(accountID: accountID).encoded())
         case .notice(.sessionsEnded(let accountID, let deviceID)):
             for descriptor in listeners[accountID] ?? [] {
                 guard let connection = connections[descriptor], case .events(let owner) = connection.socket.kind,
@@ -118,6 +109,20 @@ final class LiveLoop {
         case .stop:
             isRunning = false
             for connection in connections.values { end(connection, code: WebSocketCloseCode.goingAway, reason: "") }
+        }
+    }
+
+    /// Sends an event to all of an account's listening devices.
+    private func tell(_ accountID: [UInt8], _ event: [UInt8]) {
+        for descriptor in listeners[accountID] ?? [] {
+            guard let connection = connections[descriptor] else { continue }
+            connection.machine.send(.binary(event))
+            hub.counts.eventsSent.add(1, ordering: .relaxed)
+            if connection.pendingByteCount > Self.eventBacklogByteCountMax {
+                drop(connection)
+            } else {
+                flush(connection)
+            }
         }
     }
 

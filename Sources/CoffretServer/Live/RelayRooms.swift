@@ -10,6 +10,9 @@ final class RelayRooms: Sendable {
     static let lifetimeMilliseconds: Int64 = 600_000
     static let roomCountMax = 10_000
 
+    /// Which of them are announced to an account.
+    let board = PairingBoard()
+
     private let random: any RandomSource
     private let waiting = Mutex<[[UInt8]: Int64]>([:])
 
@@ -32,11 +35,14 @@ final class RelayRooms: Sendable {
     /// Takes an id for good.
     func claim(_ id: [UInt8]) -> Bool {
         let expiry = waiting.withLock { $0.removeValue(forKey: id) }
+        if expiry != nil { board.remove(id) }
         return (expiry ?? 0) > Monotonic.milliseconds
     }
 
     /// Forgets an id whose first client left.
-    func close(_ id: [UInt8]) { waiting.withLock { waiting in _ = waiting.removeValue(forKey: id) } }
+    func close(_ id: [UInt8]) {
+        if waiting.withLock({ $0.removeValue(forKey: id) }) != nil { board.remove(id) }
+    }
 
     var count: Int { waiting.withLock { $0.count } }
 }

@@ -108,6 +108,7 @@ enum ServerCommands {
         let server = HTTPServer(service: service, configuration: configuration, metrics: metrics, log: log, hub: hub)
         try store.database.listen { notice in
             if case .sessionsEnded = notice { store.sessionChanges.note() }
+            if case .pairing(let accountID, let relayID) = notice { rooms.board.add(relayID, for: accountID) }
             hub.post(.notice(notice))
         }
         hub.start()

@@ -1,6 +1,8 @@
 // What the server asks of a database. The one thing to keep true: values are bound, never part of a statement,
 // and the same statements run on every database.
 
+package import CoffretBase
+
 /// A value of a parameter or a column: the schema has no other types.
 package enum SQLValue: Equatable, Sendable {
     case int(Int64)
@@ -83,6 +85,8 @@ package enum StoreNotice: Equatable, Sendable {
     case event(accountID: [UInt8], bytes: [UInt8])
     /// A device was revoked: its connections end.
     case sessionsEnded(accountID: [UInt8], deviceID: [UInt8])
+    /// A device that belongs to nobody yet waits on the relay for an account's devices.
+    case pairing(accountID: [UInt8], relayID: UniqueID)
     /// Notices may have been missed: everybody who listens is to come again. Never sent between processes.
     case missed
 
@@ -90,6 +94,7 @@ package enum StoreNotice: Equatable, Sendable {
         switch self {
         case .event(let accountID, let bytes): [1] + accountID + bytes
         case .sessionsEnded(let accountID, let deviceID): [2] + accountID + deviceID
+        case .pairing(let accountID, let relayID): [3] + accountID + relayID.bytes
         case .missed: []
         }
     }
@@ -100,6 +105,9 @@ package enum StoreNotice: Equatable, Sendable {
         switch bytes[0] {
         case 1: self = .event(accountID: accountID, bytes: rest)
         case 2: self = .sessionsEnded(accountID: accountID, deviceID: rest)
+        case 3:
+            guard let relayID = UniqueID(bytes: rest) else { return nil }
+            self = .pairing(accountID: accountID, relayID: relayID)
         default: return nil
         }
     }

@@ -1,7 +1,7 @@
 // Accounts, chains, logins. The one thing to keep true: an account is its device chain, and only links that the
 // whole chain verifies with are ever stored.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretCrypto
 package import CoffretTrust
 package import CoffretWire
@@ -140,6 +140,26 @@ extension ServerStore {
         defer { sessionChanges.note() }
         try database.write { (session) throws(ServerFailure) in
             try session.run("DELETE FROM sessions WHERE token = $1", .bytes(BLAKE2b.hash(token)))
+        }
+    }
+
+    // MARK: Pairing
+
+    /// The account whose id begins with some bytes; nil if there is none or more than one, so that an id that was made
+    /// to look like another's gains nothing.
+    package func account(named name: [UInt8]) throws(ServerFailure) -> [UInt8]? {
+        let fill = { (byte: UInt8) in
+            SQLValue.bytes(name + [UInt8](repeating: byte, count: ServerLimits.idByteCount - name.count))
+        }
+        let rows = try database.lookUp(
+            "SELECT account FROM accounts WHERE account >= $1 AND account <= $2 LIMIT 2", [fill(0), fill(255)])
+        return rows.count == 1 ? rows[0][0].bytes : nil
+    }
+
+    /// Tells all devices of an account, whichever process they listen at, that a new device waits. Nothing is stored.
+    package func announcePairing(_ relayID: UniqueID, to accountID: [UInt8]) throws(ServerFailure) {
+        try database.write { (session) throws(ServerFailure) in
+            try session.notify(.pairing(accountID: accountID, relayID: relayID))
         }
     }
 

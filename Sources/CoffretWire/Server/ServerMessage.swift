@@ -56,6 +56,10 @@ package enum ServerLimits {
     /// One message through the relay.
     package static let relayMessageByteCountMax = 64 << 10
     package static let errorTextByteCountMax = 1_024
+    /// The first bytes of an account's id, which a new device names it by.
+    package static let accountNameByteCount = 8
+    /// New devices that may wait for one account with its knowledge; more wait without.
+    package static let pairingRequestCountMax = 4
 }
 
 extension CBORDecoder {

@@ -70,13 +70,53 @@ package struct MailboxEntries: ServerMessage {
     }
 }
 
-/// One message of `GET /v1/events`: [1, zone id(32), head(32) or empty, cursor], [2, account(32)] or
-/// [3, chain kind, id(32), sequence number].
+/// `GET /v1/pairings`: [[relay id(16), age]…], oldest first. New devices, by their own word, that wait on the relay.
+package struct PairingRequests: ServerMessage {
+    package struct Request: Equatable, Sendable {
+        /// 16 bytes, made by the server.
+        package let relayID: UniqueID
+        /// Milliseconds for which it has waited.
+        package let age: UInt64
+
+        package init(relayID: UniqueID, age: UInt64) {
+            self.relayID = relayID
+            self.age = age
+        }
+    }
+
+    package let requests: [Request]
+
+    package init(_ requests: [Request]) { self.requests = requests }
+
+    package func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: requests.count)
+        for request in requests {
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(bytes: request.relayID.bytes)
+            encoder.encode(unsigned: request.age)
+        }
+    }
+
+    package init(from decoder: inout CBORDecoder) throws(CBORError) {
+        var requests: [Request] = []
+        for _ in 0..<(try decoder.readArrayHeader(countMax: ServerLimits.pairingRequestCountMax)) {
+            try decoder.readArrayHeader(count: 2)
+            let relayID = try decoder.readDeviceID()
+            requests.append(Request(relayID: relayID, age: try decoder.readUnsigned()))
+        }
+        self.requests = requests
+    }
+}
+
+/// One message of `GET /v1/events`: [1, zone id(32), head(32) or empty, cursor], [2, account(32)],
+/// [3, chain kind, id(32), sequence number] or [4, account(32)].
 package enum ServerEvent: ServerMessage {
     case zone(id: [UInt8], head: [UInt8]?, cursor: [UInt8])
     case mailbox(accountID: [UInt8])
     /// The kind as in links: 1 device chain, 3 member chain.
     case chain(kind: UInt8, id: [UInt8], sequenceNumber: UInt64)
+    /// Somebody waits on the relay and says that he is a new device.
+    case pairing(accountID: [UInt8])
 
     package func encode(to encoder: inout CBOREncoder) {
         switch self {
@@ -96,6 +136,10 @@ package enum ServerEvent: ServerMessage {
             encoder.encode(unsigned: UInt64(kind))
             encoder.encode(bytes: id)
             encoder.encode(unsigned: sequenceNumber)
+        case .pairing(let accountID):
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 4)
+            encoder.encode(bytes: accountID)
         }
     }
 
@@ -113,6 +157,7 @@ package enum ServerEvent: ServerMessage {
             let kind = try decoder.readUnsigned(as: UInt8.self)
             let id = try decoder.readID()
             self = .chain(kind: kind, id: id, sequenceNumber: try decoder.readUnsigned())
+        case (4, 2): self = .pairing(accountID: try decoder.readID())
         default: throw CBORError(.unexpectedItem, byteOffset: start)
         }
     }

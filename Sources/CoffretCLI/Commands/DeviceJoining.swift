@@ -1,0 +1,191 @@
+// `coffret device pair` and `approve`: how one more device joins. The one thing to keep true: whoever asks to join is
+// a number and nothing else, until the person has compared it.
+
+internal import CoffretAccount
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretHTTP
+internal import CoffretKeys
+internal import CoffretPairing
+internal import CoffretSync
+internal import CoffretTrust
+
+enum DeviceJoining {
+    static let request = ArgumentDescription.optional(
+        "PAIRING", "what the new device shows: its number or the beginning of it, or the text of its QR code")
+    static let scanned = OptionDescription.flag("qr", "show a QR code to be scanned, instead of codes to be typed")
+    static let account = OptionDescription.value(
+        "account", "NAME", "tell the devices of this account: coffret server status on one of them shows its name")
+
+    /// Digits that a person must give at least where a number is shortened: those that are shown.
+    private static let digitCountMin = 8
+
+    static let pairing = CommandDescription(
+        "pair", "Make this device one of yours",
+        discussion: [
+            "For a device without a store. Shows a number to compare or to type on one of your devices, then two codes go from screen to screen, so that nobody in between can join in.",
+            "With --account your other devices show that a new one asks to join, and coffret device approve there needs no number to be typed.",
+        ],
+        arguments: [ServerAccess.address],
+        options: [account, DeviceCommand.name, scanned, StoreAccess.effort] + ServerAccess.options, staysHere: true,
+        run: pair)
+
+    static let approval = CommandDescription(
+        "approve", "Let a new device in",
+        discussion: [
+            "Without PAIRING it is the device that waits for your account; compare its number first. coffret device ls lists who waits. Anybody who knows your account's name can ask: what you did not begin yourself, leave alone."
+        ],
+        arguments: [request], staysHere: true, run: approve)
+
+    private static func attempts(_ context: CommandContext) throws -> PairingAttemptsFile {
+        let environment = try StoreAccess.environment(context)
+        return PairingAttemptsFile(stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem)
+    }
+
+    // MARK: The new device
+
+    private static func pair(_ context: CommandContext) throws {
+        let path = try StoreAccess.path(context)
+        guard try !StoreAccess.exists(context) else {
+            throw CommandFailure(
+                .alreadyExists, .storeExists, "there is already a store at \(TextWidth.displaySafe(path))",
+                hint: "a device is paired before it has a store; --store PATH makes another one elsewhere")
+        }
+        let named = try context.arguments.value(account).map { (text) throws -> AccountName in
+            guard let name = AccountName(text) else {
+                throw CommandFailure(
+                    .usage, .inputInvalid, "that is not the name of an account: it has four groups of four digits",
+                    hint: "coffret server status shows it, on one of your devices")
+            }
+            return name
+        }
+        let settings = try ServerAccess.settings(context)
+        let source = PassphraseSource(context: context)
+        let passphrase =
+            source.isUnattended
+            ? try source.current() : try source.chooseNew("Choose a passphrase for this device: ")
+        let dialogue = PairingDialogue(context)
+        let requester = try RequesterSession(
+            name: context.arguments.value(DeviceCommand.name) ?? StoreAccess.deviceName, model: "Linux",
+            account: named, isScanned: context.arguments.isSet(scanned), settings: settings,
+            attempts: attempts(context), random: SystemRandomSource(), clock: SystemWallClock())
+        try invite(requester, isTold: named != nil, dialogue, context)
+        let account = try requester.run(dialogue)
+        let store = try context.timings.measure("key-derivation") {
+            try Store.join(
+                account, server: requester.serverRecord(settings, account), at: path, passphrase: passphrase,
+                parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))
+        }
+        // The first sync must show what the other device has seen (R7).
+        try store.remember(zoneHeads: account.zoneHeads, server: settings.address.url)
+        requester.finish()
+        let vaults = try store.vaults.map(\.name)
+        let value = JSONValue.fields([
+            "event": .string("paired"), "store": .string(path),
+            "account": .string(try store.keyring.accountID().hex), "vaults": .array(vaults.map { .string($0) }),
+        ])
+        try context.confirmDone(value) {
+            guard !vaults.isEmpty else {
+                return
+                    "This device is one of yours now. No vault is synced yet: coffret vault new NAME makes a local one."
+            }
+            let names = vaults.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", ")
+            return "This device is one of yours now, with \(names)."
+        }
+    }
+
+    /// Says what is to be done on the other device.
+    private static func invite(
+        _ requester: RequesterSession, isTold: Bool, _ dialogue: PairingDialogue, _ context: CommandContext
+    ) throws {
+        let text = requester.invitationText
+        let isScanned = context.arguments.isSet(scanned)
+        var words = "On one of your devices:\n\n    coffret device approve \(text)\n"
+        if isTold, !isScanned {
+            let shown = DigitGroups.text(String(requester.relayID.prefix(digitCountMin)))
+            words = """
+                Your devices are told that this one asks to join. On one of them:
+
+                    coffret device approve
+
+                It names the number \(shown), or you type it whole:
+
+                    coffret device approve \(text)
+
+                """
+        }
+        try dialogue.say(words, json: ["event": .string("waiting"), "pairing": .string(text)])
+        if isScanned, !context.isJSON, let code = QRCode.encode(text) {
+            for line in code.lines(isColored: context.terminal.style.isColored) { try context.output.line("  " + line) }
+            try context.output.flush()
+        }
+    }
+
+    // MARK: The trusted device
+
+    private static func approve(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphraseAnew)
+        let account = try ServerAccess.account(session)
+        defer { account.connection.logOut() }
+        let approver = try ApproverSession(
+            invitation(context, account), account: account, attempts: attempts(context),
+            random: SystemRandomSource(), clock: SystemWallClock())
+        let added = try approver.run(PairingDialogue(context)) { try session.store.zoneHeads() }
+        let value = JSONValue.fields(["event": .string("added"), "id": .string(added.deviceID.hex)])
+        try context.confirmDone(value) { "\"\(TextWidth.displaySafe(added.name))\" is one of your devices now." }
+    }
+
+    /// What the person gave, or who waits.
+    private static func invitation(_ context: CommandContext, _ account: Account) throws -> String {
+        let given = context.arguments.value(request)
+        let digits = given?.lowercased().filter { $0 != " " && $0 != "-" } ?? ""
+        let isBeginning = (digitCountMin..<32).contains(digits.utf8.count) && digits.allSatisfy(\.isHexDigit)
+        if let given, !isBeginning { return given }
+        let waiting = try account.pairingRequests().filter { $0.relayID.hex.hasPrefix(digits) }
+        guard let found = waiting.first else {
+            throw CommandFailure(
+                .notFound, .pairingNotFound,
+                given == nil ? "no new device waits" : "no new device waits with that number",
+                hint:
+                    "coffret device pair URL --account \(try name(of: account)) on the new device; or type its whole number here"
+            )
+        }
+        guard waiting.count == 1 else {
+            throw CommandFailure(
+                .ambiguous, .pairingAmbiguous, "several devices ask to join",
+                details: waiting.map { "\($0.digits)  since \(context.relativeTime.moment($0.since))" },
+                hint: "coffret device approve NUMBER, with the number that your new device shows")
+        }
+        if given == nil { try compare(found, context) }
+        return found.relayID.hex
+    }
+
+    /// Nobody is joined whose number the person has not seen on his own new device.
+    private static func compare(_ found: PairingRequest, _ context: CommandContext) throws {
+        let what =
+            "A device asks to join, since \(context.relativeTime.moment(found.since)), with the number \(found.digits)."
+        guard context.terminal.inputIsTerminal, let prompt = context.prompt() else {
+            throw CommandFailure(
+                .notConfirmed, .notConfirmed, "the number is to be compared, and nobody can be asked here",
+                details: [what], hint: "coffret device approve NUMBER, with the number that your new device shows")
+        }
+        prompt.show(what + "\n")
+        guard try prompt.confirm("Does your new device show that number?", isYesDefault: false) else {
+            throw CommandFailure(
+                .notConfirmed, .notConfirmed, "not confirmed; nothing was sent",
+                hint: "if you did not begin this yourself, leave it alone: it ends by itself in ten minutes")
+        }
+    }
+
+    static func name(of account: Account) throws -> String {
+        AccountName(try account.store.keyring.accountID()).text
+    }
+
+    /// A row of `coffret device ls`.
+    static func json(_ request: PairingRequest) -> JSONValue {
+        .fields([
+            "id": .string(request.relayID.hex), "name": .string(""), "model": .string(""), "kind": .string("waiting"),
+            "added": .null, "since": .moment(request.since), "revoked": .bool(false), "current": .bool(false),
+        ])
+    }
+}

@@ -1,0 +1,69 @@
+// Which relay ids wait for which account. The one thing to keep true: strangers fill it, so it is bounded for each
+// account and as a whole, and what it holds is gone in ten minutes.
+
+internal import CoffretBase
+internal import CoffretWire
+internal import Synchronization
+
+/// New devices, by their own word, that wait on the relay for an account's devices.
+///
+/// Each process of a server holds all of them: they are announced through the database and kept in none.
+final class PairingBoard: Sendable {
+    private struct Waiting {
+        let relayID: UniqueID
+        let since: Int64
+    }
+
+    private static let accountCountMax = 10_000
+
+    private let accounts = Mutex<[[UInt8]: [Waiting]]>([:])
+    /// How often an account is told: four at once, and then one in a minute.
+    private let limit = RateLimiter(RateLimiter.Rate(burst: 4, perSecond: 1.0 / 60), bucketCountMax: accountCountMax)
+
+    /// Whether one more may be announced to an account now.
+    func admits(_ accountID: [UInt8]) -> Bool {
+        let now = Monotonic.milliseconds
+        let count = accounts.withLock { Self.current($0[accountID], now).count }
+        guard count < ServerLimits.pairingRequestCountMax else { return false }
+        let nanoseconds = Monotonic.nanoseconds
+        return limit.bucket(accountID, now: nanoseconds).take(limit.rate, now: nanoseconds) == 0
+    }
+
+    func add(_ relayID: UniqueID, for accountID: [UInt8]) {
+        let now = Monotonic.milliseconds
+        accounts.withLock { accounts in
+            if accounts.count >= Self.accountCountMax {
+                accounts = accounts.compactMapValues {
+                    let left = Self.current($0, now)
+                    return left.isEmpty ? nil : left
+                }
+                guard accounts.count < Self.accountCountMax || accounts[accountID] != nil else { return }
+            }
+            let known = Self.current(accounts[accountID], now)
+            guard known.count < ServerLimits.pairingRequestCountMax else { return }
+            accounts[accountID] = known + [Waiting(relayID: relayID, since: now)]
+        }
+    }
+
+    /// Forgets an id that was joined, or whose device has left.
+    func remove(_ relayID: [UInt8]) {
+        accounts.withLock { accounts in
+            guard
+                let (accountID, waiting) = accounts.first(where: { $0.value.contains { $0.relayID.bytes == relayID } })
+            else { return }
+            let left = waiting.filter { $0.relayID.bytes != relayID }
+            accounts[accountID] = left.isEmpty ? nil : left
+        }
+    }
+
+    /// Who waits for an account, oldest first.
+    func requests(for accountID: [UInt8]) -> PairingRequests {
+        let now = Monotonic.milliseconds
+        let waiting = accounts.withLock { Self.current($0[accountID], now) }
+        return PairingRequests(waiting.map { .init(relayID: $0.relayID, age: UInt64(now - $0.since)) })
+    }
+
+    private static func current(_ waiting: [Waiting]?, _ now: Int64) -> [Waiting] {
+        (waiting ?? []).filter { now - $0.since < RelayRooms.lifetimeMilliseconds }
+    }
+}
