@@ -60,5 +60,8 @@ struct DocumentationTests {
         #expect(FailureMeaning.find("storage.blob.anything-new").exitCode == .damaged)
         #expect(FailureMeaning.find("import.limit.entry-count").exitCode == .importRejected)
         #expect(FailureMeaning.find("unheard.of").exitCode == .internalError)
+        // Each code has one place.
+        let codes = FailureMeaning.areas.flatMap(\.keys)
+        #expect(Set(codes).count == codes.count)
     }
 }

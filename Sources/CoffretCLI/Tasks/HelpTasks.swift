@@ -1,4 +1,4 @@
-// The tasks that `coffret help` explains. // tidy: long list
+// The tasks that `coffret help` explains.
 
 enum HelpTasks {
     /// In the order in which `coffret help` lists them.

@@ -1,0 +1,130 @@
+// What errors about devices and their server mean. The one thing to keep true: it says what happened to the person's thing, and
+// a hint is a command that works.
+
+extension FailureMeaning {
+    static let devices: [String: FailureMeaning] = [
+        // Devices and their server.
+        "keys.box": FailureMeaning(
+            .notAuthentic, "what the other device sent does not fit this account; nothing of it was kept"),
+        "keys.device.revoked": FailureMeaning(
+            .permission, "this device is no longer one of the account's",
+            hint: "what it holds can be read and exported; pair it again with another store"),
+        "trust.chain.forked": FailureMeaning(
+            .rolledBack, "the server shows another list of devices than this device has seen",
+            hint: "compare coffret device ls on your devices; do not add any meanwhile"),
+        "trust.chain.rolled-back": FailureMeaning(
+            .rolledBack, "the server shows an older list of devices than this device has seen",
+            hint: "perhaps it was restored from a backup; ask whoever runs it"),
+        "trust.device.revocation-too-early": FailureMeaning(
+            .notAuthentic, "a paper device was revoked before its seven days were over; this was not accepted",
+            hint: "if that was not you, recover with the paper device now"),
+        "account.not-joined": FailureMeaning(
+            .notFound, "this store has no server", hint: "coffret server join URL registers it at one"),
+        "account.already-joined": FailureMeaning(
+            .alreadyExists, "this store is registered at a server already", showsPlace: true),
+        "account.server": FailureMeaning(
+            .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
+        "account.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
+        "account.server.name-differs": FailureMeaning(
+            .notAuthentic, "the server calls itself otherwise than when this device met it", showsPlace: true),
+        "account.paper.not-trusted": FailureMeaning(
+            .wrongPassphrase, "the account does not trust this paper device, or does not any more",
+            hint: "is it the newest sheet? coffret device ls on another device lists what counts"),
+        "account.paper.no-keys": FailureMeaning(
+            .unavailable, "the server holds no keys for this paper device; nothing was changed",
+            hint: "coffret sync on one of your other devices, if there is one, or ask whoever runs the server"),
+        "account.chain.busy": FailureMeaning(
+            .busy, "other devices are changing the account right now", hint: "try again in a moment"),
+        "account.relay": FailureMeaning(
+            .unavailable, "the other device went away", hint: "begin again on both devices"),
+        "account.relay.unknown": FailureMeaning(
+            .notFound, "nobody waits under that number",
+            hint: "it is good once and for ten minutes; run coffret device pair again"),
+        "sync.head": FailureMeaning(
+            .notAuthentic, "what the server shows cannot be believed; nothing was changed here", showsPlace: true,
+            hint: "run it again with --verbose, and ask whoever runs the server"),
+        "sync.head.rolled-back": FailureMeaning(
+            .rolledBack, "the server shows an older state than it showed before; nothing was changed here",
+            hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
+        "sync.head.forked": FailureMeaning(
+            .rolledBack, "the server shows another history than it showed before; nothing was changed here",
+            hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
+        "sync.head.revoked-signer": FailureMeaning(
+            .notAuthentic, "a device that you revoked wrote what the server shows; nothing was changed here"),
+        "sync.chain.broken": FailureMeaning(
+            .damaged, "the server lacks something that the vault needs; nothing was changed here", showsPlace: true,
+            hint: "syncing from a device that has it may help; ask whoever runs the server"),
+        "sync.store.rolled-back": FailureMeaning(
+            .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
+            hint: "if you put it back yourself, from a backup of the disk: coffret device renew, then coffret sync"),
+        "sync.commit.withheld": FailureMeaning(
+            .rolledBack, "for a day another device has had changes that the server does not deliver", showsPlace: true,
+            hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
+        "sync.audit.failed": FailureMeaning(
+            .notAuthentic, "again and again the server did not show what your other devices say they have",
+            showsPlace: true,
+            hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
+        "sync.acknowledgement.rolled-back": FailureMeaning(
+            .rolledBack, "the server shows an older word of another device than before", showsPlace: true,
+            hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
+        "sync.epoch.stale": FailureMeaning(
+            .unavailable, "the vault has a new key that has not come to this device yet",
+            hint: "try again; if it stays so, run coffret vault sync NAME on the device that revoked another one"),
+        "sync.answer": FailureMeaning(
+            .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
+        "sync.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
+        "sync.server.quota-exceeded": FailureMeaning(
+            .diskFull,
+            "your space on the server is used up, and these changes do not fit; they are safe on this device",
+            hint: "ask whoever runs the server for more space, then sync again: it goes on where it was"),
+        "sync.file.no-room": FailureMeaning(
+            .diskFull, "your space on the server has no room for a file; everything else was synced",
+            hint:
+                "ask whoever runs the server for more space, or take files away (coffret attach rm) and their history (coffret compact); coffret sync tries again"
+        ),
+        "sync.file.refused": FailureMeaning(
+            .notAuthentic, "what the server has in place of a file is not what was attached; nothing of it was kept",
+            showsPlace: true, hint: "coffret sync on a device that has the file; ask whoever runs the server"),
+        "sync.file.missing": FailureMeaning(
+            .notFound, "the server does not have the file", showsPlace: true,
+            hint: "coffret sync on the device where it was attached, then here again"),
+        "sync.server.unreachable": FailureMeaning(
+            .offline, "the connection to the server broke off", hint: "try again later; nothing is lost"),
+        "sync.server.contended": FailureMeaning(
+            .busy, "other devices are writing to the vault right now", hint: "try again in a moment"),
+        "sync.vault.busy": FailureMeaning(
+            .busy, "another coffret syncs the vault right now", hint: "try again in a moment"),
+        "sync.vault": FailureMeaning(.damaged, "the vault here could not be used", hint: damageHint),
+        "http.unavailable": FailureMeaning(
+            .unavailable, "libcurl is needed to reach a server", hint: "apt install libcurl4"),
+        "http.address-invalid": FailureMeaning(
+            .usage, "that is not the address of a server", showsPlace: true,
+            hint: "it looks like https://vault.example:8443"),
+        "http.unreachable": FailureMeaning(.offline, "the server cannot be reached", showsPlace: true),
+        "http.timed-out": FailureMeaning(.offline, "the server did not answer in time"),
+        "http.pin-differs": FailureMeaning(
+            .notAuthentic, "the server's key is not the one that was pinned; nothing was sent",
+            hint: "if it really has a new key: coffret server leave, then join with --fingerprint"),
+        "http.certificate-untrusted": FailureMeaning(
+            .notAuthentic, "no authority vouches for the server's certificate", hint: "add --fingerprint or --ca"),
+        "http": FailureMeaning(.inputOutput, "the connection to the server failed", showsPlace: true),
+        "pairing.mismatch": FailureMeaning(
+            .notAuthentic, "the codes do not match, so nothing was done",
+            hint: "a typing mistake, or somebody in between: begin again on both devices"),
+        "pairing.paused": FailureMeaning(
+            .busy, "pairing is paused after three attempts", hint: "try again in ten minutes"),
+        "pairing.expired": FailureMeaning(
+            .unavailable, "pairing took longer than ten minutes", hint: "begin again on both devices"),
+        "pairing.ended-by-peer": FailureMeaning(.unavailable, "the other device gave up, so nothing was done"),
+        "pairing.server-differs": FailureMeaning(
+            .notAuthentic, "the two devices do not see the same server; nothing was done",
+            hint: "give both the same address and --fingerprint"),
+        "pairing.account-differs": FailureMeaning(
+            .notAuthentic, "the other device belongs to another account than the one you named; nothing was done",
+            hint: "coffret server status shows its account's name"),
+        "pairing.invitation-malformed": FailureMeaning(
+            .usage, "that is not what a new device shows: 32 digits, or the text of its QR code"),
+        "pairing": FailureMeaning(.unsupportedFormat, "the two devices cannot pair with each other"),
+        "trust": FailureMeaning(.damaged, "the record of trusted devices was altered", hint: damageHint),
+    ]
+}
