@@ -124,7 +124,7 @@ package final class Account {
     }
 
     private static func following(
-        _ chain: VerifiedDeviceChain, _ links: [UnverifiedLink], watch: ChainWatch?, now: Milliseconds
+        _ chain: VerifiedDeviceChain, _ links: [UnverifiedLink], watch: ChainWatch?, now: Milliseconds?
     ) throws(AccountError) -> FollowedDeviceChain {
         try inAccount { () throws(TrustError) in try chain.following(links, watch: watch, now: now) }
     }
@@ -174,6 +174,23 @@ package final class Account {
             }
         }
         return try renewKeys()
+    }
+
+    /// Gives a device another name, for all of the person's devices.
+    package func rename(_ device: UniqueID, to name: String) throws(AccountError) {
+        try append { (account) throws(AccountError) in
+            try inAccount { () throws(KeyError) in try account.store.keyring.signRename(of: device, to: name) }
+        }
+    }
+
+    /// Renames a device of an account that has no server.
+    package static func renameLocally(_ device: UniqueID, to name: String, in store: Store) throws(AccountError) {
+        let link = try inAccount { () throws(KeyError) in try store.keyring.signRename(of: device, to: name) }
+        let chain = try inAccount { () throws(KeyError) in try store.keyring.deviceChain() }
+        let followed = try following(chain, [link], watch: nil, now: nil)
+        try inCore { () throws(CoreError) in
+            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) }
+        }
     }
 
     /// Gives synced vaults the keys that this device's revocations ask for, and sends them; what was done already stays.

@@ -35,7 +35,7 @@ struct DeviceVectorTests {
     @Test("R5, R20, R22: chains verify, or are refused with the named error at the named link")
     func chains() throws {
         let vectors = try VectorFile.decode(Chains.self, from: "trust/device-chains.json").chains
-        #expect(vectors.count == 30)
+        #expect(vectors.count == 35)
         for vector in vectors {
             let links = try links(vector.links)
             do {

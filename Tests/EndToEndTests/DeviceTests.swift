@@ -37,6 +37,35 @@ struct DeviceTests {
         #expect(try first.run("device", "approve", String(repeating: "0", count: 32)).exitCode == 66)
     }
 
+    @Test("a device is renamed on one device and called so on all; without a server here alone")
+    func rename() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        let own = try #require(try first.succeed("device", "ls").split(separator: " ").first).description
+        try first.succeed("device", "rename", own, "Desk")
+        #expect(try first.succeed("device", "ls").contains("Desk"))
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        #expect(try second.succeed("device", "ls").contains("Desk"), "what was renamed before the server was there")
+        #expect(try first.succeed("device", "rename", "Second", "Sofa").contains("\"Second\" is called \"Sofa\" now"))
+        let seen = try second.run("device", "ls")
+        #expect(seen.text.contains("Sofa") && !seen.text.contains("Second"), "\(seen.text)")
+        #expect(seen.errorText.contains("Renamed device: \"Sofa\""), "\(seen.errorText)")
+        #expect(seen.text.contains("added"), "the time of joining stays")
+        // Mistakes change nothing.
+        #expect(try second.run("device", "rename", "Sofa", "Desk").exitCode == 82)
+        #expect(try second.run("device", "rename", "Nowhere", "Bed").exitCode == 66)
+        for name in ["", " ", "two\nlines", String(repeating: "x", count: 201)] {
+            #expect(try second.run("device", "rename", "Sofa", name).exitCode == 64, "\(name)")
+        }
+        try first.succeed("device", "revoke", "Sofa", "--yes")
+        #expect(try first.run("device", "rename", "Sofa", "Ghost").exitCode == 66)
+        #expect(try second.run("device", "rename", "Desk", "Mine").exitCode != 0)
+        #expect(try first.succeed("device", "ls").contains("Desk"))
+    }
+
     @Test("R26: a wrong code ends it on both sides, neither has anything of the other; the third pauses pairing")
     func wrongCode() throws {
         let server = try ServerRunner()

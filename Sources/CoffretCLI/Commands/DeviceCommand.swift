@@ -9,7 +9,9 @@ internal import CoffretSync
 internal import CoffretTrust
 
 enum DeviceCommand {
+    private static let nameByteCountMax = 200
     static let device = ArgumentDescription.required("DEVICE", "its name, or the beginning of its id")
+    static let newName = ArgumentDescription.required("NAME", "its new name")
     static let name = OptionDescription.value("name", "NAME", "what your other devices call this one (the host's name)")
 
     static let description = CommandDescription(
@@ -23,6 +25,12 @@ enum DeviceCommand {
                     "Vaults that are synced get new keys. What the device holds already, it keeps. What it had sent by now counts; what it writes from now on does not."
                 ],
                 arguments: [device], options: [CommonArguments.yes], staysHere: true, run: revoke),
+            CommandDescription(
+                "rename", "Give a device another name",
+                discussion: [
+                    "All of your devices see the new name after their next sync; the server sees only that something was changed. A device with an older coffret stops syncing until it is updated."
+                ],
+                arguments: [device, newName], run: rename),
             DeviceRescue.description, DeviceRenewal.description, DeviceRecovery.description,
         ])
 
@@ -46,6 +54,7 @@ enum DeviceCommand {
             case .revokeAnnounced(let id, _)?: context.warn("the paper device \(name(id)) was revoked")
             case .add(let id, _, _, _)?: context.note("New device: \(name(id))")
             case .revoke(let id)?: context.note("Revoked device: \(name(id))")
+            case .describe(let id)?: context.note("Renamed device: \(name(id))")
             case .recover?, nil: break
             }
         }
@@ -100,29 +109,78 @@ enum DeviceCommand {
         }
     }
 
+    /// The devices that the person may mean, revoked ones too.
+    private static func matching(_ session: StoreSession) throws -> [VerifiedDevice] {
+        let keyring = session.store.keyring
+        let wanted = session.context.arguments.required(device)
+        return try keyring.deviceChain().devices.filter { device in
+            if wanted.utf8.count >= 4, device.id.hex.hasPrefix(wanted.lowercased()) { return true }
+            return try keyring.details(of: device)?.name == wanted
+        }
+    }
+
+    /// The one of them that counts.
+    private static func only(_ matching: [VerifiedDevice], _ context: CommandContext) throws -> VerifiedDevice {
+        let found = matching.filter(\.isTrusted)
+        let wanted = TextWidth.displaySafe(context.arguments.required(device))
+        guard let target = found.first else {
+            throw CommandFailure(
+                .notFound, .deviceNotFound, "you have no device \"\(wanted)\"", hint: "coffret device ls lists them")
+        }
+        guard found.count == 1 else {
+            throw CommandFailure(
+                .ambiguous, .deviceAmbiguous, "several devices are called \"\(wanted)\"", details: found.map(\.id.hex),
+                hint: "use the id")
+        }
+        return target
+    }
+
+    private static func rename(_ context: CommandContext) throws {
+        let name = context.arguments.required(newName)
+        guard !name.allSatisfy(\.isWhitespace), name.utf8.count <= nameByteCountMax,
+            !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else {
+            throw CommandFailure(
+                .usage, .inputInvalid, "a device's name is one line of at most \(nameByteCountMax) bytes, and not empty"
+            )
+        }
+        let session = try StoreSession.open(context, with: .passphrase)
+        let keyring = session.store.keyring
+        let hasServer = try keyring.server() != nil
+        let account = hasServer ? try ServerAccess.account(session) : nil
+        defer { account?.connection.logOut() }
+        if let account { report(try account.follow(), context, session) }
+        let target = try only(matching(session), context)
+        let before = try keyring.details(of: target)?.name ?? String(target.id.hex.prefix(8))
+        let isTaken = try keyring.deviceChain().devices.contains { other in
+            try other.isTrusted && other.id != target.id && keyring.details(of: other)?.name == name
+        }
+        guard !isTaken else {
+            throw CommandFailure(
+                .alreadyExists, .deviceNameTaken, "another device is called \"\(TextWidth.displaySafe(name))\" already",
+                hint: "coffret device ls lists them")
+        }
+        if name != before {
+            if let account {
+                try account.rename(target.id, to: name)
+            } else {
+                try Account.renameLocally(target.id, to: name, in: session.store)
+            }
+        }
+        try context.confirmDone(.fields(["id": .string(target.id.hex), "name": .string(name)])) {
+            "\"\(TextWidth.displaySafe(before))\" is called \"\(TextWidth.displaySafe(name))\" now."
+        }
+    }
+
     private static func revoke(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphraseAnew)
         let account = try ServerAccess.account(session)
         defer { account.connection.logOut() }
         report(try account.follow(), context, session)
         let keyring = session.store.keyring
-        let wanted = context.arguments.required(device)
-        let matching = try keyring.deviceChain().devices.filter { device in
-            if wanted.utf8.count >= 4, device.id.hex.hasPrefix(wanted.lowercased()) { return true }
-            return try keyring.details(of: device)?.name == wanted
-        }
-        let found = matching.filter(\.isTrusted)
-        if found.isEmpty, !matching.isEmpty, try finish(account, session, context) { return }
-        guard let target = found.first else {
-            throw CommandFailure(
-                .notFound, .deviceNotFound, "you have no device \"\(TextWidth.displaySafe(wanted))\"",
-                hint: "coffret device ls lists them")
-        }
-        guard found.count == 1 else {
-            throw CommandFailure(
-                .ambiguous, .deviceAmbiguous, "several devices are called \"\(TextWidth.displaySafe(wanted))\"",
-                details: found.map(\.id.hex), hint: "use the id")
-        }
+        let matching = try matching(session)
+        if !matching.isEmpty, !matching.contains(where: \.isTrusted), try finish(account, session, context) { return }
+        let target = try only(matching, context)
         guard target.id != (try keyring.deviceID()) else {
             throw CommandFailure(
                 .usage, .deviceIsThis, "a device does not throw itself out",

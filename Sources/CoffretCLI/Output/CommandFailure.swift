@@ -90,6 +90,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case serverUnknown = "cli.server.unknown"
     case deviceNotFound = "cli.device.not-found"
     case deviceAmbiguous = "cli.device.ambiguous"
+    case deviceNameTaken = "cli.device.name-taken"
     case deviceIsThis = "cli.device.is-this"
     case pairingNotFound = "cli.pairing.not-found"
     case pairingAmbiguous = "cli.pairing.ambiguous"

@@ -47,6 +47,18 @@ extension UnlockedKeyring {
         return body.deviceChain.sign(operation, details: sealed, with: device.signing)
     }
 
+    /// The next link of the device chain, which gives a device another name and keeps what else is said of it.
+    ///
+    /// - Throws: `.deviceRevoked`; `.keyringInconsistent` if the chain has no such device.
+    package func signRename(of id: UniqueID, to name: String) throws(KeyError) -> UnverifiedLink {
+        guard let device = try deviceChain().device(id) else { throw KeyError(.keyringInconsistent, at: "device") }
+        let known = try details(of: device)
+        let details = LinkDetails(
+            name: name, model: known?.model ?? "", time: known?.time ?? environment.clock.now,
+            notificationAddress: known?.notificationAddress ?? "")
+        return try signLink(.describe(id: id), details: details, subject: id)
+    }
+
     private func trustedDevice() throws(KeyError) -> DevicePrivateKeys {
         let body = try body()
         guard let device = body.device else { throw KeyError(.keyringInconsistent, at: "device") }
@@ -179,5 +191,18 @@ extension UnlockedKeyring {
             }
             body.vaults[index] = body.vaults[index].replacing(kind: kind)
         }
+    }
+}
+
+extension LinkDetails {
+    /// What is said of a device now; what was said first, if the newest was sealed with another key.
+    static func newest(of device: VerifiedDevice, in body: KeyringBody) -> LinkDetails? {
+        for number in [device.describedAt, device.addedAt] where number < UInt64(body.deviceChain.links.count) {
+            let link = body.deviceChain.links[Int(number)].link
+            let details = try? open(
+                link.sealedPart, kind: .device, subject: device.id.bytes, key: body.detailsKey)
+            if let details { return details }
+        }
+        return nil
     }
 }

@@ -98,12 +98,7 @@ package final class UnlockedKeyring {
 
     /// The name and the time that a device's link tells; nil if it was made by another account's key.
     package func details(of device: VerifiedDevice) throws(KeyError) -> LinkDetails? {
-        let body = try body()
-        guard let link = body.deviceChain.links.first(where: { $0.link.sequenceNumber == device.addedAt }) else {
-            return nil
-        }
-        return try? LinkDetails.open(
-            link.link.sealedPart, kind: .device, subject: device.id.bytes, key: body.detailsKey)
+        LinkDetails.newest(of: device, in: try body())
     }
 
     /// Throws `.keyringRolledBack` if the store has seen a newer keyring than this one.

@@ -160,9 +160,7 @@ extension Keyring {
                     id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519, publicKey: key,
                     password: nil, reference: [], sealedStorageKey: [])
                 slots.append(slot)
-                let link = body.deviceChain.links[Int(device.addedAt)].link
-                let told = try? LinkDetails.open(
-                    link.sealedPart, kind: .device, subject: device.id.bytes, key: body.detailsKey)
+                let told = LinkDetails.newest(of: device, in: body)
                 body.slotDetails.append(details(of: slot, name: told?.name ?? "", environment))
             } else if !device.isTrusted, let present {
                 slots.removeAll { $0.id == present.id }

@@ -39,6 +39,7 @@ package enum DeviceKind: UInt8, Sendable {
 ///     {0: 3, 1: [device id...]}                   recovers: keeps these devices and no other
 ///     {0: 4, 1: paper device id, 2: time}         announces that this paper device will be revoked
 ///     {0: 5, 1: paper device id, 2: time}         revokes it, seven days later
+///     {0: 6, 1: device id}                        gives the device the details that this link seals
 ///
 /// The countersignature is empty in link 0; later it is the new device's, context
 /// "link/countersignature", scope as the link's, message = device id ‖ its three keys ‖ sequence number (8).
@@ -50,6 +51,7 @@ package enum DeviceOperation: Equatable, Sendable {
     case recover(kept: [UniqueID])
     case announceRevocation(id: UniqueID, time: Milliseconds)
     case revokeAnnounced(id: UniqueID, time: Milliseconds)
+    case describe(id: UniqueID)
 
     /// How long a paper device's revocation by an ordinary device must have been announced: seven days.
     package static let announcementTime: Milliseconds = 7 * 86_400_000
@@ -84,6 +86,8 @@ package enum DeviceOperation: Equatable, Sendable {
                 Self.encodeStart(of: 5, keyCount: 3, id, to: &encoder)
                 encoder.encode(unsigned: 2)
                 encoder.encode(signed: time)
+            case .describe(let id):
+                Self.encodeStart(of: 6, keyCount: 2, id, to: &encoder)
             }
         }
     }
@@ -112,7 +116,7 @@ package enum DeviceOperation: Equatable, Sendable {
         var map = try decoder.readMapHeader()
         try decoder.expectKey(0, in: &map)
         let code = try decoder.readUnsigned()
-        guard (1...5).contains(code) else {
+        guard (1...6).contains(code) else {
             while try decoder.readUnsignedKey(in: &map) != nil { try decoder.skipItem() }
             return nil
         }
@@ -128,6 +132,8 @@ package enum DeviceOperation: Equatable, Sendable {
             var kept: [UniqueID] = []
             for _ in 0..<count { kept.append(try readID(&decoder)) }
             operation = .recover(kept: kept)
+        case 6:
+            operation = .describe(id: try readID(&decoder))
         default:
             let id = try readID(&decoder)
             try decoder.expectKey(2, in: &map)

@@ -10,6 +10,8 @@ package struct VerifiedDevice: Equatable, Sendable {
     package let kind: DeviceKind
     package let keys: DeviceKeys
     package let addedAt: UInt64
+    /// The link whose sealed part says what the device is called now.
+    package fileprivate(set) var describedAt: UInt64
     package fileprivate(set) var revokedAt: UInt64?
     /// The link that announced the revocation, if it had to be announced.
     package fileprivate(set) var announcedAt: UInt64?
@@ -58,7 +60,8 @@ struct DeviceRules: ChainRules {
             if !isVerified { try Self.checkCountersignature(countersignature, id, keys, number, chainID) }
             devices.append(
                 VerifiedDevice(
-                    id: id, kind: kind, keys: keys, addedAt: number, rank: signer.kind == .paper ? signer.rank : number)
+                    id: id, kind: kind, keys: keys, addedAt: number, describedAt: number,
+                    rank: signer.kind == .paper ? signer.rank : number)
             )
         case .revoke(let id):
             let index = try trusted(id, at: number)
@@ -84,6 +87,8 @@ struct DeviceRules: ChainRules {
             }
             devices[index].revokedAt = number
             devices[index].announcedAt = announced.sequenceNumber
+        case .describe(let id):
+            devices[try trusted(id, at: number)].describedAt = number
         }
         let trustedIDs = devices.filter(\.isTrusted).map(\.id)
         announcements.removeAll { !trustedIDs.contains($0.target) || !trustedIDs.contains($0.announcer) }
@@ -96,7 +101,7 @@ struct DeviceRules: ChainRules {
         }
         guard keys.signing == key else { throw TrustError(.signerUnknown, at: 0) }
         guard countersignature.isEmpty else { throw TrustError(.linkMalformed, at: 0) }
-        devices.append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: 0, rank: 0))
+        devices.append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: 0, describedAt: 0, rank: 0))
     }
 
     private func trusted(_ id: UniqueID, at number: UInt64) throws(TrustError) -> Int {

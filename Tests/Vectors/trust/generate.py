@@ -100,6 +100,10 @@ def revoke_announced(device, time):
     return {0: 5, 1: device.id, 2: time}
 
 
+def describe(device):
+    return {0: 6, 1: device.id}
+
+
 laptop, phone, tablet = Device(1), Device(2), Device(3)
 paper, other_paper, thief = Device(4, 2), Device(5, 2), Device(6)
 
@@ -165,6 +169,15 @@ case("signed for another kind of chain", three().append(revoke(phone), laptop, s
 case("gap", three().append(revoke(phone), laptop, number=4), error="trust.chain.gap", at=4)
 case("wrong previous hash", three().append(revoke(phone), laptop, previous=bytes(32)),
      error="trust.chain.broken", at=3)
+case("phone describes laptop, paper itself", three().append(describe(laptop), phone, sealed=b"sealed")
+     .append(describe(paper), paper), [laptop, paper, phone])
+case("describing does not bring back", three().append(revoke(laptop), phone).append(describe(laptop), phone),
+     error="trust.device.unknown", at=4)
+case("a stranger describes", three().append(describe(laptop), thief), error="trust.link.signer-unknown", at=3)
+case("a revoked device describes itself", three().append(revoke(laptop), phone).append(describe(laptop), laptop),
+     error="trust.link.signer-revoked", at=4)
+case("description with a key too many", three().append({0: 6, 1: phone.id, 2: 0}, laptop),
+     error="trust.link.malformed", at=3)
 case("operation of a later version", three().append({0: 9, 1: b""}, laptop),
      error="trust.link.unsupported", at=3)
 case("operation with a key too many", three().append({0: 2, 1: phone.id, 2: 0}, laptop),
