@@ -14,6 +14,7 @@ package final class Account {
     package let store: Store
     package let connection: ServerConnection
     private let clock: any WallClock
+    private let lock: AccountLock
     /// Connects and logs in.
     ///
     /// - Throws: `.notJoined` if the store has no server.
@@ -22,6 +23,7 @@ package final class Account {
         guard let record else { throw AccountError(.notJoined) }
         self.store = store
         self.clock = clock
+        lock = AccountLock(store)
         connection = try ServerConnection(ServerConnection.settings(for: record), random: random)
         try Self.logIn(store, connection, name: record.name)
     }
@@ -31,6 +33,7 @@ package final class Account {
         self.store = store
         self.connection = connection
         self.clock = clock
+        lock = AccountLock(store)
     }
 
     @discardableResult
@@ -130,8 +133,10 @@ package final class Account {
     }
 
     private func adopt(_ followed: FollowedDeviceChain) throws(AccountError) {
-        try Self.inCore { () throws(CoreError) in
-            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) }
+        try lock.exclusively { () throws(AccountError) in
+            try Self.inCore { () throws(CoreError) in
+                try store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) }
+            }
         }
     }
 
@@ -148,6 +153,12 @@ package final class Account {
     ///
     /// - Parameter make: signs the next link of the chain in the keyring; nil if nothing is left to do.
     package func append(_ make: (Account) throws(AccountError) -> UnverifiedLink?) throws(AccountError) {
+        // Else another process of this device hears of the link and keeps it first, and this one, whose keyring is old
+        // then, breaks off between the link and what goes with it.
+        try lock.exclusively { () throws(AccountError) in try appendLocked(make) }
+    }
+
+    private func appendLocked(_ make: (Account) throws(AccountError) -> UnverifiedLink?) throws(AccountError) {
         for _ in 0..<ServerConnection.tryCountMax {
             try follow()
             guard let link = try make(self) else { return }
@@ -166,6 +177,10 @@ package final class Account {
     /// The revocation takes effect in a vault with the next sync of it, which writes the cut.
     /// - Returns: the vaults whose key is new.
     package func revoke(_ device: UniqueID) throws(AccountError) -> [VaultID] {
+        try lock.exclusively { () throws(AccountError) in try revokeLocked(device) }
+    }
+
+    private func revokeLocked(_ device: UniqueID) throws(AccountError) -> [VaultID] {
         try append { (account) throws(AccountError) in
             try inAccount { () throws(KeyError) in
                 // Another device may have done it meanwhile.
@@ -198,6 +213,10 @@ package final class Account {
     /// - Returns: the vaults whose key is new.
     @discardableResult
     package func renewKeys() throws(AccountError) -> [VaultID] {
+        try lock.exclusively { () throws(AccountError) in try renewKeysLocked() }
+    }
+
+    private func renewKeysLocked() throws(AccountError) -> [VaultID] {
         guard let link = try inAccount({ () throws(KeyError) in try store.keyring.newestOwnRevocation() }) else {
             return []
         }
