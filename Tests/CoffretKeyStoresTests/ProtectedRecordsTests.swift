@@ -3,6 +3,7 @@
 import CoffretBase
 import CoffretKeyStores
 import CoffretTestSupport
+import Dispatch
 import Foundation
 import Testing
 
@@ -91,6 +92,41 @@ extension DesktopTests {
             try fixture.put(now)
             #expect(
                 try Keyring.open(with: .recoveryKey(sheet), environment: environment).generation == keyring.generation)
+            withExtendedLifetime(keepAlive) {}
+        }
+
+        @Test(
+            "R30: tries are counted in both homes of one folder, and the generation is asked for meanwhile",
+            .timeLimit(.minutes(2)), arguments: RecordsCase.available)
+        func nested(recordsCase: RecordsCase) throws {
+            let (records, keepAlive) = try recordsCase.make(fixture)
+            let files = FileRecords(
+                folder: fixture.recordsFolder, fileSystem: PosixFileSystem(), random: fixture.environment.random)
+            var made = fixture.environment
+            made.memory = GenerationMemory(records: records)
+            made.attempts = AttemptCounting(
+                homes: [records, files], bootID: [1], now: { BootInstant(nanoseconds: 1) })
+            let environment = made
+            let storeID = try Keyring.create(
+                passphrase: KeyStoreFixture.passphrase("one"), parameters: KeyStoreFixture.parameters(),
+                deviceName: "laptop", environment: environment
+            ).storeID
+            // Locks that wait for themselves would stop this thread for ever, and with it the tests.
+            let isDone = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                for words in ["two", "one"] {
+                    _ = try? Keyring.open(
+                        with: .passphrase(KeyStoreFixture.passphrase(words)), environment: environment)
+                    let count = words == "two" ? 1 : 0
+                    for home in [records, files] as [any ProtectedRecords] {
+                        guard case .present(let bytes) = home.read("\(storeID.hex).attempts") else { return }
+                        #expect(AttemptRecord(decoding: bytes)?.failedCount == UInt32(count))
+                    }
+                }
+                isDone.signal()
+            }
+            #expect(isDone.wait(timeout: .now() + 60) == .success)
+            #expect(GenerationMemory(records: records).generation(of: storeID) == 1)
             withExtendedLifetime(keepAlive) {}
         }
 
