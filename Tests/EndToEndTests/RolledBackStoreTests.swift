@@ -73,6 +73,24 @@ struct RolledBackStoreTests {
         try putBack("new")
         #expect(try agent.unlock().exitCode == 0, "a refusal is no wrong try")
         #expect(try agent.succeed("vault", "ls").contains("Work"))
+
+        // Its owner put it back, and says so; from then on the newer copy is the old one.
+        try agent.stop()
+        try putBack("old")
+        #expect(try agent.unlock().errorText.contains("coffret device renew"))
+        let renewed = try withPassphrase("device", "renew")
+        #expect(renewed.exitCode == 0, "\(renewed.errorText)")
+        #expect(try agent.unlock().exitCode == 0)
+        try agent.succeed("vault", "new", "Garden")
+        try agent.stop()
+        try putBack("new")
+        #expect(try agent.unlock().exitCode == 72)
+        // The same where the marker remembers, and no agent is asked.
+        try FileManager.default.removeItem(atPath: agent.runner.storePath)
+        try FileManager.default.copyItem(atPath: agent.runner.folder.file("old-0"), toPath: agent.runner.storePath)
+        #expect(try agent.runner.run("vault", "ls").exitCode == 72)
+        #expect(try withPassphrase("device", "renew").exitCode == 0)
+        #expect(try agent.runner.run("vault", "ls").exitCode == 0)
     }
 
     @Test("what is no old copy opens: changed without the agent, restored from a backup, on a machine that forgot")

@@ -16,7 +16,7 @@ enum DeviceRenewal {
         options: [CommonArguments.yes], staysHere: true, run: run)
 
     private static func run(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphraseAnew)
+        let session = try StoreSession.open(context, with: .passphraseAnew, acceptsRollback: true)
         var unsent: [(name: String, count: Int)] = []
         for record in try session.store.vaults where record.kind == .synced {
             let vault = try session.store.openVault(record.vaultID.hex, isWritable: false)
@@ -32,7 +32,7 @@ enum DeviceRenewal {
                     + "in their place, syncing will refuse both. Export what you need first: coffret export FOLDER.",
                 question: "Go on?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }
-        try session.store.renewInstance()
+        try session.store.renewInstance(isAccepted: true)
         try context.confirmDone(.fields(["unsent": .integer(unsent.reduce(0) { $0 + $1.count })])) {
             "This copy goes on by itself now. Next: coffret sync"
         }

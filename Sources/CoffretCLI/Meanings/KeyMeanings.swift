@@ -31,7 +31,8 @@ extension FailureMeaning {
             hint: "restore it, or a backup: coffret help backup"),
         "keys.keyring.rolled-back": FailureMeaning(
             .rolledBack, "the store is older than this device has already seen",
-            hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),
+            hint:
+                "put the newer copy back, or restore a backup; if you put this one here yourself: coffret device renew"),
         "keys.keyring.changed": FailureMeaning(
             .busy, "another coffret changed the keys meanwhile", hint: "do it again"),
         "keys.keyring": FailureMeaning(.damaged, "store.keyring was altered or damaged", hint: "restore a backup"),

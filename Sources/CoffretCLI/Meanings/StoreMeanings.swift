@@ -12,7 +12,8 @@ extension FailureMeaning {
             hint: "copy the whole folder again, or restore a backup: coffret help backup"),
         "core.store.rolled-back": FailureMeaning(
             .rolledBack, "the store is older than this device has already seen",
-            hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),
+            hint:
+                "put the newer copy back, or restore a backup; if you put this one here yourself: coffret device renew"),
         "core.backup.exists": FailureMeaning(
             .cannotCreate, "the file is already there", showsPlace: true, hint: "choose another name"),
         "core.backup.unknown-format": FailureMeaning(

@@ -23,7 +23,9 @@ final class StoreSession {
     ///
     /// With `.passphrase` this is where a command moves to the agent, if one runs: it must not have read input,
     /// printed or changed anything before.
-    static func open(_ context: CommandContext, with manner: UnlockManner) throws -> StoreSession {
+    static func open(
+        _ context: CommandContext, with manner: UnlockManner, acceptsRollback: Bool = false
+    ) throws -> StoreSession {
         let path = try StoreAccess.path(context)
         let environment = try StoreAccess.environment(context)
         guard try Store.exists(at: path, environment: environment) else {
@@ -40,7 +42,7 @@ final class StoreSession {
         try StoreAccess.checkAttempts(path, environment)
         let secret = try StoreAccess.secret(manner, context)
         let store = try context.timings.measure("key-derivation") {
-            try Store.open(at: path, with: secret, environment: environment)
+            try Store.open(at: path, with: secret, acceptsRollback: acceptsRollback, environment: environment)
         }
         return StoreSession(
             store: store, context: context, isPersonPresent: PassphraseSource(context: context).isGivenNow)

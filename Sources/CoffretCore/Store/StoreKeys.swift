@@ -53,7 +53,9 @@ extension Store {
     ///
     /// - Throws: `CoreError.storeRolledBack` if a vault has seen a newer keyring: a renewal makes a new generation, and
     ///   must not lift an old keyring over what the vaults remember.
-    package func renewInstance() throws(CoreError) {
+    ///
+    /// - Parameter isAccepted: as `UnlockedKeyring.renewInstance`.
+    package func renewInstance(isAccepted: Bool = false) throws(CoreError) {
         for record in try vaults {
             do throws(CoreError) {
                 try open(record, isWritable: false).close()
@@ -61,7 +63,7 @@ extension Store {
                 guard error.code == .storeIncomplete else { throw error }
             }
         }
-        try changeKeyring { (keyring) throws(KeyError) in try keyring.renewInstance() }
+        try changeKeyring { (keyring) throws(KeyError) in try keyring.renewInstance(isAccepted: isAccepted) }
     }
 
     /// What can be said of a store without opening it.

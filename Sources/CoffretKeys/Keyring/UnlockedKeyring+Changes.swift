@@ -136,17 +136,27 @@ extension UnlockedKeyring {
         }
     }
 
+    /// More than a keyring is ever changed, and a small part of what the number can hold.
+    private static var acceptedGenerationCount: UInt64 { 1 << 32 }
+
     /// Starts a new instance and its marker: after a copy, a restore or an accepted rollback.
     ///
     /// Commits of this device count from 1 again under the new instance id.
-    package func renewInstance() throws(KeyError) {
+    ///
+    /// - Parameter isAccepted: a person says that this old copy is to go on. Its generation then rises above all that
+    ///   some other memory of this machine may have seen, which is not asked here.
+    package func renewInstance(isAccepted: Bool = false) throws(KeyError) {
         let instanceID = UniqueID.generate(from: environment.random)
-        let before = instanceStatus
+        let before = (instanceStatus, generation)
         instanceStatus = .current
+        if isAccepted { generation += Self.acceptedGenerationCount }
+        let raised = generation
         do throws(KeyError) {
             try change { (body, _) throws(KeyError) in body.instanceID = instanceID }
         } catch {
-            instanceStatus = before
+            instanceStatus = before.0
+            // Another number is one that may lie on the disk already.
+            if generation == raised { generation = before.1 }
             throw error
         }
     }
