@@ -79,9 +79,7 @@ extension FailureMeaning {
             hint: "ask whoever runs the server for more space, then sync again: it goes on where it was"),
         "sync.file.no-room": FailureMeaning(
             .diskFull, "your space on the server has no room for a file; everything else was synced",
-            hint:
-                "ask whoever runs the server for more space, or take files away (coffret attach rm) and their history (coffret compact); coffret sync tries again"
-        ),
+            hint: "ask whoever runs the server for more space; coffret sync tries again, and the file is safe here"),
         "sync.file.refused": FailureMeaning(
             .notAuthentic, "what the server has in place of a file is not what was attached; nothing of it was kept",
             showsPlace: true, hint: "coffret sync on a device that has the file; ask whoever runs the server"),
