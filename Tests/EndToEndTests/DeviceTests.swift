@@ -11,6 +11,11 @@ struct DeviceTests {
         let server = try ServerRunner()
         let (first, second) = (try CoffretRunner(), try CoffretRunner())
         try first.makeStore()
+        // Told before anything is asked: no passphrase is to be had here.
+        for command in [["sync"], ["vault", "sync", "Personal"], ["device", "approve"], ["device", "revoke", "x"]] {
+            let early = try first.run(command, input: [], environment: ["COFFRET_PASSPHRASE_FILE": nil])
+            #expect(early.exitCode == 66 && early.errorText.contains("no server"), "\(command): \(early.errorText)")
+        }
         let untrusted = try first.run("server", "join", server.url)
         #expect(untrusted.exitCode == 83, "nobody vouches for the certificate: \(untrusted.errorText)")
         #expect(untrusted.errorText.contains("fingerprint"))

@@ -173,6 +173,7 @@ enum DeviceCommand {
     }
 
     private static func revoke(_ context: CommandContext) throws {
+        try ServerAccess.checkJoined(context)
         let session = try StoreSession.open(context, with: .passphraseAnew)
         let account = try ServerAccess.account(session)
         defer { account.connection.logOut() }

@@ -124,6 +124,7 @@ enum DeviceJoining {
     // MARK: The trusted device
 
     private static func approve(_ context: CommandContext) throws {
+        try ServerAccess.checkJoined(context)
         let session = try StoreSession.open(context, with: .passphraseAnew)
         let account = try ServerAccess.account(session)
         defer { account.connection.logOut() }

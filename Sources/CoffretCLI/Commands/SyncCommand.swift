@@ -39,6 +39,7 @@ enum SyncCommand {
     }
 
     private static func run(_ context: CommandContext) throws {
+        try ServerAccess.checkJoined(context)
         let session = try StoreSession.open(context, with: .passphrase)
         let records = try SyncStatus.records(session)
         var patience = SyncPatience(
@@ -264,6 +265,7 @@ enum VaultSyncing {
         "delete-from-server", "delete what the server has of it, files included; nothing on your devices")
 
     static func begin(_ context: CommandContext) throws {
+        try ServerAccess.checkJoined(context)
         let session = try StoreSession.open(context, with: .passphrase)
         var record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
         let sync = try AccountSync(

@@ -76,7 +76,7 @@ extension VaultSession {
 
     /// Makes sure that somebody is there before contents of a hidden item are used.
     func requirePresence(for item: Item) throws {
-        try store.requirePresence(toShow: TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40))
+        try store.requirePresence(toShow: TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40), item.kind)
     }
 
     /// As above, for everything that the vault holds.
@@ -93,10 +93,19 @@ extension VaultSession {
 extension StoreSession {
     /// Makes sure that somebody is there: by whatever the agent asks with, or by the store's passphrase, unless it
     /// was given for this very command. Asks once in a command.
-    func requirePresence(toShow title: String) throws {
+    ///
+    /// - Parameter kind: what the item is; nil where only its title is known.
+    func requirePresence(toShow title: String, _ kind: ItemKind? = nil) throws {
         if store.hiddenGate.isOpen { return }
-        guard try PersonCheck(context, store: self).ask(reason: "show the hidden note \"\(title)\"") else {
-            throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; the note stays hidden")
+        let word =
+            switch kind {
+            case .sshKey?: "SSH key"
+            case .apiToken?: "API token"
+            case .custom?, nil: "item"
+            case let kind?: kind.name
+            }
+        guard try PersonCheck(context, store: self).ask(reason: "show the hidden \(word) \"\(title)\"") else {
+            throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; the \(word) stays hidden")
         }
         store.hiddenGate.open()
     }

@@ -3,6 +3,7 @@
 
 internal import CoffretAccount
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretHTTP
 internal import CoffretKeys
 internal import CoffretPairing
@@ -66,6 +67,20 @@ enum ServerAccess {
         guard try prompt.confirm("Are they the same?", isYesDefault: false) else {
             throw CommandFailure(.notConfirmed, .notConfirmed, "not confirmed; nothing was sent")
         }
+    }
+
+    /// Says before anything is asked that a store has no server, where that is known of the store as it is.
+    ///
+    /// - Throws: `.notJoined`.
+    static func checkJoined(_ context: CommandContext) throws {
+        let environment = try StoreAccess.environment(context)
+        let layout = StoreLayout(try StoreAccess.path(context))
+        let summary = try? KeyringSummary.read(at: layout.keyringPath, fileSystem: environment.fileSystem)
+        guard let summary,
+            ServerNote.saysNone(
+                for: summary, stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem)
+        else { return }
+        throw AccountError(.notJoined)
     }
 
     /// The store's account, logged in.

@@ -228,6 +228,10 @@ extension UnlockedKeyring {
         try Marker(storeID: storeID, generation: next, instanceID: body.instanceID).write(
             key: body.markerKey, stateDirectory: environment.stateDirectory, fileSystem: fileSystem)
         environment.memory?.remember(next, of: storeID)
+        if body.server == nil {
+            ServerNote.writeNone(
+                storeID: storeID, generation: next, stateDirectory: environment.stateDirectory, fileSystem: fileSystem)
+        }
     }
 
     private func checkFile(expecting expected: UInt64?) throws(KeyError) {
