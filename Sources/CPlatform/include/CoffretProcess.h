@@ -18,7 +18,8 @@ int coffret_take_signal(int descriptor, int *is_from_kernel);
 /* 1 if the open file or folder lies in memory only (tmpfs or ramfs), 0 if not, -1 and errno on failure. */
 int coffret_is_in_memory(int descriptor);
 
-/* fork(2), which Swift's importer hides. Only for a process of one thread. */
+/* fork(2), which Swift's importer hides. Only for a process of one thread, and once: a child of a child crashes in
+   Swift's Mutex, which hands the kernel the number of the thread that the first fork left behind. */
 int coffret_fork(void);
 
 /* Closes every descriptor from `first` on. */
