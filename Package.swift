@@ -221,7 +221,10 @@ let testTargets: [Target] = [
     // The real executable, driven as a person or a script would.
     tests(
         "EndToEndTests",
-        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretKeys", "CoffretCore", "CoffretTestSupport"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretKeys", "CoffretCore", "CoffretTestSupport",
+            "CTestProcess",
+        ]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.
     tests("TidyTests", ["CoffretBase", "CoffretTestSupport"]),
 ]

@@ -15,9 +15,9 @@
 
 int coffret_test_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
-int coffret_test_spawn(
+static int spawn(
     pid_t *process, const char *path, char *const words[], char *const variables[], const char *directory,
-    const int descriptors[3]) {
+    const int descriptors[3], const char *terminal) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -27,9 +27,13 @@ int coffret_test_spawn(
     posix_spawnattr_init(&attributes);
     int failure = posix_spawnattr_setsigmask(&attributes, &none);
     if (!failure) failure = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (!failure) failure = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    for (int number = 0; number < 3 && !failure; number++) {
-        failure = descriptors[number] < 0
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (terminal ? POSIX_SPAWN_SETSID : 0);
+    if (!failure) failure = posix_spawnattr_setflags(&attributes, flags);
+    // The first terminal that a session leader opens becomes its controlling terminal.
+    if (!failure && terminal) failure = posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0);
+    for (int number = terminal ? 1 : 0; number < 3 && !failure; number++) {
+        failure = terminal ? posix_spawn_file_actions_adddup2(&actions, 0, number)
+            : descriptors[number] < 0
             ? posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0)
             : posix_spawn_file_actions_adddup2(&actions, descriptors[number], number);
     }
@@ -39,6 +43,18 @@ int coffret_test_spawn(
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
+}
+
+int coffret_test_spawn(
+    pid_t *process, const char *path, char *const words[], char *const variables[], const char *directory,
+    const int descriptors[3]) {
+    return spawn(process, path, words, variables, directory, descriptors, NULL);
+}
+
+int coffret_test_spawn_on_terminal(
+    pid_t *process, const char *path, char *const words[], char *const variables[], const char *directory,
+    const char *terminal) {
+    return spawn(process, path, words, variables, directory, NULL, terminal);
 }
 
 int coffret_test_contains(const void *bytes, size_t count, const void *needle, size_t needle_count) {

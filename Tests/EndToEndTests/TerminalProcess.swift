@@ -1,6 +1,7 @@
 // A program on a pseudo terminal, driven as a person would: wait for a question, type an answer. The one
 // thing to keep true: every wait ends, with what was on the screen in the error.
 
+import CTestProcess
 import Foundation
 import Glibc
 
@@ -11,6 +12,7 @@ final class TerminalProcess {
     private(set) var screen = ""
     /// Whether the system says that it wrote a core file, once the program has ended.
     private(set) var dumpedCore = false
+    private var isReaped = false
     /// How much of the screen earlier waits have used up.
     private var position = 0
 
@@ -36,23 +38,7 @@ final class TerminalProcess {
         master = parent
         let terminal = String(decoding: nameBuffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
 
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        // The first terminal that a session leader opens becomes its controlling terminal.
-        unsafe posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0)
-        unsafe posix_spawn_file_actions_adddup2(&actions, 0, 1)
-        unsafe posix_spawn_file_actions_adddup2(&actions, 0, 2)
-        var attributes = posix_spawnattr_t()
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        // A session of its own, and no signal held back: the thread that runs a test may hold back most of them.
-        var noSignals = sigset_t()
-        unsafe sigemptyset(&noSignals)
-        unsafe posix_spawnattr_setsigmask(&attributes, &noSignals)
-        unsafe posix_spawnattr_setflags(&attributes, 0x80 | Int16(POSIX_SPAWN_SETSIGMASK))
-
-        var words = unsafe (["/usr/bin/env", "-C", directory, executable] + arguments).map { unsafe strdup($0) }
+        var words = unsafe ([executable] + arguments).map { unsafe strdup($0) }
         unsafe words.append(nil)
         var variables = unsafe environment.map { unsafe strdup("\($0)=\($1)") }
         unsafe variables.append(nil)
@@ -61,13 +47,26 @@ final class TerminalProcess {
             unsafe variables.forEach { unsafe free($0) }
         }
         var started: pid_t = 0
-        let status = unsafe posix_spawn(&started, "/usr/bin/env", &actions, &attributes, &words, &variables)
-        guard status == 0 else { throw TimedOut(wanted: "posix_spawn", screen: "error \(status)") }
+        let status = unsafe coffret_test_spawn_on_terminal(
+            &started, executable, &words, &variables, directory, terminal)
+        guard status == 0 else {
+            close(parent)
+            throw TimedOut(wanted: "posix_spawn", screen: "error \(status)")
+        }
         processID = started
     }
 
     deinit {
+        // The program's terminal is gone with this; one that does not care is ended.
         close(master)
+        guard !isReaped else { return }
+        var status: Int32 = 0
+        for _ in 0..<200 {
+            if unsafe waitpid(processID, &status, WNOHANG) != 0 { return }
+            usleep(5_000)
+        }
+        kill(processID, SIGKILL)
+        _ = unsafe waitpid(processID, &status, 0)
     }
 
     /// Reads what the program shows until `text` stands there, after what earlier waits have seen.
@@ -121,6 +120,7 @@ final class TerminalProcess {
         while Date() < end {
             let isOpen = readSome(timeoutMilliseconds: 50)
             if unsafe waitpid(processID, &status, WNOHANG) == processID {
+                isReaped = true
                 while isOpen, readSome(timeoutMilliseconds: 0), hasMore() {}
                 let signal = status & 0x7F
                 dumpedCore = signal != 0 && status & 0x80 != 0
@@ -129,6 +129,7 @@ final class TerminalProcess {
         }
         kill(processID, SIGKILL)
         _ = unsafe waitpid(processID, &status, 0)
+        isReaped = true
         throw TimedOut(wanted: "the end of the program", screen: screen)
     }
 

@@ -11,6 +11,11 @@ int coffret_test_spawn(
     pid_t *process, const char *path, char *const words[], char *const variables[], const char *directory,
     const int descriptors[3]);
 
+/// The same in a session of its own, whose terminal is the one of that name: it is all three standard descriptors.
+int coffret_test_spawn_on_terminal(
+    pid_t *process, const char *path, char *const words[], char *const variables[], const char *directory,
+    const char *terminal);
+
 /// Whether `needle` stands somewhere in `bytes`.
 int coffret_test_contains(const void *bytes, size_t count, const void *needle, size_t needle_count);
 
