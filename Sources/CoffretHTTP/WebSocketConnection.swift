@@ -65,6 +65,25 @@ internal import Glibc
         try flush()
     }
 
+    /// Waits until the server answers a ping. It says yes to a connection before the part of it that sends messages has
+    /// taken it over; what happens after the answer is sent here.
+    ///
+    /// - Throws: `.timedOut` without an answer in the time that a stalled connection gets.
+    package func awaitAnswer() throws(HTTPError) {
+        let deadline = ContinuousClock.now + client.settings.stallTime
+        try ping()
+        while true {
+            let answer = pending.firstIndex { if case .pong = $0 { true } else { false } }
+            if let answer {
+                pending.remove(at: answer)
+                return
+            }
+            guard let bytes = try read(deadline: deadline) else { throw HTTPError(.timedOut) }
+            pending += machine.receive(bytes)
+            try flush()
+        }
+    }
+
     /// The next message; nil if none came within `time`. Pings are answered meanwhile.
     ///
     /// - Throws: `.closed` with the code when the other side closed or the connection ended.

@@ -245,6 +245,18 @@ final class ClientWebSocket {
         try socket.write(machine.takeOutput())
     }
 
+    /// Waits until the server has taken the connection over: from then on no event passes it by.
+    func awaitAnswer() throws {
+        machine.ping()
+        try socket.write(machine.takeOutput())
+        while !events.contains(where: \.isPong) {
+            let bytes = try socket.read()
+            guard !bytes.isEmpty else { throw ClientFailure(text: "the server closed the socket") }
+            events += machine.receive(bytes)
+        }
+        events.removeAll(where: \.isPong)
+    }
+
     func close() throws {
         machine.close(code: WebSocketCloseCode.normal)
         try socket.write(machine.takeOutput())
@@ -257,5 +269,20 @@ final class ClientWebSocket {
             events += machine.receive(bytes)
         }
         return events.removeFirst()
+    }
+}
+
+extension WebSocketMachine.Event {
+    fileprivate var isPong: Bool {
+        if case .pong = self { true } else { false }
+    }
+}
+
+extension ClientWebSocket {
+    /// A device that listens, and misses nothing from now on.
+    static func events(port: UInt16, token: String) throws -> ClientWebSocket {
+        let socket = try ClientWebSocket(port: port, path: "/v1/events", token: token)
+        try socket.awaitAnswer()
+        return socket
     }
 }

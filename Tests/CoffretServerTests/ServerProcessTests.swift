@@ -123,7 +123,7 @@ struct ServerProcessTests {
         try account.follow(addition)
         let phone = ServerClient(port: server.port, account: account, device: second)
         #expect(try phone.login().status == 200)
-        let events = try ClientWebSocket(port: server.port, path: "/v1/events", token: phone.token)
+        let events = try ClientWebSocket.events(port: server.port, token: phone.token)
         let object = ZoneObject.random()
         let receipt = try PushReceipt(decoding: try client.push(zone, from: nil, to: object.address, [object]).body)
         guard case .message(.binary(let bytes)) = try events.next() else {
@@ -180,7 +180,7 @@ struct ServerProcessTests {
         let server = try Self.open(try Self.folder())
         let (client, other) = (try Self.client(server), try Self.client(server))
         let name = Hex.encode(client.account.id.prefix(8))
-        let events = try ClientWebSocket(port: server.port, path: "/v1/events", token: client.token)
+        let events = try ClientWebSocket.events(port: server.port, token: client.token)
         func requests(_ client: ServerClient) throws -> [PairingRequests.Request] {
             try PairingRequests(decoding: try client.send("GET", "/v1/pairings").body).requests
         }
@@ -469,7 +469,7 @@ struct ServerProcessTests {
         let zone = try Self.zone(client)
         let other = ServerClient(port: two.port, account: client.account)
         #expect(try other.login().status == 200)
-        let events = try ClientWebSocket(port: two.port, path: "/v1/events", token: other.token)
+        let events = try ClientWebSocket.events(port: two.port, token: other.token)
         let object = ZoneObject.random()
         #expect(try client.push(zone, from: nil, to: object.address, [object]).status == 200)
         guard case .message(.binary(let bytes)) = try events.next(),

@@ -228,6 +228,7 @@ final class SyncRound {
             let socket = try WebSocketConnection(
                 connection.settings, path: "/v1/events", fields: connection.fields,
                 messageByteCountMax: ServerLimits.eventByteCountMax, random: random)
+            try socket.awaitAnswer()
             self.socket = socket
             for (id, journal) in vaults { waiter.watch(journal, as: .vault(id)) }
             schedule.connected(Array(vaults.keys), at: now)
