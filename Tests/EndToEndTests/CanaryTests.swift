@@ -8,7 +8,7 @@ import Testing
 /// A server without TLS whose messages and traffic are kept.
 private final class WatchedServer {
     let folder: TemporaryDirectory
-    let proxy: RecordingProxy
+    let proxy: LoopbackTunnel
     let port: UInt16
     private let process: SpawnedProcess
     private let storage: [String]
@@ -42,7 +42,7 @@ private final class WatchedServer {
             port = String(decoding: log.bytes, as: UTF8.self).firstMatch(of: /port\W+(\d+)/).flatMap { UInt16($0.1) }
         }
         self.port = try #require(port)
-        proxy = try RecordingProxy(to: self.port)
+        proxy = try LoopbackTunnel(to: self.port, records: true)
         let thread = Thread {
             while true {
                 let bytes = process.readError()

@@ -11,7 +11,7 @@ struct LyingServerSilenceTests {
     @Test("R45, R46: search, reading, a wrong passphrase and a new password's strength make no request")
     func silence() throws {
         let server = try ServerRunner()
-        let proxy = try RecordingProxy(to: server.port)
+        let proxy = try LoopbackTunnel(to: server.port, records: true)
         let runner = try CoffretRunner()
         try runner.makeStore()
         try runner.succeed(

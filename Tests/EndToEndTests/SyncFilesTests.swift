@@ -45,8 +45,7 @@ struct SyncFilesTests {
     @Test("R14: files come with their notes or when asked for, are verified, and survive cuts both ways")
     func cuts() throws {
         let server = try ServerRunner()
-        let port = try #require(Int(server.url.split(separator: ":").last ?? ""))
-        let tunnel = try CuttingTunnel(to: port)
+        let tunnel = try LoopbackTunnel(to: server.port)
         let (first, second) = try devices(server, "https://localhost:\(tunnel.port)")
         let big = content(5 << 20 | 77, seed: 1)
         let path = try write(big, as: "photo.jpg", first)
