@@ -54,7 +54,7 @@ struct AgentSyncTests {
             try DevicePairing.pair(second.runner, first.runner, server, name: "Second")
             for agent in [first, second] { #expect(try agent.unlock().exitCode == 0) }
             for agent in [first, second] {
-                try AgentSyncTests.wait("connected") { try World.state(agent) == "connected" }
+                try Waiting.until("connected") { try World.state(agent) == "connected" }
             }
         }
 
@@ -67,17 +67,8 @@ struct AgentSyncTests {
         func stop() throws { for agent in [first, second] { try agent.stop() } }
     }
 
-    /// Waits for a condition; a machine that is busy takes longer.
-    private static func wait(_ what: String, _ condition: () throws -> Bool) throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while try !condition() {
-            try #require(ContinuousClock.now < end, "it never came to this: \(what)")
-            usleep(20_000)
-        }
-    }
-
     private func waitForTitle(_ title: String, on agent: AgentRunner) throws {
-        try Self.wait(title) { try agent.succeed("ls").contains(title) }
+        try Waiting.until(title) { try agent.succeed("ls").contains(title) }
     }
 
     @Test("an edit on one device appears on the other without any command, whatever wrote it")
@@ -95,11 +86,11 @@ struct AgentSyncTests {
         try world.first.succeed("vault", "new", "Garden")
         try world.first.succeed("new", "--vault", "Garden", input: "Beans")
         try world.first.succeed("vault", "sync", "Garden")
-        try Self.wait("Beans") {
+        try Waiting.until("Beans") {
             try world.second.run("ls", "--vault", "Garden").text.contains("Beans")
         }
         try world.second.succeed("new", "--vault", "Garden", input: "Peas")
-        try Self.wait("Peas") { try world.first.succeed("ls", "--vault", "Garden").contains("Peas") }
+        try Waiting.until("Peas") { try world.first.succeed("ls", "--vault", "Garden").contains("Peas") }
         for agent in [world.first, world.second] { try agent.runner.succeed("fsck", "--vault", "Garden") }
         try world.stop()
     }
@@ -109,14 +100,14 @@ struct AgentSyncTests {
         let world = try World()
         try waitForTitle("Tomatoes", on: world.second)
         world.server.stop(SIGKILL)
-        try Self.wait("waiting") { try World.state(world.first) == "waiting" }
+        try Waiting.until("waiting") { try World.state(world.first) == "waiting" }
         try world.first.succeed("new", input: "While it was away")
         let status = try world.first.succeed("status", "--vault", "Personal")
         #expect(status.contains("1 change waits to be sent"), "\(status)")
         #expect(status.contains("trying again"), "\(status)")
         try world.server.start()
         try waitForTitle("While it was away", on: world.second)
-        try Self.wait("connected") { try World.state(world.first) == "connected" }
+        try Waiting.until("connected") { try World.state(world.first) == "connected" }
         #expect(try world.first.succeed("status").contains("nothing waits to be sent"))
         try world.stop()
     }
@@ -130,19 +121,19 @@ struct AgentSyncTests {
         try world.second.succeed("lock")
         #expect(Self.children(of: agent).isEmpty, "the process that syncs ends with the lock")
         try world.first.succeed("new", input: "For later")
-        try Self.wait("sent") { try world.first.succeed("status").contains("nothing waits to be sent") }
+        try Waiting.until("sent") { try world.first.succeed("status").contains("nothing waits to be sent") }
         #expect(try !world.second.runner.succeed("ls").contains("For later"))
         _ = try world.second.unlock()
         try waitForTitle("For later", on: world.second)
 
         try world.second.succeed("agent", "settings", "--sync", "off")
-        try Self.wait("off") { try World.state(world.second) == "off" }
+        try Waiting.until("off") { try World.state(world.second) == "off" }
         try world.first.succeed("new", input: "Not yet")
-        try Self.wait("sent") { try world.first.succeed("status").contains("nothing waits to be sent") }
+        try Waiting.until("sent") { try world.first.succeed("status").contains("nothing waits to be sent") }
         #expect(try !world.second.succeed("ls").contains("Not yet"))
         #expect(try world.second.succeed("sync").contains("received 1 change"), "a command syncs all the same")
         try world.second.succeed("agent", "settings", "--sync", "on")
-        try Self.wait("connected") { try World.state(world.second) == "connected" }
+        try Waiting.until("connected") { try World.state(world.second) == "connected" }
         try world.stop()
     }
 
@@ -154,13 +145,13 @@ struct AgentSyncTests {
         try agent.runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         try agent.runner.succeed("vault", "sync", "Personal")
         _ = try agent.unlock()
-        try Self.wait("connected") { try World.state(agent) == "connected" }
+        try Waiting.until("connected") { try World.state(agent) == "connected" }
         #expect(try agent.succeed("sync").contains("up to date"))
         proxy.stop()
-        try Self.wait("waiting") { try World.state(agent) == "waiting" }
+        try Waiting.until("waiting") { try World.state(agent) == "waiting" }
         #expect(try agent.run("sync", "--patience", "1s").exitCode == 90, "nothing goes around the proxy")
         try proxy.start()
-        try Self.wait("connected") { try World.state(agent) == "connected" }
+        try Waiting.until("connected") { try World.state(agent) == "connected" }
         try agent.stop()
     }
 
@@ -176,11 +167,11 @@ struct AgentSyncTests {
         let second = try CoffretRunner()
         try DevicePairing.pair(second, agent.runner, server, name: "Second")
         _ = try agent.unlock()
-        try Self.wait("connected") { try World.state(agent) == "connected" }
+        try Waiting.until("connected") { try World.state(agent) == "connected" }
         #expect(desktop.shown.isEmpty, "it was added here")
         // Another one lets the third in, while this one is connected.
         try DevicePairing.pair(try CoffretRunner(), second, server, name: "Third")
-        try Self.wait("notification") { !desktop.shown.isEmpty }
+        try Waiting.until("notification") { !desktop.shown.isEmpty }
         #expect(desktop.shown.count == 1 && desktop.shown[0].contains("Third"), "\(desktop.shown)")
         #expect(try agent.succeed("device", "ls").contains("Third"))
         try agent.stop()
@@ -196,7 +187,7 @@ struct AgentSyncTests {
         try agent.runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         try agent.runner.succeed("vault", "sync", "Personal")
         _ = try agent.unlock()
-        try Self.wait("connected") { try World.state(agent) == "connected" }
+        try Waiting.until("connected") { try World.state(agent) == "connected" }
         let status = try agent.succeed("server", "status")
         let account = try #require(status.firstMatch(of: /([0-9a-f]{4}-){3}[0-9a-f]{4}/), "\(status)")
         let none = try agent.runner.run("device", "approve")
@@ -211,7 +202,7 @@ struct AgentSyncTests {
         let requester = try pair(newcomers[0], String(account.0))
         let shown = try requester.wait(for: "or you type it whole")
         let number = try #require(shown.firstMatch(of: /number ([0-9a-f]{4} [0-9a-f]{4})/)).1
-        try Self.wait("notification") { !desktop.shown.isEmpty }
+        try Waiting.until("notification") { !desktop.shown.isEmpty }
         #expect(desktop.shown.count == 1 && desktop.shown[0].contains(number), "\(desktop.shown)")
         #expect(!desktop.shown[0].contains("Trust"), "nothing that the device says of itself: \(desktop.shown)")
         let list = try agent.succeed("device", "ls")
@@ -252,7 +243,7 @@ struct AgentSyncTests {
         let worker = try #require(Self.children(of: agent).first)
         // Until its last word is said.
         var before = Self.work(of: worker)
-        try Self.wait("quiet") {
+        try Waiting.until("quiet") {
             usleep(2_500_000)
             defer { before = Self.work(of: worker) }
             return Self.work(of: worker).switches - before.switches <= 1

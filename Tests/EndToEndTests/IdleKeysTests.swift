@@ -44,21 +44,15 @@ struct IdleKeysTests {
                     try ClockLeap.move(process, to: seconds)
                 } catch {
                     // One that is ending, such as that of a command; the one that syncs stays.
-                    try wait("\(process) has ended") { try !ProcessFiles.children(of: processID).contains(process) }
+                    try Waiting.until("\(process) has ended") {
+                        try !ProcessFiles.children(of: processID).contains(process)
+                    }
                 }
             }
             key = try AgentMemoryTests.storageKey(of: agent.runner)
-            try wait("the keys are sealed") {
+            try Waiting.until("the keys are sealed") {
                 // A process that ends while its memory is read is one more reason to look again.
                 try ProcessFiles.children(of: processID).count <= 1 && (try? isInMemory()) == false
-            }
-        }
-
-        func wait(_ what: String, _ condition: () throws -> Bool) throws {
-            let end = ContinuousClock.now + .seconds(60)
-            while try !condition() {
-                try #require(ContinuousClock.now < end, "it never came to this: \(what)")
-                usleep(20_000)
             }
         }
 
@@ -121,7 +115,7 @@ struct IdleKeysTests {
             try DevicePairing.pair(second, runner, server, name: "Second")
         }
         defer { try? world.agent.stop() }
-        try world.wait("connected") { try world.isConnected() }
+        try Waiting.until("connected") { try world.isConnected() }
         let worker = try ProcessFiles.children(of: world.processID)
         for title in ["Beans", "Peas"] {
             try world.rest()
@@ -129,12 +123,12 @@ struct IdleKeysTests {
             try second.makeNote(title)
             try second.succeed("sync")
             // Without the agent, whose keys stay sealed.
-            try world.wait(title) { try world.agent.runner.succeed("ls").contains(title) }
+            try Waiting.until(title) { try world.agent.runner.succeed("ls").contains(title) }
         }
         try world.rest()
         // What is written here without the agent goes out.
         try world.agent.runner.makeNote("Leeks")
-        try world.wait("Leeks") {
+        try Waiting.until("Leeks") {
             try second.succeed("sync")
             return try second.succeed("ls").contains("Leeks")
         }
@@ -144,13 +138,13 @@ struct IdleKeysTests {
         world.tpm.stop()
         try second.makeNote("Chives")
         try second.succeed("sync")
-        try world.wait("locked") {
+        try Waiting.until("locked") {
             try world.agent.succeed("agent", "status").contains("locked (the TPM did not give its keys back)")
         }
         #expect(try ProcessFiles.children(of: world.processID).isEmpty)
         try world.tpm.start()
         #expect(try world.agent.unlock().exitCode == 0)
-        try world.wait("Chives") { try world.agent.succeed("ls").contains("Chives") }
+        try Waiting.until("Chives") { try world.agent.succeed("ls").contains("Chives") }
     }
 
     @Test("a TPM that is gone, or was started anew, locks the store, and the next command says why", arguments: [0, 1])

@@ -114,7 +114,7 @@ struct NamedFailureTests {
         _ arguments: [String], _ environment: [String: String], password: String = ""
     ) throws -> SpawnedProcess {
         let socket = try #require(environment["DBUS_SESSION_BUS_ADDRESS"]).dropFirst("unix:path=".count)
-        while !FileManager.default.fileExists(atPath: String(socket)) { usleep(10_000) }
+        try Waiting.until("the bus is there") { FileManager.default.fileExists(atPath: String(socket)) }
         let daemon = try SpawnedProcess(
             "/usr/bin/gnome-keyring-daemon", ["--components=secrets", "--foreground"] + arguments,
             environment: environment, input: .pipe)
@@ -124,10 +124,9 @@ struct NamedFailureTests {
             "--bus=unix:path=\(socket)", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus",
             "org.freedesktop.DBus.GetConnectionUnixProcessID", "string:org.freedesktop.secrets",
         ]
-        for _ in 0..<1_000 {
-            let answer = try ProcessRunner.run("/usr/bin/dbus-send", question, environment: environment)
-            if answer.text.contains("uint32 \(daemon.processID)\n") { break }
-            usleep(20_000)
+        try Waiting.until("the keyring answers") {
+            try ProcessRunner.run("/usr/bin/dbus-send", question, environment: environment)
+                .text.contains("uint32 \(daemon.processID)\n")
         }
         return daemon
     }

@@ -85,7 +85,7 @@ struct OpenNoteTests {
         #expect(try agent.unlock("--for", "2s").exitCode == 0)
         let early = try agent.run("show", ids[0])
         #expect(early.exitCode == 0 || early.exitCode == 69, "\(early.errorText)")
-        while try agent.succeed("agent", "status").contains("unlocked; locks in") { usleep(100_000) }
+        try Waiting.until("it has locked") { try !agent.succeed("agent", "status").contains("unlocked; locks in") }
         #expect(try agent.unlock().exitCode == 0)
         #expect(try agent.run("show", ids[0]).exitCode == 89)
     }

@@ -119,11 +119,10 @@ struct RolledBackStoreTests {
         // Records that are gone while the TPM knows that there were some cost a pause and nothing else.
         try agent.stop()
         try FileManager.default.removeItem(atPath: state + "/agent/tpm.records")
-        let end = ContinuousClock.now + .seconds(60)
         var unlocked = try agent.unlock()
-        while unlocked.exitCode == 85, ContinuousClock.now < end {
-            usleep(500_000)
-            unlocked = try agent.unlock()
+        try Waiting.until("the pause is over", everyMilliseconds: 500) {
+            if unlocked.exitCode == 85 { unlocked = try agent.unlock() }
+            return unlocked.exitCode != 85
         }
         #expect(unlocked.exitCode == 0, "\(unlocked.errorText)")
     }
