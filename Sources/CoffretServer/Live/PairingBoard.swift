@@ -58,9 +58,14 @@ final class PairingBoard: Sendable {
 
     /// Who waits for an account, oldest first.
     func requests(for accountID: [UInt8]) -> PairingRequests {
-        let now = Monotonic.milliseconds
-        let waiting = accounts.withLock { Self.current($0[accountID], now) }
-        return PairingRequests(waiting.map { .init(relayID: $0.relayID, age: UInt64(now - $0.since)) })
+        accounts.withLock { accounts in
+            // Inside the lock: nobody has begun to wait after it.
+            let now = Monotonic.milliseconds
+            return PairingRequests(
+                Self.current(accounts[accountID], now).map {
+                    .init(relayID: $0.relayID, age: UInt64(max(0, now - $0.since)))
+                })
+        }
     }
 
     private static func current(_ waiting: [Waiting]?, _ now: Int64) -> [Waiting] {
