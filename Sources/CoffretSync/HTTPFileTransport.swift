@@ -57,12 +57,15 @@ extension HTTPZoneTransport: FileTransport {
         var isPatched = offset > 0
         var isInParts = isPatched
         var tryCount = 0
-        while true {
+        // A server that takes parts for ever and never has the whole is no server.
+        let putCountMax = 2 * (bytes.count / Self.partByteCount + 1) + 2 * Self.tryCountMax
+        for _ in 0..<putCountMax {
             let end = isInParts ? min(offset + Self.partByteCount, bytes.count) : bytes.count
             do throws(SyncError) {
                 switch try put(bytes, offset..<end, path) {
                 case .whole: return isPatched
                 case .part:
+                    guard end < bytes.count else { throw SyncError(.answerMalformed) }
                     (offset, tryCount) = (end, 0)
                     continue
                 case .elsewhere(let place):
@@ -78,6 +81,7 @@ extension HTTPZoneTransport: FileTransport {
             isInParts = true
             isPatched = isPatched || offset > 0
         }
+        throw SyncError(.answerMalformed)
     }
 
     private enum PutOutcome {
@@ -154,21 +158,24 @@ extension HTTPZoneTransport: FileTransport {
         let start = bytes.count
         var received = bytes
         var refusal: [UInt8] = []
-        var isTooLong = false
+        var (isTooLong, hasBegun) = (false, false)
         defer { bytes = received }
         do throws(SyncError) {
             let response = try exchange {
+                // What an answer before this one said is no part of it.
+                refusal = []
                 var request = request("GET", path, body: nil, type: "")
                 request.time = nil
                 if start > 0 { request.fields.append(("Range", "bytes=\(start)-")) }
                 return request
             } sink: { status, more in
                 guard status == 200 || status == 206 else {
-                    refusal += more.prefix(ServerLimits.errorTextByteCountMax * 2)
-                    return true
+                    refusal += more
+                    return refusal.count <= ServerLimits.errorTextByteCountMax * 2
                 }
                 // A server that does not go on begins anew.
-                if status == 200, start > 0, received.count == start { received = [] }
+                if status == 200, start > 0, !hasBegun { received = [] }
+                hasBegun = true
                 received += more
                 isTooLong = received.count > ServerLimits.chunkByteCountMax
                 return !isTooLong

@@ -70,6 +70,7 @@ extension SyncReport {
         both.removedCommitCount += removedCommitCount
         both.sentFileCount += sentFileCount
         both.sentFileByteCount += sentFileByteCount
+        both.absentFileCount = max(absentFileCount, next.absentFileCount)
         both.requestCount += requestCount
         both.progress.receivedCount += progress.receivedCount
         both.progress.receivedByteCount += progress.receivedByteCount

@@ -108,7 +108,14 @@ package final class VaultSyncer {
         let cuts = RevocationCuts(chain: chain, signers: signers)
         // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
         if let own = try store.keyring.newestOwnRevocation() { try write(cuts, upTo: own) }
-        var report = try run()
+        var report: SyncReport
+        do {
+            report = try run()
+        } catch {
+            // What came before it broke off counts, and nobody will say again what another device removed.
+            if repository.headNames.first != before { _ = try? followRemovals() }
+            throw error
+        }
         if try write(cuts, upTo: .max) { report = try report.followed(by: run()) }
         if !report.removals.isEmpty {
             report.removedCommitCount = try followRemovals()
