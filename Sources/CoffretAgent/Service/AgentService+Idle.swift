@@ -1,5 +1,6 @@
 // Keys while nobody uses them: with a TPM, only what it alone opens lies in memory. The one thing to keep true: the
-// agent itself never waits for the TPM; children talk to it, and what they work with is the idle key alone.
+// agent itself never waits for the TPM, but for a child that it ends when it locks; children talk to it, and what they
+// work with is the idle key alone.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -34,10 +35,12 @@ extension AgentService {
 
     private func makeIdleLock(for store: UnlockedStore) {
         let path = store.path
-        startIdleChild(.wrapping(store: path)) { (wrapping) throws(KeyStoreError) in
+        let child = startIdleChild(.wrapping(store: path)) { (wrapping) throws(KeyStoreError) in
             let key = IdleKey.generate(from: SystemRandomSource())
             return IdleLock(key: key, wrapped: try wrapping.wrap(key.duplicateSecret()))
         }
+        // No process to be had: the next use tries again, not the next turn of the loop.
+        if child == nil { store.keep(nil) }
     }
 
     /// Does something that needs the keys of a store, once they lie open.
@@ -93,6 +96,8 @@ extension AgentService {
         child.waiting = []
         for (client, _) in waiting { client?.child = nil }
         let refusal = open(path, after: child)
+        // Processes that are started from here have no use for the key that sealed.
+        child.reports = []
         for (client, body) in waiting {
             if let refusal { client?.answer(refusal) } else { body() }
             if let client { receive(from: client) }

@@ -37,7 +37,8 @@ extension AgentService {
         // What narrows commands down was meant for the one who started this agent.
         let variables = environment.filter { !$0.key.hasPrefix("COFFRET_") }
         start(.connection(store: path), for: nil) { control in
-            forget(except: path)
+            // The key is at hand; notes' keys and what seals are of no use here.
+            forget(except: nil)
             let null = unsafe open("/dev/null", O_RDWR)
             AgentChild.arrange([connection.descriptor, connection.descriptor, null, control])
             AgentChild.settle(environment: variables, parent: parent)

@@ -202,6 +202,8 @@ package final class AgentService {
     }
 
     private func end(_ child: AgentChild, because reason: LockReason) {
+        // What a client had sent before may have ended it meanwhile; its number may be another process's by now.
+        guard children[child.processID] === child else { return }
         child.lockReason = reason
         // Not SIGTERM: keys must not outlive the moment. Storage survives this by design, and the text in an
         // editor stays in its private folder.

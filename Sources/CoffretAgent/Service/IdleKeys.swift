@@ -15,7 +15,7 @@ struct IdleLock: Sendable {
     ///
     /// A TPM of the slow kind takes up to a second to give them back; so one command in a series waits for it, and
     /// the time that they lie open beyond what is needed stays short.
-    static let delay = Duration.seconds(20)
+    static let delay = Duration.milliseconds(delayMilliseconds)
     static let delayMilliseconds: Int64 = 20_000
 }
 

@@ -188,8 +188,7 @@ struct SecretJudge {
             try attempt(.storageKey(key))
         case .presence: throw AgentRefusal(.storeLocked)
         case .asked:
-            let client = given.environment.filter { Self.placeVariables.contains($0.key) }
-            let pinentry = try Pinentry(places.merging(client) { $1 })
+            let pinentry = try Pinentry(Self.places(of: given.environment, agent: places))
             let question = "\(AskingProgram.words(askingProcess)) asks for the passphrase of\n\(path)"
             var complaint: String?
             while true {
