@@ -49,7 +49,8 @@ enum FsckCommand {
         ]
         if report.absentCount > 0 {
             lines.append(
-                "\(NumberText.counted(report.absentCount, "file")) of attachments not on this device: coffret sync fetches them."
+                "\(NumberText.counted(report.absentCount, "file")) of attachments not on this device: coffret sync fetches them, "
+                    + "those of locked notes coffret attach get."
             )
         }
         for removal in storage.removals {

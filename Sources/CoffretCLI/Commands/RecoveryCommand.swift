@@ -32,8 +32,9 @@ enum RecoveryCommand {
         ])
 
     private static func add(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphraseAnew)
         let isPaper = context.arguments.isSet(paper)
+        if isPaper { try ServerAccess.checkJoined(context) }
+        let session = try StoreSession.open(context, with: .passphraseAnew)
         let label =
             try context.arguments.value(name)
             ?? "\(isPaper ? "paper device" : "recovery key") \(session.recoveryKeys.count + 1)"

@@ -76,7 +76,7 @@ extension VaultSession {
 
     /// Makes sure that somebody is there before contents of a hidden item are used.
     func requirePresence(for item: Item) throws {
-        try store.requirePresence(toShow: TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40), item.kind)
+        try store.requirePresence(toShow: item.title, item.kind)
     }
 
     /// As above, for everything that the vault holds.
@@ -97,6 +97,8 @@ extension StoreSession {
     /// - Parameter kind: what the item is; nil where only its title is known.
     func requirePresence(toShow title: String, _ kind: ItemKind? = nil) throws {
         if store.hiddenGate.isOpen { return }
+        // Whoever wrote the title may be another device, or an imported file.
+        let title = TextWidth.truncate(TextWidth.displaySafe(title), to: 40)
         let word =
             switch kind {
             case .sshKey?: "SSH key"

@@ -114,10 +114,7 @@ enum StoreAccess {
         switch manner {
         case .passphrase, .passphraseAnew: return .passphrase(try source.current())
         case .recoveryKey:
-            let text = try source.recoveryKey()
-            // The sheet of a paper device says whose it is as well.
-            if let sheet = try? PaperSheet.parse(text) { return .recoveryKey(sheet.key) }
-            return .recoveryKey(try RecoveryKey.parse(text))
+            return .recoveryKey(try RecoveryKey.parse(keyOrSheet: source.recoveryKey()))
         case .pin, .keyStore: return .machinePIN(try source.current("PIN: "))
         }
     }

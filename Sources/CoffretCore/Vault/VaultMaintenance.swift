@@ -74,9 +74,9 @@ extension Vault {
         var count = 0
         var absentCount = 0
         var problems: [CoreError] = []
-        // Devices of a synced vault may leave files at the server; anywhere else a file that is not there is lost.
-        let isSynced = try inStorage { () throws(StorageError) in try !repository.syncNote().isEmpty }
         if let attachmentStore, report.isClean {
+            // Devices of a synced vault may leave files at the server; anywhere else a file that is not there is lost.
+            let isSynced = try inStorage { () throws(StorageError) in try !repository.syncNote().isEmpty }
             try whole.forEachItem { (item) throws(CoreError) in
                 // Without a passphrase all that can be said of a locked note's file is that it is there.
                 for file in item.lock?.files ?? [] {

@@ -39,6 +39,17 @@ package struct PaperSheet: Sendable {
     }
 }
 
+extension RecoveryKey {
+    /// The key of what was typed: a recovery key, or a sheet, which says whose it is as well.
+    ///
+    /// - Throws: as `parse` of the one that its length says it is.
+    package static func parse(keyOrSheet text: String) throws(KeyError) -> RecoveryKey {
+        let characterCount = text.utf8.count { !SheetText.isBetweenGroups($0) }
+        guard characterCount > groupCount * groupCharacterCount else { return try parse(text) }
+        return try PaperSheet.parse(text).key
+    }
+}
+
 /// The keys of a paper device, for as long as somebody holds the sheet.
 package struct PaperDevice: Sendable {
     let keys: DevicePrivateKeys
@@ -146,7 +157,6 @@ extension AccountKeys {
 }
 
 extension Keyring {
-    private static let slotCountMax = 64
 
     /// Gives every paper device that the chain trusts a slot, and takes those away whose device it trusts no more.
     static func followPaper(
@@ -155,7 +165,7 @@ extension Keyring {
         for device in body.deviceChain.devices where device.kind == .paper {
             let key = device.keys.box.bytes
             let present = slots.first { $0.kind == .recovery && $0.publicKey == key }
-            if device.isTrusted, present == nil, slots.count < slotCountMax {
+            if device.isTrusted, present == nil, slots.count < KeyringFile.slotCountMax {
                 let slot = KeySlot(
                     id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519, publicKey: key,
                     password: nil, reference: [], sealedStorageKey: [])
