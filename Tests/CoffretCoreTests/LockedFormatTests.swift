@@ -19,7 +19,7 @@ struct LockedFormatTests {
             random: random)
     }
 
-    @Test("no bit of a record can be changed unnoticed, and no scheme, salt or effort swapped (R12, R13, R14)")
+    @Test("no bit of a record can be changed unnoticed, and no scheme, salt or effort swapped (R14)")
     func recordBits() throws {
         for scheme in LockScheme.allCases {
             let (record, key) = try makeRecord(scheme)

@@ -204,7 +204,7 @@ struct LockedMergeTests {
         #expect(try devices.vaults[0].opened(devices.vaults[0].item(id)).text == text)
     }
 
-    @Test("a record that somebody changed is refused by who reads it (R12), a newer one is left alone (R18)")
+    @Test("a record that somebody exchanged for one of a weaker scheme is refused by who reads it (R12)")
     func foreignRecords() throws {
         let devices = try TwoDevices()
         let id = try lockedOnBoth(devices)

@@ -25,7 +25,7 @@ struct HTTPClientTests {
             try HTTPClient(peer.settings(pin: peer.pin, host: "127.0.0.1")).send(HTTPRequest("GET", "/")).status == 200)
     }
 
-    @Test("R40, R26: another key than the pinned one is refused, and nothing is sent")
+    @Test("another key than the pinned one is refused, and nothing is sent")
     func wrongPin() throws {
         let peer = try WebPeer()
         let wrong = try #require(ServerPin(bytes: [UInt8](repeating: 7, count: 32)))

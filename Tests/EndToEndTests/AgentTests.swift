@@ -93,7 +93,7 @@ struct AgentTests {
         #expect(try agent.succeed("agent", "status").hasPrefix("The agent runs"))
     }
 
-    @Test("R29, R30: after three wrong tries the next has to wait, also in a new agent")
+    @Test("R30: after three wrong tries the next has to wait, also in a new agent")
     func attempts() throws {
         let agent = try AgentRunner()
         defer { try? agent.stop() }

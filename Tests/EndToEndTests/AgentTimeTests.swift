@@ -7,8 +7,6 @@ import Testing
 
 @Suite("Agent and time")
 struct AgentTimeTests {
-    private static let faketime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
-
     /// Starts the agent itself, with variables of its own.
     private func start(_ agent: AgentRunner, _ changes: [String: String?], command: [String] = []) throws
         -> SpawnedProcess
@@ -29,12 +27,12 @@ struct AgentTimeTests {
     private func startFaked(_ agent: AgentRunner, clock: String) throws -> SpawnedProcess {
         try "+0".write(toFile: clock, atomically: true, encoding: .utf8)
         return try start(
-            agent, ["LD_PRELOAD": Self.faketime, "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1"])
+            agent, ["LD_PRELOAD": Faketime.library, "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1"])
     }
 
     @Test(
         "time moved forwards, backwards or held still while it runs: it locks when its time is up, not before or after",
-        .enabled(if: FileManager.default.fileExists(atPath: faketime), "libfaketime is missing"),
+        .enabled(if: Faketime.isAvailable, Faketime.missing),
         .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"),
         arguments: ["+30d", "-30d", "2030-01-01 00:00:00"])
     func movedTime(_ time: String) throws {
@@ -54,7 +52,7 @@ struct AgentTimeTests {
 
     @Test(
         "across a suspend: the first request afterwards finds it locked, and its key gone",
-        .enabled(if: FileManager.default.fileExists(atPath: faketime), "libfaketime is missing"),
+        .enabled(if: Faketime.isAvailable, Faketime.missing),
         .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"))
     func suspended() throws {
         let agent = try AgentRunner()

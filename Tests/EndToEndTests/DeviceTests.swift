@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Several devices", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
 struct DeviceTests {
-    @Test("R22, R26, R28: a device joins with two codes, is listed on both, is revoked, and the server knows it")
+    @Test("R26, R28: a device joins with two codes, is listed on both, is revoked, and the server knows it")
     func life() throws {
         let server = try ServerRunner()
         let (first, second) = (try CoffretRunner(), try CoffretRunner())

@@ -81,7 +81,7 @@ struct IdleKeysTests {
     }
 
     @Test("R31: several commands at once each get the keys; an SSH client as well")
-    func together() async throws {
+    func together() throws {
         let world = try World()
         defer { try? world.agent.stop() }
         try world.rest()

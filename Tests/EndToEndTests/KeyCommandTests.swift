@@ -32,7 +32,7 @@ struct KeyCommandTests {
 
     func unlock(pin: String) throws -> ProcessResult { try agent.run("unlock", "--pin-file", try file(pin)) }
 
-    @Test("a PIN in the TPM: set, used, changed, wrong too often, taken away (R24, R30)")
+    @Test("a PIN in the TPM: set, used, changed, wrong too often, taken away (R30)")
     func pinInTPM() throws {
         defer { try? agent.stop() }
         #expect(try agent.unlock().exitCode == 0)

@@ -26,7 +26,7 @@ struct NamedFailureTests {
     }
 
     @Test(
-        "R24: wrong PIN; the TPM's own lockout, with the time that is left; a TPM that is gone",
+        "wrong PIN; the TPM's own lockout, with the time that is left; a TPM that is gone",
         .enabled(if: SoftwareTPM.isAvailable, "swtpm is missing"),
         .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"))
     func tpm() throws {
@@ -68,7 +68,7 @@ struct NamedFailureTests {
     }
 
     @Test(
-        "R24: a keyring that nobody unlocked",
+        "a keyring that nobody unlocked",
         .enabled(if: HeadlessKeyring.isAvailable, "gnome-keyring is missing"))
     func lockedKeyring() throws {
         let agent = try AgentRunner()

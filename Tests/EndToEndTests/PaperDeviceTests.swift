@@ -77,9 +77,7 @@ struct PaperDeviceTests {
         #expect(try again.run("device", "recover", server.url).exitCode == 82, "a store is there")
     }
 
-    @Test(
-        "R24: a paper device falls seven days after another device said so, not before; a sheet that fell opens nothing"
-    )
+    @Test("a paper device falls seven days after another device said so, and counts until then")
     func revocation() throws {
         let server = try ServerRunner()
         let first = try CoffretRunner()
@@ -98,5 +96,41 @@ struct PaperDeviceTests {
         let other = try first.json("recovery", "add", "--print-only")
         let key = try #require(other["key"] as? String)
         #expect(try recover(CoffretRunner(), server, key + sheet.dropFirst(69)).exitCode != 0)
+    }
+
+    @Test(
+        "R24: while a store is unlocked no program without its passphrase puts a way to recover it in",
+        .enabled(if: AgentRunner.isAvailable, "needs coffret-agent beside coffret"))
+    func silentEnrolment() throws {
+        let server = try ServerRunner()
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        let runner = agent.runner
+        try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        #expect(try agent.unlock().exitCode == 0)
+        try agent.succeed("ls")
+        let keyring = { try Data(contentsOf: URL(fileURLWithPath: runner.storePath + "/store.keyring")) }
+        let before = try keyring()
+        let devices = try agent.succeed("device", "ls")
+        let wrong = runner.folder.file("home/wrong")
+        _ = FileManager.default.createFile(
+            atPath: wrong, contents: Data("not it\n".utf8), attributes: [.posixPermissions: 0o600])
+        let ways = [["recovery", "add"], ["recovery", "add", "--paper"]].map { $0 + ["--print-only"] }
+        for (file, exitCode) in [(String?.none, Int32(69)), (wrong, 67)] {
+            for way in ways {
+                let result = try runner.run(
+                    way, input: [], environment: agent.environment(["COFFRET_PASSPHRASE_FILE": file]))
+                #expect(result.exitCode == exitCode && result.text == "", "\(way): \(result.text) \(result.errorText)")
+            }
+        }
+        #expect(try keyring() == before)
+        #expect(try agent.succeed("device", "ls") == devices)
+        // With the passphrase each goes well.
+        for way in ways {
+            let result = try runner.run(
+                way, input: [], environment: agent.environment(["COFFRET_PASSPHRASE_FILE": runner.passphraseFile]))
+            #expect(result.exitCode == 0, "\(way): \(result.errorText)")
+        }
+        #expect(try keyring() != before)
     }
 }

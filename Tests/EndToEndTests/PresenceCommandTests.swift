@@ -52,7 +52,7 @@ struct PresenceCommandTests {
         }
     }
 
-    @Test("R34: PAM's yes shows a hidden note and changes the times, its no does neither")
+    @Test("PAM's yes shows a hidden note and changes the times, its no does neither")
     func yesAndNo() throws {
         let world = try World("pam_permit.so")
         defer { try? world.agent.stop() }
@@ -104,8 +104,14 @@ struct PresenceCommandTests {
 
     @Test("who waits for PAM holds up nobody, and is gone with the store's lock")
     func waiting() throws {
-        let world = try World("pam_exec.so quiet /bin/sleep 20")
+        let world = try World("pam_permit.so")
         defer { try? world.agent.stop() }
+        // A judge who never comes to an end while the world is there.
+        let judge = world.agent.runner.folder.file("judge")
+        try "#!/bin/sh\nwhile [ -e \(judge) ]; do sleep 0.1; done\n".write(
+            toFile: judge, atomically: true, encoding: .utf8)
+        unsafe chmod(judge, 0o755)
+        try world.setService("pam_exec.so quiet \(judge)")
         let show = try world.agent.runner.onTerminal("show", world.id, environment: world.agent.environment())
         let settings = try world.agent.runner.onTerminal(
             "agent", "settings", "--idle", "6m", environment: world.agent.environment())

@@ -14,8 +14,6 @@ import Testing
 
 @Suite("Several devices", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
 struct SeveralDevicesTests {
-    private static let faketime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
-
     /// One device, with a clock and a network of its own.
     private final class Device {
         let name: String
@@ -34,8 +32,8 @@ struct SeveralDevicesTests {
 
         private var environment: [String: String?] {
             var changes: [String: String?] = [:]
-            if let clock, FileManager.default.fileExists(atPath: SeveralDevicesTests.faketime) {
-                changes["LD_PRELOAD"] = SeveralDevicesTests.faketime
+            if let clock {
+                changes["LD_PRELOAD"] = Faketime.library
                 changes["FAKETIME"] = clock
             }
             // Nobody listens at the discard port.
@@ -75,6 +73,7 @@ struct SeveralDevicesTests {
 
     @Test(
         "five devices, clocks years apart, partitions, a server that is killed, a revocation: one state, nothing lost or twice",
+        .enabled(if: Faketime.isAvailable, Faketime.missing),
         arguments: [SeededGenerator.replayedSeed ?? 20_261_122])
     func life(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -120,17 +120,15 @@ struct SurroundingsTests {
         #expect(zsh.text == "_coffret_tag_add: function\n")
     }
 
-    private static let preloaded = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
-
     @Test(
         "a library that sets variables before the program begins takes no word of its command line away",
-        .enabled(if: FileManager.default.fileExists(atPath: preloaded), "libfaketime is missing"),
+        .enabled(if: Faketime.isAvailable, Faketime.missing),
         arguments: ["", "-agent", "-server"])
     func preloadedLibrary(_ suffix: String) throws {
         let runner = try CoffretRunner()
         let result = try ProcessRunner.run(
             CoffretRunner.executable + suffix, ["--help"],
-            environment: runner.environment(["LD_PRELOAD": Self.preloaded, "FAKETIME": "+400d"]))
+            environment: runner.environment(["LD_PRELOAD": Faketime.library, "FAKETIME": "+400d"]))
         #expect(result.exitCode == 0 && result.text.lowercased().contains("usage"), "\(result.text)")
     }
 

@@ -10,7 +10,7 @@ struct SyncTests {
         try #require(try runner.json("status")["version"] as? String)
     }
 
-    @Test("R26: two devices edit apart, both sync, both have both texts and one state")
+    @Test("two devices edit apart, both sync, both have both texts and one state")
     func convergence() throws {
         let server = try ServerRunner()
         let (first, second) = (try CoffretRunner(), try CoffretRunner())

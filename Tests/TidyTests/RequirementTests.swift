@@ -40,14 +40,18 @@ struct RequirementTests {
         var numbers: Set<Int> = []
         for file in SourceTree.tests where !file.path.contains("TidyTests") {
             var isSuite = false
-            var title = ""
+            // From a test's attribute to its function; what stands in bodies belongs to nobody.
+            var title: String?
             for line in file.text.split(separator: "\n") {
-                if line.contains("struct ") { isSuite = line.contains("LyingServer") }
-                if line.contains("@Test") { title = "" }
-                title += line
+                // Types inside a suite are indented.
+                if !line.hasPrefix(" ") && line.contains("struct ") { isSuite = line.contains("LyingServer") }
+                if line.hasPrefix("    @Test") { title = "" }
+                guard let begun = title else { continue }
+                let whole = begun + line
+                title = whole
                 guard line.contains("func ") else { continue }
-                if isSuite || line.contains("LyingServer") { numbers.formUnion(Self.numbers(in: title)) }
-                title = ""
+                if isSuite || line.contains("LyingServer") { numbers.formUnion(Self.numbers(in: whole)) }
+                title = nil
             }
         }
         return numbers
