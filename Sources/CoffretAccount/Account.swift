@@ -257,7 +257,12 @@ package final class Account {
         let path = "/v1/mailboxes/\(chain.accountID.hex)"
         for box in boxes {
             let post = MailboxPost(deviceID: box.recipientID, bytes: box.encoded)
-            try connection.send("POST", path, post.encoded(), accepted: [200, 201])
+            do throws(AccountError) {
+                try connection.send("POST", path, post.encoded(), accepted: [200, 201])
+            } catch {
+                // Revoked meanwhile, by a link that this device has not seen yet; the others get theirs.
+                guard error.code == .refused, error.place == "server.mailbox.recipient-unknown" else { throw error }
+            }
         }
     }
 

@@ -17,6 +17,8 @@ package struct ServerFailure: Error, Equatable, Sendable {
         case invitationInvalid = "server.registration.invitation-invalid"
         case accountUnknown = "server.account.unknown"
         case chainUnknown = "server.chain.unknown"
+        /// A message for a device that the account does not trust.
+        case recipientUnknown = "server.mailbox.recipient-unknown"
         case zoneUnknown = "server.zone.unknown"
         case zoneExists = "server.zone.exists"
         case epochStale = "server.zone.epoch-stale"
@@ -57,7 +59,8 @@ extension ServerFailure.Code {
         case .malformed: 400
         case .loginRefused, .sessionUnknown: 401
         case .forbidden, .registrationClosed, .invitationInvalid: 403
-        case .unknownRoute, .accountUnknown, .chainUnknown, .zoneUnknown, .objectUnknown, .relayUnknown: 404
+        case .unknownRoute, .accountUnknown, .chainUnknown, .zoneUnknown, .objectUnknown: 404
+        case .relayUnknown, .recipientUnknown: 404
         case .method: 405
         case .zoneExists, .epochStale, .uploadOffset, .storageConflict: 409
         case .lengthRequired: 411
@@ -85,6 +88,7 @@ extension ServerFailure.Code {
         case .invitationInvalid: "the invitation is unknown, used or expired"
         case .accountUnknown: "there is no such account"
         case .chainUnknown: "there is no such chain"
+        case .recipientUnknown: "the account has no such device"
         case .zoneUnknown: "there is no such zone"
         case .zoneExists: "the zone exists already"
         case .epochStale: "the push is sealed under an older key than the zone's"

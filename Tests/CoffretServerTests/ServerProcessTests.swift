@@ -100,7 +100,9 @@ struct ServerProcessTests {
         #expect(acks.entries.map(\.bytes) == [[1, 2]])
         let mailbox = "/v1/mailboxes/\(Hex.encode(client.account.id))"
         let other = try Self.client(server)
-        #expect(try other.send("POST", mailbox, MailboxPost(deviceID: nil, bytes: [7]).encoded()).status == 201)
+        let post = MailboxPost(deviceID: nil, bytes: [7]).encoded()
+        #expect(try other.send("POST", mailbox, post).status == 403)
+        #expect(try client.send("POST", mailbox, post).status == 201)
         #expect(try other.send("GET", mailbox).status == 403)
         let mail = try MailboxEntries(decoding: try client.send("GET", mailbox).body)
         #expect(mail.entries.map(\.bytes) == [[7]])

@@ -381,9 +381,9 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
         StoreCheck(name: "mail waits until it is taken, by the device it is for") { world in
             let account = try world.account()
             let second = SessionOwner(accountID: account.id, deviceID: TestDevice().id.bytes)
-            try world.store.post(MailboxPost(deviceID: nil, bytes: [1]), to: account.id)
+            try world.store.post(MailboxPost(deviceID: nil, bytes: [1]), by: second)
             world.clock.now += 1
-            try world.store.post(MailboxPost(deviceID: account.device.id, bytes: [2]), to: account.id)
+            try world.store.post(MailboxPost(deviceID: account.device.id, bytes: [2]), by: second)
             #expect(
                 world.notices.has(
                     .event(accountID: account.id, bytes: ServerEvent.mailbox(accountID: account.id).encoded())))
@@ -395,18 +395,48 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             try world.store.deleteMail(mine[1].id, for: account.owner)
             #expect(try world.store.mail(for: account.owner).entries.isEmpty)
             // What nobody takes goes after 90 days, but the newest for a device.
-            try world.store.post(MailboxPost(deviceID: nil, bytes: [3]), to: account.id)
+            try world.store.post(MailboxPost(deviceID: nil, bytes: [3]), by: account.owner)
             for byte: UInt8 in [4, 5] {
                 world.clock.now += 1
-                try world.store.post(MailboxPost(deviceID: account.device.id, bytes: [byte]), to: account.id)
+                try world.store.post(MailboxPost(deviceID: account.device.id, bytes: [byte]), by: account.owner)
             }
             world.clock.now += 91 * 86_400_000
             try world.store.sweep()
             #expect(try world.store.mail(for: account.owner).entries.map(\.bytes) == [[5]])
-            #expect(
-                code {
-                    try world.store.post(MailboxPost(deviceID: nil, bytes: []), to: [UInt8](repeating: 3, count: 32))
-                } == .accountUnknown)
+        },
+        StoreCheck(name: "R47: mail for a device that the account does not trust is refused; for one, the newest wait")
+        {
+            world in
+            let account = try world.account()
+            let (second, stranger) = (TestDevice(), try world.account())
+            func post(_ bytes: [UInt8], to device: UniqueID?) throws {
+                try world.store.post(MailboxPost(deviceID: device, bytes: bytes), by: account.owner)
+            }
+            for device in [second.id, stranger.device.id] {
+                #expect(code { try post([1], to: device) } == .recipientUnknown)
+            }
+            let link = account.adding(second)
+            _ = try world.store.append(link, to: .device, account.id, by: account.owner)
+            try account.follow(link)
+            // One that never takes its mail, such as one on paper, keeps neither the newest nor the others' from coming.
+            let limit = ServerLimits.mailboxEntryCountMaxPerDevice
+            for number in 0...limit {
+                world.clock.now += 1
+                try post(UInt32(number).bigEndianBytes, to: second.id)
+            }
+            var numbers: [[UInt8]] = []
+            let reader = SessionOwner(accountID: account.id, deviceID: second.id.bytes)
+            while case let entries = try world.store.mail(for: reader).entries, !entries.isEmpty {
+                for entry in entries {
+                    numbers.append(entry.bytes)
+                    try world.store.deleteMail(entry.id, for: reader)
+                }
+            }
+            #expect(numbers == (1...limit).map { UInt32($0).bigEndianBytes })
+            _ = try world.store.append(account.revoking(second), to: .device, account.id, by: account.owner)
+            #expect(code { try post([1], to: second.id) } == .recipientUnknown)
+            for _ in 0..<ServerLimits.mailboxEntryCountMax { try post([], to: nil) }
+            #expect(code { try post([], to: nil) } == .quotaExceeded)
         },
         StoreCheck(
             name: "an account is found by the beginning of its id, and told of a device that waits; nothing is stored"

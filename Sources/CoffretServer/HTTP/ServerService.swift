@@ -67,7 +67,9 @@ final class ServerService: Sendable {
         case .events: return ServerResponse(101, .webSocket(.events(owner)))
         case .pairings: return ServerResponse(200, rooms.board.requests(for: owner.accountID))
         case .postMail(let account):
-            try store.post(try request.message(MailboxPost.self), to: account)
+            // Accounts have nothing to say to each other here, and nobody fills another's mailbox.
+            guard account == owner.accountID else { throw ServerFailure(.forbidden) }
+            try store.post(try request.message(MailboxPost.self), by: owner)
             return ServerResponse(201)
         case .mail(let account):
             guard account == owner.accountID else { throw ServerFailure(.forbidden) }

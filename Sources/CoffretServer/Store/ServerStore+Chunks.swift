@@ -152,13 +152,19 @@ extension ServerStore {
 
     // MARK: Mail
 
-    package func post(_ mail: MailboxPost, to account: [UInt8]) throws(ServerFailure) {
+    /// Leaves a message for a device of the sender's own account, or for all of them.
+    ///
+    /// For one device only the newest wait: one that never takes its mail, such as one on paper, must not keep the newest
+    /// from coming.
+    /// - Throws: `.recipientUnknown` for a device that the account does not trust; `.quotaExceeded`.
+    package func post(_ mail: MailboxPost, by owner: SessionOwner) throws(ServerFailure) {
         let id = UniqueID.generate(from: random)
-        let now = now
+        let (now, account) = (now, owner.accountID)
         try database.write { (session) throws(ServerFailure) in
             let row = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(account))
             guard row != nil else { throw ServerFailure(.accountUnknown) }
+            if let device = mail.deviceID?.bytes { try makeRoom(for: device, of: account, session) }
             let count = try session.first("SELECT COUNT(*) FROM mail WHERE account = $1", .bytes(account))
             guard (count?[0].int ?? 0) < Int64(ServerLimits.mailboxEntryCountMax) else {
                 throw ServerFailure(.quotaExceeded)
@@ -169,6 +175,22 @@ extension ServerStore {
             try session.notify(
                 .event(accountID: account, bytes: ServerEvent.mailbox(accountID: account).encoded()))
         }
+    }
+
+    private func makeRoom(
+        for device: [UInt8], of account: [UInt8], _ session: any SQLSession
+    ) throws(ServerFailure) {
+        let known = try session.first(
+            "SELECT signing FROM devices WHERE account = $1 AND device = $2 AND revoked = 0", .bytes(account),
+            .bytes(device))
+        guard known != nil else { throw ServerFailure(.recipientUnknown) }
+        let surplus = try session.query(
+            "SELECT id FROM mail WHERE account = $1 AND device = $2 ORDER BY created DESC, id DESC LIMIT $3 OFFSET $4",
+            [
+                .bytes(account), .bytes(device), .int(Int64(ServerLimits.mailboxEntryCountMax)),
+                .int(Int64(ServerLimits.mailboxEntryCountMaxPerDevice - 1)),
+            ])
+        for row in surplus { try session.run("DELETE FROM mail WHERE id = $1", row[0]) }
     }
 
     /// What waits for a device, at most 4 MiB at a time.

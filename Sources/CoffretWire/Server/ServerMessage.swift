@@ -50,6 +50,8 @@ package enum ServerLimits {
     package static let deviceCountMax = 4_096
     package static let mailboxEntryByteCountMax = 64 << 10
     package static let mailboxEntryCountMax = 1_024
+    /// So many, the newest, wait for one device.
+    package static let mailboxEntryCountMaxPerDevice = 256
     /// One frame of a stream: an object and what goes with it.
     package static let frameByteCountMax = objectByteCountMax + 1_024
     package static let eventByteCountMax = 1_024
