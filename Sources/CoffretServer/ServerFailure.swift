@@ -22,6 +22,8 @@ package struct ServerFailure: Error, Equatable, Sendable {
         case zoneUnknown = "server.zone.unknown"
         case zoneExists = "server.zone.exists"
         case epochStale = "server.zone.epoch-stale"
+        /// Another device is putting something down that no head names yet.
+        case pushPending = "server.zone.push-pending"
         case objectUnknown = "server.object.unknown"
         case uploadOffset = "server.upload.offset"
         case rangeInvalid = "server.range.invalid"
@@ -62,7 +64,7 @@ extension ServerFailure.Code {
         case .unknownRoute, .accountUnknown, .chainUnknown, .zoneUnknown, .objectUnknown: 404
         case .relayUnknown, .recipientUnknown: 404
         case .method: 405
-        case .zoneExists, .epochStale, .uploadOffset, .storageConflict: 409
+        case .zoneExists, .epochStale, .pushPending, .uploadOffset, .storageConflict: 409
         case .lengthRequired: 411
         case .tooLarge: 413
         case .rangeInvalid: 416
@@ -92,6 +94,7 @@ extension ServerFailure.Code {
         case .zoneUnknown: "there is no such zone"
         case .zoneExists: "the zone exists already"
         case .epochStale: "the push is sealed under an older key than the zone's"
+        case .pushPending: "another device is sending something; try again later"
         case .objectUnknown: "there is no such object"
         case .uploadOffset: "the part does not begin where the upload stands"
         case .rangeInvalid: "the range lies outside the object"

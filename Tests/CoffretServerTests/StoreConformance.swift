@@ -99,7 +99,9 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
         if case .accepted(let receipt) = outcome { receipt } else { nil }
     }
 
-    static let all: [StoreCheck] = [
+    static let all = basics + sweeps
+
+    private static let basics: [StoreCheck] = [
         StoreCheck(name: "registration follows the policy, and the same link twice is one account") { world in
             let account = try TestAccount()
             let request = AccountRegistration(link: account.firstLink)
@@ -146,7 +148,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                 code {
                     _ = try world.store.login(proofLate, serverName: "here", fingerprint: LoginProof.noFingerprint)
                 } == .loginRefused)
-            try world.store.sweep()
+            try world.store.clean()
         },
         StoreCheck(name: "a revoked device's sessions end with the link that revokes it (R28)") { world in
             let account = try world.account()
@@ -361,7 +363,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             #expect(second.bytes == [1] && second.variantCount == 2)
             #expect(try put(0, 400) == .partial(byteCount: 400))
             world.clock.now += 2 * 86_400_000
-            try world.store.sweep()
+            try world.store.clean()
             #expect(
                 try world.store.uploadOffset(address: address, in: zone, for: account.owner) == 0,
                 "what rests is dropped")
@@ -401,7 +403,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                 try world.store.post(MailboxPost(deviceID: account.device.id, bytes: [byte]), by: account.owner)
             }
             world.clock.now += 91 * 86_400_000
-            try world.store.sweep()
+            try world.store.clean()
             #expect(try world.store.mail(for: account.owner).entries.map(\.bytes) == [[5]])
         },
         StoreCheck(name: "R47: mail for a device that the account does not trust is refused; for one, the newest wait")

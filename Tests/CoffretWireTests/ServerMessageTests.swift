@@ -40,6 +40,11 @@ struct ServerMessageTests {
             Sample(ChainHead(sequenceNumber: 7, linkHash: id)),
             Sample(ZoneCreation(vaultID: id, link: [5])),
             Sample(AccountUsage(usedByteCount: 0, byteCountMax: .max)),
+            Sample(AddressPage(next: [], addresses: [])), Sample(AddressPage(next: [1, 2], addresses: [id])),
+            Sample(
+                ZoneSweep(
+                    expectedHead: id, objects: [id], chunks: [], signature: [UInt8](repeating: 7, count: 64))),
+            Sample(SweepReceipt(count: 1, byteCount: .max)),
             Sample(ZoneHead(address: nil, cursor: [], epoch: 1)),
             Sample(ZoneHead(address: id, cursor: [1, 2], epoch: .max)), Sample(object),
             Sample(ZonePush(expectedHead: nil, newHead: id, epoch: 1, objects: [object, object])),

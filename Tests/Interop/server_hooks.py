@@ -51,6 +51,9 @@ shapes = st.one_of(
     st.lists(known("address", "head") | hash32, max_size=5),
     st.lists(st.tuples(known("address"), hash32).map(list), max_size=5),
     st.tuples(st.just(b"") | known("device"), blob),
+    # Sweeps.
+    st.tuples(known("head") | hash32, st.lists(known("address", "head") | hash32, max_size=3),
+              st.lists(known("address") | hash32, max_size=3), st.binary(min_size=64, max_size=64)),
 ).map(lambda value: cbor(list(value)))
 
 # Half of the bodies are whole, so that what stands behind the first check is reached too.

@@ -77,6 +77,7 @@ package enum Context: String, CaseIterable, Sendable {
     case commit = "commit"
     case acknowledgement = "acknowledgement/signature"
     case login = "login"
+    case sweep = "sweep"
     case deviceBoxSignature = "device-box/signature"
     case pairingPossession = "pair/possession"
 

@@ -14,6 +14,7 @@ enum Route: Equatable {
     case usage
     case zones, createZone
     case deleteZone([UInt8]), head([UInt8]), push([UInt8]), changes([UInt8]), fetch([UInt8])
+    case storedObjects([UInt8]), storedChunks([UInt8]), sweep([UInt8])
     case chunk([UInt8], [UInt8]), putChunk([UInt8], [UInt8]), deleteChunk([UInt8], [UInt8]), missing([UInt8])
     case acks([UInt8]), putAck([UInt8], UniqueID)
     case postMail([UInt8]), mail([UInt8]), deleteMail([UInt8], UniqueID)
@@ -90,6 +91,7 @@ enum RouteTable {
     private static let link = ServerLimits.linkByteCountMax + 1_024
     private static let addresses = ServerLimits.addressCountMax * 34 + 16
     private static let list = ServerLimits.addressCountMax * 70 + 16
+    private static let sweep = 2 * ServerLimits.sweepAddressCountMax * 34 + 256
     private static let mailEntry = ServerLimits.mailboxEntryByteCountMax + 64
 
     /// The paths that say more about an address stand before those with an id in its place.
@@ -112,10 +114,13 @@ enum RouteTable {
         },
         Definition("GET", "/v1/zones/{zone}/changes", "zones.changes") { .changes($0.ids[0]) },
         Definition("POST", "/v1/zones/{zone}/fetch", "zones.fetch", body: addresses) { .fetch($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/objects", "objects.list") { .storedObjects($0.ids[0]) },
+        Definition("POST", "/v1/zones/{zone}/sweep", "zones.sweep", body: sweep) { .sweep($0.ids[0]) },
         Definition("GET", "/v1/zones/{zone}/acks", "acks.read") { .acks($0.ids[0]) },
         Definition(
             "PUT", "/v1/zones/{zone}/acks/{device}", "acks.write", body: ServerLimits.acknowledgementByteCountMax
         ) { parts in UniqueID(bytes: parts.ids[1]).map { .putAck(parts.ids[0], $0) } },
+        Definition("GET", "/v1/zones/{zone}/chunks", "chunks.list") { .storedChunks($0.ids[0]) },
         Definition("POST", "/v1/zones/{zone}/chunks/missing", "chunks.missing", body: list) { .missing($0.ids[0]) },
         Definition("GET", "/v1/zones/{zone}/chunks/{address}", "chunks.read") { .chunk($0.ids[0], $0.ids[1]) },
         Definition("HEAD", "/v1/zones/{zone}/chunks/{address}", "chunks.size") { .chunk($0.ids[0], $0.ids[1]) },

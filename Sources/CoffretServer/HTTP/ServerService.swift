@@ -135,6 +135,13 @@ final class ServerService: Sendable {
             }
         case .changes(let id): return try changes(id, request, for: owner)
         case .fetch(let id): return try fetch(id, try request.message(ZoneFetch.self).addresses, for: owner)
+        case .storedObjects(let id): return try stored(.object, id, request, for: owner)
+        case .storedChunks(let id): return try stored(.chunk, id, request, for: owner)
+        case .sweep(let id):
+            switch try store.sweep(try request.message(ZoneSweep.self), of: id, by: owner) {
+            case .swept(let receipt): return ServerResponse(200, receipt)
+            case .conflict(let head): return ServerResponse(412, head)
+            }
         case .acks(let id): return ServerResponse(200, try store.acknowledgements(in: id, for: owner))
         case .putAck(let id, let device):
             guard device.bytes == owner.deviceID else { throw ServerFailure(.forbidden) }
@@ -161,6 +168,15 @@ final class ServerService: Sendable {
         var response = request.header("If-None-Match") == tag ? ServerResponse(304) : ServerResponse(200, head)
         response.fields.append(("ETag", tag))
         return response
+    }
+
+    private func stored(
+        _ kind: StoredKind, _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
+    ) throws(ServerFailure) -> ServerResponse {
+        guard let after = try? Hex.decode(request.query("after") ?? ""),
+            after.count <= ServerLimits.cursorByteCountMax
+        else { throw ServerFailure(.malformed, "after") }
+        return ServerResponse(200, try store.storedAddresses(kind, after: after, in: id, for: owner))
     }
 
     private func changes(

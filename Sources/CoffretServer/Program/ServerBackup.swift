@@ -17,6 +17,10 @@ extension ServerCommands {
         ("chunks", 3, ["number", "address", "digest", "account", "created", "data"]),
         ("acks", 2, ["number", "device", "data"]), ("mail", 1, ["id", "account", "device", "created", "data"]),
     ]
+    private static let tablesOfVersion2: [(name: String, keyCount: Int, columns: [String])] = [
+        ("swept", 4, ["number", "kind", "address", "digest", "account", "device", "size", "time"]),
+        ("staging", 2, ["number", "device", "time"]),
+    ]
     /// Few rows at a time: one may be a mebibyte.
     private static let pageRowCount = 64
 
@@ -28,7 +32,7 @@ extension ServerCommands {
         let source = try store(configuration)
         let target = try SQLiteDatabase(path: path)
         try ServerStore.initialize(target, random: SystemRandomSource())
-        let count = try copy(from: source.database, to: target)
+        let count = try copy(from: source.database, ofVersion: ServerSchema.version, to: target)
         target.close()
         return "\(count) rows backed up"
     }
@@ -38,21 +42,23 @@ extension ServerCommands {
         guard unsafe access(path, R_OK) == 0 else { throw ServerFailure(.dataDirectory, "\(path) cannot be read") }
         let target = try store(configuration, serving: true)
         let source = try SQLiteDatabase(path: path)
-        try source.read { (session) throws(ServerFailure) in try ServerSchema.check(session) }
+        let version = try source.read { (session) throws(ServerFailure) in try ServerSchema.versionOfBackup(session) }
         let held = try target.database.lookUp("SELECT COUNT(*) FROM accounts", [])
         guard held.first?[0].int == 0 else {
             throw ServerFailure(.dataDirectory, "the database is not empty; nothing was changed")
         }
-        let count = try copy(from: source, to: target.database)
+        let count = try copy(from: source, ofVersion: version, to: target.database)
         return "\(count) rows restored"
     }
 
-    private static func copy(from source: any SQLDatabase, to target: any SQLDatabase) throws(ServerFailure) -> Int {
+    private static func copy(
+        from source: any SQLDatabase, ofVersion version: Int64, to target: any SQLDatabase
+    ) throws(ServerFailure) -> Int {
         // SAFETY of the nesting: two databases, one reading, one writing.
         try source.read { (from) throws(ServerFailure) -> Int in
             try target.write { (to) throws(ServerFailure) -> Int in
                 var total = 0
-                for table in tables {
+                for table in version > 1 ? tables + tablesOfVersion2 : tables {
                     let list = table.columns.joined(separator: ", ")
                     let places = table.columns.indices.map { "$\($0 + 1)" }
                     let key = table.columns.prefix(table.keyCount).joined(separator: ", ")
@@ -75,6 +81,31 @@ extension ServerCommands {
         }
     }
 
+    /// What was swept is in the list of that, or nobody would ever delete it; and what is in the list is there.
+    ///
+    /// - Returns: how many entries were swept and are kept.
+    private static func checkSwept(
+        _ session: any SQLSession, _ faults: inout [String]
+    ) throws(ServerFailure) -> Int64 {
+        var total: Int64 = 0
+        for kind in StoredKind.allCases {
+            let marked = try session.first("SELECT COUNT(*) FROM \(kind.table) WHERE \(kind.mark) < 0")?[0].int ?? 0
+            let listed =
+                try session.first(
+                    """
+                    SELECT COUNT(*) FROM swept s JOIN \(kind.table) t
+                    ON t.number = s.number AND t.address = s.address AND t.digest = s.digest AND LENGTH(t.data) = s.size
+                    WHERE s.kind = $1 AND t.\(kind.mark) < 0
+                    """, .int(kind.rawValue))?[0].int ?? 0
+            let all = try session.first("SELECT COUNT(*) FROM swept WHERE kind = $1", .int(kind.rawValue))?[0].int ?? 0
+            if marked != listed || listed != all {
+                faults.append("of \(kind.table) \(marked) are marked as swept, and \(all) listed")
+            }
+            total += marked
+        }
+        return total
+    }
+
     /// Checks what is stored: every chain verifies, every object has its digest, every sum is right.
     static func doctor(_ configuration: ServerConfiguration) throws(ServerFailure) -> (report: String, isGood: Bool) {
         let store = try store(configuration)
@@ -87,10 +118,10 @@ extension ServerCommands {
                     faults.append("a device chain does not verify")
                 }
                 var used: Int64 = 0
-                for table in ["objects", "chunks", "uploads"] {
+                for (table, mark) in [("objects", " AND seq > 0"), ("chunks", " AND created > 0"), ("uploads", "")] {
                     let sum = try session.first(
-                        "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM \(table) WHERE account = $1", row[0]
-                    )
+                        "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM \(table) WHERE account = $1\(mark)",
+                        row[0])
                     used += sum?[0].int ?? 0
                 }
                 if used != row[1].int {
@@ -114,7 +145,8 @@ extension ServerCommands {
                     last = Array(end.prefix(3))
                 }
             }
-            report.append("accounts: \(accounts.count), objects: \(objectCount)")
+            let sweptCount = try checkSwept(session, &faults)
+            report.append("accounts: \(accounts.count), objects: \(objectCount), swept and kept: \(sweptCount)")
         }
         if configuration.certificateFile == nil, !configuration.listen.hasPrefix("127."),
             !configuration.listen.hasPrefix("[::1]")

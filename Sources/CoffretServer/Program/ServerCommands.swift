@@ -136,14 +136,14 @@ enum ServerCommands {
         store.database.close()
     }
 
-    /// Sweeps once a minute until a signal comes.
+    /// Cleans once a minute until a signal comes.
     private static func waitForEnd(_ signals: Int32, store: ServerStore, log: ServerLog) {
         while true {
             var poll = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
             let ready = unsafe Glibc.poll(&poll, 1, 60_000)
             if ready > 0, coffret_next_signal(signals) > 0 { return }
             guard ready == 0 else { continue }
-            do throws(ServerFailure) { try store.sweep() } catch { log.failure(error) }
+            do throws(ServerFailure) { try store.clean() } catch { log.failure(error) }
         }
     }
 }

@@ -2,7 +2,7 @@
 // hold is what Docs/server.md says the server learns.
 
 enum ServerSchema {
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     /// The statements that make version 1; `BYTES` stands for the database's type.
     private static let tables = """
@@ -34,6 +34,17 @@ enum ServerSchema {
         CREATE INDEX mail_of_account ON mail(account, created)
         """
 
+    /// What version 2 added: what was swept, and who is putting something down. Of an object that was swept `seq` is below 0,
+    /// of a chunk `created`.
+    private static let tablesOfVersion2 = """
+        CREATE TABLE swept(number BIGINT NOT NULL, kind BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
+            account BYTES NOT NULL, device BYTES NOT NULL, size BIGINT NOT NULL, time BIGINT NOT NULL,
+            PRIMARY KEY(number, kind, address, digest));
+        CREATE INDEX swept_of_account ON swept(account);
+        CREATE INDEX swept_by_time ON swept(time);
+        CREATE TABLE staging(number BIGINT NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, device))
+        """
+
     private static let probe = "SELECT value FROM meta WHERE name = $1"
     private static let versionName = SQLValue.bytes(Array("version".utf8))
     static let incarnationName = SQLValue.bytes(Array("incarnation".utf8))
@@ -42,20 +53,53 @@ enum ServerSchema {
     ///
     /// - Parameter incarnation: what cursors begin with, so that those of another server are known as such.
     static func create(in session: any SQLSession, incarnation: [UInt8]) throws(ServerFailure) {
-        try session.script(tables.replacingWord("BYTES", with: session.bytesType))
+        for script in [tables, tablesOfVersion2] {
+            try session.script(script.replacingWord("BYTES", with: session.bytesType))
+        }
         try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", versionName, .bytes([UInt8(version)]))
         try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", incarnationName, .bytes(incarnation))
     }
 
+    /// Brings tables of an older version up to date; does nothing to others.
+    static func upgrade(_ database: any SQLDatabase, now: Int64) throws(ServerFailure) {
+        guard let row = try? database.lookUp(probe, [versionName]).first, row[0].bytes == [1] else { return }
+        try database.write { (session) throws(ServerFailure) in
+            // Several servers on one database may begin together.
+            guard try session.first(probe + session.lockClause, versionName)?[0].bytes == [1] else { return }
+            try session.script(tablesOfVersion2.replacingWord("BYTES", with: session.bytesType))
+            // Somebody may be in the middle of a push, of which nothing was noted.
+            try session.run(
+                "INSERT INTO staging(number, device, time) SELECT number, CAST($1 AS \(session.bytesType)), CAST($2 AS BIGINT) FROM zones",
+                .bytes([]), .int(now))
+            try session.run("UPDATE meta SET value = $1 WHERE name = $2", .bytes([UInt8(version)]), versionName)
+        }
+    }
+
     /// - Throws: `.dataDirectory` if the tables are missing or of another version.
     static func check(_ session: any SQLSession) throws(ServerFailure) {
+        guard try storedVersion(session) == version else { throw otherVersion }
+    }
+
+    /// The version of a backup.
+    ///
+    /// - Throws: `.dataDirectory` if its tables are missing or of a version that is not known here.
+    static func versionOfBackup(_ session: any SQLSession) throws(ServerFailure) -> Int64 {
+        let stored = try storedVersion(session)
+        guard (1...version).contains(stored) else { throw otherVersion }
+        return stored
+    }
+
+    private static var otherVersion: ServerFailure {
+        ServerFailure(.dataDirectory, "the database is of another version of coffret-server")
+    }
+
+    private static func storedVersion(_ session: any SQLSession) throws(ServerFailure) -> Int64 {
         let row: [SQLValue]?
         do throws(ServerFailure) { row = try session.first(probe, versionName) } catch {
             throw ServerFailure(.dataDirectory, "there is no database of coffret-server; run: coffret-server init")
         }
-        guard let row, row[0].bytes == [UInt8(version)] else {
-            throw ServerFailure(.dataDirectory, "the database is of another version of coffret-server")
-        }
+        guard let bytes = row?[0].bytes, bytes.count == 1 else { throw otherVersion }
+        return Int64(bytes[0])
     }
 }
 

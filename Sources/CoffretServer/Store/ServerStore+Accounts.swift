@@ -195,6 +195,8 @@ extension ServerStore {
         let now = now
         defer { sessionChanges.note() }
         return try database.write { (session) throws(ServerFailure) -> AppendOutcome in
+            // What a device swept comes back with the link that revokes it.
+            if kind == .device { try lockZones(of: owner.accountID, session) }
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
             if kind == .member { _ = try zone(id, of: owner, session) }
@@ -314,6 +316,7 @@ extension ServerStore {
             try session.run(
                 "DELETE FROM sessions WHERE account = $1 AND device = $2", .bytes(account), .bytes(device))
             try session.notify(.sessionsEnded(accountID: account, deviceID: device))
+            try restoreSweeps(by: device, of: account, session)
         }
     }
 }

@@ -28,6 +28,7 @@ extension ServerStore {
         let now = now
         return try database.write { (session) throws(ServerFailure) -> UploadOutcome in
             let zone = try zone(id, of: owner, session, locking: true)
+            try noteStaging(in: zone.number, by: owner, session)
             let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
             var there: [SQLValue]?
             if offset > 0 {
@@ -59,13 +60,18 @@ extension ServerStore {
                 try dropUpload(key, session)
             }
             whole += part
+            let digest = BLAKE2b.hash(whole)
             let added = try session.run(
                 """
                 INSERT INTO chunks(number, address, digest, account, created, data) VALUES($1, $2, $3, $4, $5, $6)
-                ON CONFLICT(number, address, digest) DO NOTHING
-                """, .int(zone.number), .bytes(address), .bytes(BLAKE2b.hash(whole)), .bytes(owner.accountID),
-                .int(now), .bytes(whole))
-            if added == 1 { try charge(owner.accountID, Int64(whole.count), session) }
+                ON CONFLICT(number, address, digest) DO UPDATE SET created = excluded.created, account = excluded.account
+                WHERE chunks.created < 0
+                """, .int(zone.number), .bytes(address), .bytes(digest), .bytes(owner.accountID), .int(now),
+                .bytes(whole))
+            if added == 1 {
+                try charge(owner.accountID, Int64(whole.count), session)
+                try forgetSweep(of: .chunk, address, digest, in: zone.number, session)
+            }
             return .complete
         }
     }
@@ -93,7 +99,7 @@ extension ServerStore {
         }
     }
 
-    /// A variant of a chunk, in the order in which they came.
+    /// A variant of a chunk: those that count in the order in which they came, then those that were swept and are kept.
     ///
     /// - Throws: `.objectUnknown`.
     package func chunk(
@@ -111,7 +117,7 @@ extension ServerStore {
             """
             SELECT c.data, (SELECT COUNT(*) FROM chunks o WHERE o.number = c.number AND o.address = c.address)
             FROM zones z JOIN chunks c ON c.number = z.number WHERE z.zone = $1 AND z.account = $2 AND c.address = $3
-            ORDER BY c.created, c.digest LIMIT 1 OFFSET $4
+            ORDER BY CASE WHEN c.created > 0 THEN 0 ELSE 1 END, c.created, c.digest LIMIT 1 OFFSET $4
             """, [.bytes(id), .bytes(owner.accountID), .bytes(address), .int(Int64(variant))]
         ).first
         guard let row else { throw ServerFailure(.objectUnknown) }
@@ -122,12 +128,15 @@ extension ServerStore {
     package func missing(
         _ list: ChunkList, in id: [UInt8], for owner: SessionOwner
     ) throws(ServerFailure) -> ChunkList {
-        try database.read { (session) throws(ServerFailure) -> ChunkList in
+        // Who asks is about to name them: from here on they are not swept by others.
+        try noteStaging(in: id, by: owner)
+        return try database.read { (session) throws(ServerFailure) -> ChunkList in
             let zone = try zone(id, of: owner, session)
             var missing: [ChunkList.Chunk] = []
             for chunk in list.chunks {
                 let row = try session.first(
-                    "SELECT created FROM chunks WHERE number = $1 AND address = $2 AND digest = $3", .int(zone.number),
+                    "SELECT created FROM chunks WHERE number = $1 AND address = $2 AND digest = $3 AND created > 0",
+                    .int(zone.number),
                     .bytes(chunk.address), .bytes(chunk.digest))
                 if row == nil { missing.append(chunk) }
             }
@@ -140,7 +149,7 @@ extension ServerStore {
         try database.write { (session) throws(ServerFailure) in
             let zone = try zone(id, of: owner, session, locking: true)
             let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
-            let condition = "WHERE number = $1 AND address = $2 AND account = $3"
+            let condition = "WHERE number = $1 AND address = $2 AND account = $3 AND created > 0"
             let row = try session.query(
                 "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM chunks \(condition)", key
             ).first

@@ -87,14 +87,17 @@ extension ServerStore {
         try database.write { (session) throws(ServerFailure) in
             let zone = try zone(id, of: owner, session, locking: true)
             let number = SQLValue.int(zone.number)
-            for table in ["objects", "chunks", "uploads"] {
+            // What was swept counts on nobody's space any more.
+            for (table, mark) in [("objects", " AND seq > 0"), ("chunks", " AND created > 0"), ("uploads", "")] {
                 let rows = try session.query(
-                    "SELECT account, CAST(SUM(LENGTH(data)) AS BIGINT) FROM \(table) WHERE number = $1 GROUP BY account",
+                    "SELECT account, CAST(SUM(LENGTH(data)) AS BIGINT) FROM \(table) WHERE number = $1\(mark) GROUP BY account",
                     [number])
                 for row in rows { try charge(row[0].bytes, -row[1].int, session) }
                 try session.run("DELETE FROM \(table) WHERE number = $1", number)
             }
-            try session.run("DELETE FROM acks WHERE number = $1", number)
+            for table in ["acks", "swept", "staging"] {
+                try session.run("DELETE FROM \(table) WHERE number = $1", number)
+            }
             try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(id))
             try session.run("DELETE FROM zones WHERE zone = $1", .bytes(id))
         }
@@ -124,20 +127,31 @@ extension ServerStore {
             guard Int64(push.epoch) >= zone.epoch else { throw ServerFailure(.epochStale) }
             var seq = zone.seq
             var byteCount: Int64 = 0
+            let hasSwept = try hasSwept(zone.number, session)
             for (object, digest) in zip(push.objects, digests) {
+                // What was swept is as new.
                 let added = try session.run(
                     """
                     INSERT INTO objects(number, seq, address, digest, account, data) VALUES($1, $2, $3, $4, $5, $6)
-                    ON CONFLICT(number, address, digest) DO NOTHING
+                    ON CONFLICT(number, address, digest) DO UPDATE SET seq = excluded.seq, account = excluded.account
+                    WHERE objects.seq < 0
                     """, .int(zone.number), .int(seq + 1), .bytes(object.address), .bytes(digest),
                     .bytes(owner.accountID), .bytes(object.ciphertext))
                 if added == 1 {
                     seq += 1
                     byteCount += Int64(object.ciphertext.count)
                 }
+                if added == 1, hasSwept {
+                    try forgetSweep(of: .object, object.address, digest, in: zone.number, session)
+                }
             }
             try charge(owner.accountID, byteCount, session)
             let isMoving = !push.isStaging && !isRepeated
+            if push.isStaging {
+                try noteStaging(in: zone.number, by: owner, session)
+            } else {
+                try endStaging(in: zone.number, by: owner, session)
+            }
             if isMoving { seq += 1 }
             guard seq != zone.seq else { return .accepted(PushReceipt(cursor: cursor(seq))) }
             let head = isMoving ? push.newHead ?? [] : zone.head
@@ -187,7 +201,7 @@ extension ServerStore {
         }
     }
 
-    /// All variants of some addresses.
+    /// All variants of some addresses, with those that were swept and are kept: who asks for one needs it.
     package func objects(
         at addresses: ArraySlice<[UInt8]>, in id: [UInt8], for owner: SessionOwner
     ) throws(ServerFailure) -> ChangeBatch {

@@ -58,6 +58,7 @@ package struct ServerStore: Sendable {
         self.random = random
         self.clock = clock
         self.quota = quota
+        try ServerSchema.upgrade(database, now: clock.now)
         incarnation = try database.read { (session) throws(ServerFailure) -> [UInt8] in
             try ServerSchema.check(session)
             let row = try session.first("SELECT value FROM meta WHERE name = $1", ServerSchema.incarnationName)
@@ -116,14 +117,16 @@ package struct ServerStore: Sendable {
 
     // MARK: Cleaning
 
-    /// Removes what has expired: challenges, sessions, half uploads after a day, mail after 90 days. The newest mail for
-    /// a device stays: a device on paper fetches it when all others are lost, whenever that is.
-    package func sweep() throws(ServerFailure) {
+    /// Removes what has expired: challenges, sessions, half uploads after a day, what was swept after 30 days, mail after 90.
+    /// The newest mail for a device stays: a device on paper fetches it when all others are lost, whenever that is.
+    package func clean() throws(ServerFailure) {
         let now = now
+        while try deleteSwept() {}
         try database.write { (session) throws(ServerFailure) in
             try session.run("DELETE FROM challenges WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM sessions WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM invitations WHERE expiry < $1", .int(now))
+            try session.run("DELETE FROM staging WHERE time < $1", .int(now - Self.stagingMilliseconds))
             try session.run("DELETE FROM uploads WHERE updated < $1", .int(now - 86_400_000))
             try session.run(
                 """

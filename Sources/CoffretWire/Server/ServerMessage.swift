@@ -46,6 +46,8 @@ package enum ServerLimits {
     package static let pushObjectCountMax = 65_536
     /// Addresses that one request may name.
     package static let addressCountMax = 16_384
+    /// Addresses of each kind that one sweep may name.
+    package static let sweepAddressCountMax = 4_096
     package static let acknowledgementByteCountMax = 4 << 10
     package static let deviceCountMax = 4_096
     package static let mailboxEntryByteCountMax = 64 << 10

@@ -1,0 +1,249 @@
+// Sweeps: what a device says that no kept commit needs. The one thing to keep true: what was swept is served to who asks
+// for its address until its time is over, and comes back when the device that swept it is revoked.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretTrust
+package import CoffretWire
+
+package enum SweepOutcome: Equatable, Sendable {
+    case swept(SweepReceipt)
+    /// The zone's head is another one.
+    case conflict(ZoneHead)
+}
+
+/// What lies in a zone under addresses.
+package enum StoredKind: Int64, Sendable, CaseIterable {
+    case object = 0
+    case chunk = 1
+
+    var table: String { self == .object ? "objects" : "chunks" }
+    /// The column that is above 0 for what counts, and below for what was swept: lists and streams, which begin at 0, need
+    /// not look anywhere else.
+    var mark: String { self == .object ? "seq" : "created" }
+}
+
+extension ServerStore {
+    /// What was swept is kept so long.
+    static let sweptMilliseconds: Int64 = 30 * 86_400_000
+    /// What was put down without a head is waited for so long.
+    static let stagingMilliseconds: Int64 = 86_400_000
+    /// A note that something is put down is written anew after so long.
+    private static let stagingNoteMilliseconds: Int64 = 3_600_000
+    /// So many are deleted in one transaction.
+    private static let deletedCountMax = 256
+
+    /// The addresses under which something lies that counts: objects in the order in which they were stored, chunks by
+    /// address.
+    ///
+    /// - Parameter after: where the page before ended; empty for the beginning.
+    package func storedAddresses(
+        _ kind: StoredKind, after: [UInt8], in id: [UInt8], for owner: SessionOwner,
+        countMax: Int = ServerLimits.addressCountMax
+    ) throws(ServerFailure) -> AddressPage {
+        let limit = Int64(countMax)
+        return try database.read { (session) throws(ServerFailure) -> AddressPage in
+            let zone = try zone(id, of: owner, session)
+            let rows: [[SQLValue]]
+            if kind == .object {
+                rows = try session.query(
+                    "SELECT address, seq FROM objects WHERE number = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+                    [.int(zone.number), .int(position(after, upTo: zone.seq)), .int(limit)])
+            } else {
+                rows = try session.query(
+                    """
+                    SELECT DISTINCT address FROM chunks WHERE number = $1 AND address > $2 AND created > 0
+                    ORDER BY address LIMIT $3
+                    """, [.int(zone.number), .bytes(after), .int(limit)])
+            }
+            var next: [UInt8] = []
+            if rows.count == Int(limit), let last = rows.last {
+                next = kind == .object ? cursor(last[1].int) : last[0].bytes
+            }
+            return AddressPage(next: next, addresses: rows.map { $0[0].bytes })
+        }
+    }
+
+    /// Takes objects and chunks out of a zone.
+    ///
+    /// - Throws: `.forbidden` for a signature that is not the session's device's, `.malformed` for the head's own address,
+    ///   `.pushPending` while another device puts something down without a head, `.quotaExceeded` if more would be kept of
+    ///   what was swept than the account may use.
+    package func sweep(
+        _ request: ZoneSweep, of id: [UInt8], by owner: SessionOwner
+    ) throws(ServerFailure) -> SweepOutcome {
+        let now = now
+        return try database.write { (session) throws(ServerFailure) -> SweepOutcome in
+            let zone = try zone(id, of: owner, session, locking: true)
+            let device = try session.first(
+                "SELECT signing FROM devices WHERE account = $1 AND device = $2 AND revoked = 0",
+                .bytes(owner.accountID), .bytes(owner.deviceID))
+            let proof = SweepProof(
+                zoneID: id, expectedHead: request.expectedHead, objects: request.objects, chunks: request.chunks)
+            guard let device, let key = try? VerifyingKey(device[0].bytes),
+                (try? proof.verify(request.signature, by: key)) != nil
+            else { throw ServerFailure(.forbidden, "the sweep's signature") }
+            guard zone.head == request.expectedHead else { return .conflict(wire(zone)) }
+            // All that the server itself knows to be needed.
+            guard !request.objects.contains(zone.head) else { throw ServerFailure(.malformed, "the head") }
+            let others = try session.first(
+                "SELECT COUNT(*) FROM staging WHERE number = $1 AND device <> $2 AND time > $3", .int(zone.number),
+                .bytes(owner.deviceID), .int(now - Self.stagingMilliseconds))
+            guard others?[0].int == 0 else { throw ServerFailure(.pushPending) }
+            var byteCounts: [[UInt8]: Int64] = [:]
+            var count: UInt64 = 0
+            for (kind, addresses) in [(StoredKind.object, request.objects), (.chunk, request.chunks)] {
+                for address in addresses {
+                    for row in try sweep(kind, address, zone.number, owner, now, session) {
+                        byteCounts[row[1].bytes, default: 0] += row[2].int
+                        count += 1
+                    }
+                }
+            }
+            for (account, byteCount) in byteCounts.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+                try charge(account, -byteCount, session)
+            }
+            // So that nobody keeps more by sweeping than by paying for it, and nothing goes before its time.
+            let kept = try session.first(
+                "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM swept WHERE account = $1", .bytes(owner.accountID))
+            guard (kept?[0].int ?? 0) <= quota.byteCount else { throw ServerFailure(.quotaExceeded) }
+            return .swept(SweepReceipt(count: count, byteCount: UInt64(max(0, byteCounts.values.reduce(0, +)))))
+        }
+    }
+
+    /// - Returns: digest, account and length of each variant that was taken out.
+    private func sweep(
+        _ kind: StoredKind, _ address: [UInt8], _ zone: Int64, _ owner: SessionOwner, _ now: Int64,
+        _ session: any SQLSession
+    ) throws(ServerFailure) -> [[SQLValue]] {
+        let place = "WHERE number = $1 AND address = $2 AND \(kind.mark) > 0"
+        let rows = try session.query(
+            "SELECT digest, account, LENGTH(data) FROM \(kind.table) \(place)", [.int(zone), .bytes(address)])
+        for row in rows {
+            try session.run(
+                """
+                INSERT INTO swept(number, kind, address, digest, account, device, size, time)
+                VALUES($1, $2, $3, $4, $5, $6, $7, $8)
+                """, .int(zone), .int(kind.rawValue), .bytes(address), row[0], row[1], .bytes(owner.deviceID), row[2],
+                .int(now))
+        }
+        guard !rows.isEmpty else { return [] }
+        try session.run(
+            "UPDATE \(kind.table) SET \(kind.mark) = -\(kind.mark) \(place)", .int(zone), .bytes(address))
+        return rows
+    }
+
+    // MARK: Coming back
+
+    /// Whether something of a zone was swept and is kept; elsewhere nothing can come back.
+    func hasSwept(_ zone: Int64, _ session: any SQLSession) throws(ServerFailure) -> Bool {
+        try session.first("SELECT kind FROM swept WHERE number = $1 LIMIT 1", .int(zone)) != nil
+    }
+
+    /// Notes that what was put down counts, and was swept no more.
+    func forgetSweep(
+        of kind: StoredKind, _ address: [UInt8], _ digest: [UInt8], in zone: Int64, _ session: any SQLSession
+    ) throws(ServerFailure) {
+        try session.run(
+            "DELETE FROM swept WHERE number = $1 AND kind = $2 AND address = $3 AND digest = $4", .int(zone),
+            .int(kind.rawValue), .bytes(address), .bytes(digest))
+    }
+
+    /// Takes the locks of an account's zones, which always come before the account's own.
+    func lockZones(of account: [UInt8], _ session: any SQLSession) throws(ServerFailure) {
+        guard !session.lockClause.isEmpty else { return }
+        _ = try session.query(
+            "SELECT number FROM zones WHERE account = $1 ORDER BY number" + session.lockClause, [.bytes(account)])
+    }
+
+    /// Puts back what a device swept: it was revoked, and may have done that as somebody else's. The zones are locked.
+    func restoreSweeps(by device: [UInt8], of account: [UInt8], _ session: any SQLSession) throws(ServerFailure) {
+        let zones = try session.query(
+            "SELECT number, seq FROM zones WHERE account = $1 ORDER BY number", [.bytes(account)])
+        for zone in zones {
+            var seq = zone[1].int
+            let rows = try session.query(
+                """
+                SELECT kind, address, digest, account, size FROM swept WHERE number = $1 AND device = $2
+                ORDER BY kind, address, digest
+                """, [zone[0], .bytes(device)])
+            guard !rows.isEmpty else { continue }
+            for row in rows {
+                let kind = StoredKind(rawValue: row[0].int) ?? .object
+                // At the end, so that whoever reads on from a cursor meets them.
+                if kind == .object { seq += 1 }
+                try session.run(
+                    """
+                    UPDATE \(kind.table) SET \(kind.mark) = $1
+                    WHERE number = $2 AND address = $3 AND digest = $4 AND \(kind.mark) < 0
+                    """, .int(kind == .object ? seq : now), zone[0], row[1], row[2])
+                // Its space was its before: it comes back whatever else came meanwhile.
+                try session.run("UPDATE accounts SET used = used + $1 WHERE account = $2", row[4], row[3])
+            }
+            try session.run("DELETE FROM swept WHERE number = $1 AND device = $2", zone[0], .bytes(device))
+            try session.run("UPDATE zones SET seq = $1 WHERE number = $2", .int(seq), zone[0])
+        }
+    }
+
+    // MARK: What is under way
+
+    /// Notes that a device puts something down that no head names yet. The zone is locked.
+    func noteStaging(
+        in zone: Int64, by owner: SessionOwner, _ session: any SQLSession
+    ) throws(ServerFailure) {
+        try session.run(
+            """
+            INSERT INTO staging(number, device, time) VALUES($1, $2, $3)
+            ON CONFLICT(number, device) DO UPDATE SET time = excluded.time WHERE staging.time < $4
+            """, .int(zone), .bytes(owner.deviceID), .int(now), .int(now - Self.stagingNoteMilliseconds))
+    }
+
+    /// The same before a device is told what is there already, since it relies on that.
+    func noteStaging(in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+        let fresh = try database.lookUp(
+            """
+            SELECT s.time FROM zones z JOIN staging s ON s.number = z.number
+            WHERE z.zone = $1 AND z.account = $2 AND s.device = $3 AND s.time >= $4
+            """,
+            [
+                .bytes(id), .bytes(owner.accountID), .bytes(owner.deviceID),
+                .int(now - Self.stagingNoteMilliseconds),
+            ])
+        guard fresh.isEmpty else { return }
+        try database.write { (session) throws(ServerFailure) in
+            try noteStaging(in: zone(id, of: owner, session, locking: true).number, by: owner, session)
+        }
+    }
+
+    /// A device moved the head: what it had put down is named by it.
+    func endStaging(in zone: Int64, by owner: SessionOwner, _ session: any SQLSession) throws(ServerFailure) {
+        try session.run(
+            "DELETE FROM staging WHERE number = $1 AND device = $2", .int(zone), .bytes(owner.deviceID))
+    }
+
+    // MARK: The end
+
+    /// Deletes what was swept and whose time is over, some at a time, so that others get their turn.
+    ///
+    /// - Returns: whether there may be more.
+    func deleteSwept() throws(ServerFailure) -> Bool {
+        let end = now - Self.sweptMilliseconds
+        guard let zone = try database.lookUp("SELECT number FROM swept WHERE time < $1 LIMIT 1", [.int(end)]).first
+        else { return false }
+        try database.write { (session) throws(ServerFailure) in
+            // The zone's lock first, as everybody does; one that is gone has nothing any more.
+            _ = try session.first("SELECT seq FROM zones WHERE number = $1" + session.lockClause, zone[0])
+            let rows = try session.query(
+                "SELECT kind, address, digest FROM swept WHERE number = $1 AND time < $2 LIMIT \(Self.deletedCountMax)",
+                [zone[0], .int(end)])
+            for row in rows {
+                let kind = StoredKind(rawValue: row[0].int) ?? .object
+                try session.run(
+                    "DELETE FROM \(kind.table) WHERE number = $1 AND address = $2 AND digest = $3 AND \(kind.mark) < 0",
+                    zone[0], row[1], row[2])
+                try forgetSweep(of: kind, row[1].bytes, row[2].bytes, in: zone[0].int, session)
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,164 @@
+// Sweeps at the real server: what is refused and how that is said, and what a backup keeps of them.
+
+import CoffretBase
+import CoffretCrypto
+import CoffretServer
+import CoffretTestSupport
+import CoffretTrust
+import CoffretWire
+import Testing
+
+@Suite("Sweeps at the server process")
+struct ServerSweepTests {
+    /// A sweep, signed by a device of an account.
+    static func sweep(
+        _ objects: [[UInt8]], chunks: [[UInt8]] = [], on head: [UInt8], in zone: String, by device: TestDevice
+    ) throws -> [UInt8] {
+        let proof = SweepProof(
+            zoneID: try Hex.decode(zone), expectedHead: head, objects: objects, chunks: chunks)
+        return ZoneSweep(
+            expectedHead: head, objects: objects, chunks: chunks, signature: proof.sign(with: device.signing)
+        ).encoded()
+    }
+
+    static func used(_ client: ServerClient) throws -> UInt64 {
+        try AccountUsage(decoding: try client.send("GET", "/v1/usage").body).usedByteCount
+    }
+
+    static func changes(_ client: ServerClient, _ zone: String) throws -> [ZoneObject] {
+        ServerClient.objects(try ServerClient.frames(try client.send("GET", "/v1/zones/\(zone)/changes").body))
+    }
+
+    @Test("what may not be swept is refused by name, and nothing changes (R14, R28)")
+    func refusals() throws {
+        let server = try ServerProcessTests.open(try ServerProcessTests.folder())
+        let client = try ServerProcessTests.client(server)
+        let stranger = try ServerProcessTests.client(server)
+        let zone = try ServerProcessTests.zone(client)
+        let path = "/v1/zones/\(zone)/sweep"
+        let (first, old, head) = (ZoneObject.random(), ZoneObject.random(), ZoneObject.random())
+        #expect(try client.push(zone, from: nil, to: first.address, [old, first]).status == 200)
+        #expect(try client.push(zone, from: first.address, to: head.address, [head]).status == 200)
+        let usedBefore = try Self.used(client)
+
+        let stale = try client.send(
+            "POST", path, Self.sweep([old.address], on: first.address, in: zone, by: client.device))
+        #expect(stale.status == 412)
+        #expect(try ZoneHead(decoding: stale.body).address == head.address)
+        var forged = try Self.sweep([old.address], on: head.address, in: zone, by: client.device)
+        forged[forged.count - 1] ^= 1
+        let unsigned = try client.send("POST", path, forged)
+        #expect(unsigned.status == 403 && unsigned.code == "server.request.forbidden")
+        let many = [[UInt8]](repeating: old.address, count: ServerLimits.sweepAddressCountMax + 1)
+        let long = try client.send("POST", path, Self.sweep(many, on: head.address, in: zone, by: client.device))
+        #expect(long.status == 400 && long.code == "server.request.malformed")
+        let longer = try client.send("POST", path, [UInt8](repeating: 0, count: 400_000))
+        #expect(longer.status == 413 && longer.code == "server.request.too-large")
+        let foreign = try stranger.send(
+            "POST", path, Self.sweep([old.address], on: head.address, in: zone, by: stranger.device))
+        #expect(foreign.status == 404 && foreign.code == "server.zone.unknown")
+        for list in ["objects", "chunks"] {
+            #expect(try stranger.send("GET", "/v1/zones/\(zone)/\(list)").code == "server.zone.unknown")
+        }
+        let itself = try client.send(
+            "POST", path, Self.sweep([head.address], on: head.address, in: zone, by: client.device))
+        #expect(itself.status == 400 && itself.code == "server.request.malformed")
+
+        // A second device, whose push in parts is in the way until its head comes; then it is revoked.
+        let second = TestDevice()
+        let addition = client.account.adding(second)
+        let chain = "/v1/chains/device/\(Hex.encode(client.account.id))"
+        #expect(try client.send("POST", chain, ChainAppend(link: addition).encoded()).status == 200)
+        try client.account.follow(addition)
+        let other = ServerClient(port: server.port, account: client.account, device: second)
+        #expect(try other.login().status == 200)
+        let part = ZoneObject.random()
+        #expect(try other.push(zone, from: head.address, to: head.address, [part]).status == 200)
+        let busy = try client.send(
+            "POST", path, Self.sweep([old.address, part.address], on: head.address, in: zone, by: client.device))
+        #expect(busy.status == 409 && busy.code == "server.zone.push-pending")
+        #expect(try Self.changes(client, zone) == [old, first, head, part])
+        #expect(try Self.used(client) == usedBefore + 100)
+
+        let next = ZoneObject.random()
+        #expect(try other.push(zone, from: head.address, to: next.address, [next]).status == 200)
+        let swept = try other.send(
+            "POST", path, Self.sweep([old.address, first.address], on: next.address, in: zone, by: second))
+        #expect(try SweepReceipt(decoding: swept.body) == SweepReceipt(count: 2, byteCount: 200))
+        #expect(try Self.changes(client, zone) == [head, part, next])
+        #expect(try Self.used(client) == 300)
+        let revocation = client.account.revoking(second)
+        #expect(try client.send("POST", chain, ChainAppend(link: revocation).encoded()).status == 200)
+        let late = try other.send(
+            "POST", path, Self.sweep([part.address], on: next.address, in: zone, by: second))
+        #expect(late.status == 401 && late.code == "server.session.unknown")
+        // What it had swept is back.
+        let back = try Self.changes(client, zone)
+        #expect(back.count == 5 && back.contains(old) && back.contains(first))
+        #expect(try Self.used(client) == 500)
+    }
+
+    @Test("a backup keeps what was swept, so that a restored server serves it still; a backup of version 1 is taken")
+    func backups() throws {
+        let folder = try ServerProcessTests.folder()
+        var server = try ServerProcessTests.open(folder)
+        let client = try ServerProcessTests.client(server)
+        let zone = try ServerProcessTests.zone(client)
+        let chunk = SystemRandomSource().bytes(count: 32)
+        #expect(try client.send("PUT", "/v1/zones/\(zone)/chunks/\(Hex.encode(chunk))", [1, 2, 3]).status == 201)
+        let (old, head) = (ZoneObject.random(), ZoneObject.random())
+        #expect(try client.push(zone, from: nil, to: head.address, [old, head]).status == 200)
+        let list = { (kind: String) in
+            try AddressPage(decoding: try client.send("GET", "/v1/zones/\(zone)/\(kind)").body)
+        }
+        #expect(try list("objects") == AddressPage(next: [], addresses: [old.address, head.address]))
+        #expect(try list("chunks") == AddressPage(next: [], addresses: [chunk]))
+        let receipt = try client.send(
+            "POST", "/v1/zones/\(zone)/sweep",
+            Self.sweep([old.address], chunks: [chunk], on: head.address, in: zone, by: client.device))
+        #expect(try SweepReceipt(decoding: receipt.body) == SweepReceipt(count: 2, byteCount: 103))
+        #expect(try client.send("GET", "/v1/zones/\(zone)/objects?after=zz").code == "server.request.malformed")
+        let (data, backup) = (folder.file("data"), folder.file("backup"))
+        #expect(try ServerProcess.run("backup", "--data", data, backup).exitCode == 0)
+        #expect(server.stop() == 0)
+
+        let second = folder.file("second")
+        #expect(try ServerProcess.run("init", "--data", second).exitCode == 0)
+        #expect(try ServerProcess.run("restore", "--data", second, backup).exitCode == 0)
+        let doctor = try ServerProcess.run("doctor", "--data", second)
+        #expect(doctor.exitCode == 0 && doctor.text.contains("swept and kept: 2"), "\(doctor.text)")
+        server = try ServerProcess(["--data", second])
+        let again = ServerClient(port: server.port, account: client.account)
+        #expect(try again.login().status == 200)
+        #expect(try Self.changes(again, zone) == [head])
+        let fetched = try again.send(
+            "POST", "/v1/zones/\(zone)/fetch", ZoneFetch(addresses: [old.address, head.address]).encoded())
+        #expect(ServerClient.objects(try ServerClient.frames(fetched.body)) == [old, head])
+        #expect(try again.send("GET", "/v1/zones/\(zone)/chunks/\(Hex.encode(chunk))").body == [1, 2, 3])
+        #expect(server.stop() == 0)
+
+        // A fault that only the list of what was swept shows.
+        let database = try SQLiteDatabase(path: second + "/server.sqlite")
+        try database.write { (session) throws(ServerFailure) in try session.script("DELETE FROM swept WHERE kind = 1") }
+        database.close()
+        let fault = try ServerProcess.run("doctor", "--data", second)
+        #expect(fault.exitCode != 0 && fault.text.contains("of chunks 1 are marked as swept, and 0 listed"))
+
+        let older = try SQLiteDatabase(path: backup)
+        try older.write { (session) throws(ServerFailure) in
+            try session.script(
+                """
+                UPDATE objects SET seq = -seq WHERE seq < 0; UPDATE chunks SET created = -created WHERE created < 0;
+                UPDATE accounts SET used = used + 103; DROP TABLE swept; DROP TABLE staging;
+                UPDATE meta SET value = x'01' WHERE name = x'76657273696f6e'
+                """)
+        }
+        older.close()
+        let third = folder.file("third")
+        #expect(try ServerProcess.run("init", "--data", third).exitCode == 0)
+        let restored = try ServerProcess.run("restore", "--data", third, backup)
+        #expect(restored.exitCode == 0, "\(restored.errorText)")
+        let check = try ServerProcess.run("doctor", "--data", third)
+        #expect(check.exitCode == 0 && check.text.contains("swept and kept: 0"), "\(check.text)")
+    }
+}

@@ -1,0 +1,383 @@
+// What every storage of the server must do with sweeps: what goes, what is refused, what comes back.
+
+import CoffretBase
+import CoffretCrypto
+import CoffretServer
+import CoffretTestSupport
+import CoffretTrust
+import CoffretWire
+import Foundation
+import Testing
+
+extension StoreWorld {
+    /// A push that moves the head to its first object.
+    @discardableResult
+    func push(_ objects: [ZoneObject], on head: [UInt8]?, in zone: [UInt8], by owner: SessionOwner) throws -> [UInt8] {
+        let push = ZonePush(expectedHead: head, newHead: objects[0].address, epoch: 1, objects: objects)
+        _ = try #require(StoreCheck.receiptOf(try store.push(push, to: zone, by: owner)))
+        return objects[0].address
+    }
+
+    /// A push that leaves the head.
+    func stage(_ objects: [ZoneObject], on head: [UInt8]?, in zone: [UInt8], by owner: SessionOwner) throws {
+        let push = ZonePush(expectedHead: head, newHead: head, epoch: 1, objects: objects)
+        _ = try #require(StoreCheck.receiptOf(try store.push(push, to: zone, by: owner)))
+    }
+
+    func put(_ bytes: [UInt8], at address: [UInt8], in zone: [UInt8], by owner: SessionOwner) throws {
+        #expect(
+            try store.upload(bytes, at: 0, of: bytes.count, address: address, in: zone, by: owner) == .complete)
+    }
+
+    func sweep(
+        _ objects: [[UInt8]], chunks: [[UInt8]] = [], on head: [UInt8], in zone: [UInt8], _ account: TestAccount,
+        as device: TestDevice? = nil
+    ) throws -> SweepOutcome {
+        let device = device ?? account.device
+        let proof = SweepProof(zoneID: zone, expectedHead: head, objects: objects, chunks: chunks)
+        return try store.sweep(
+            ZoneSweep(
+                expectedHead: head, objects: objects, chunks: chunks, signature: proof.sign(with: device.signing)),
+            of: zone, by: SessionOwner(accountID: account.id, deviceID: device.id.bytes))
+    }
+
+    func fetched(_ addresses: [[UInt8]], _ zone: [UInt8], _ account: TestAccount) throws -> [ZoneObject] {
+        try store.objects(at: addresses[...], in: zone, for: account.owner).objects.map(\.object)
+    }
+
+    func used(_ account: TestAccount) throws -> UInt64 { try store.usage(of: account.owner).usedByteCount }
+
+    /// A second device of an account, with the link that added it.
+    func secondDevice(of account: TestAccount) throws -> TestDevice {
+        let device = TestDevice()
+        let addition = account.adding(device)
+        _ = try #require(StoreCheck.endOf(try store.append(addition, to: .device, account.id, by: account.owner)))
+        try account.follow(addition)
+        return device
+    }
+
+    func listed(_ kind: StoredKind, _ zone: [UInt8], _ account: TestAccount) throws -> [[UInt8]] {
+        try store.storedAddresses(kind, after: [], in: zone, for: account.owner).addresses
+    }
+}
+
+extension StoreCheck {
+    private static func swept(_ count: UInt64, _ byteCount: UInt64) -> SweepOutcome {
+        .swept(SweepReceipt(count: count, byteCount: byteCount))
+    }
+
+    private static func owner(_ device: TestDevice, _ account: TestAccount) -> SessionOwner {
+        SessionOwner(accountID: account.id, deviceID: device.id.bytes)
+    }
+
+    static let sweeps: [StoreCheck] = [
+        StoreCheck(
+            name: "what is swept leaves lists, streams and the space, is served for 30 days, and is deleted then (R14)"
+        ) { world in
+            let account = try world.account()
+            let zone = try world.zone(account)
+            let (head, old, twin) = (ZoneObject.random(), ZoneObject.random(byteCount: 700), ZoneObject.random())
+            let variant = ZoneObject(address: old.address, ciphertext: [1, 2, 3])
+            try world.push([head, old, variant, twin], on: nil, in: zone, by: account.owner)
+            let chunk = SystemRandomSource().bytes(count: 32)
+            let keptChunk = SystemRandomSource().bytes(count: 32)
+            for address in [chunk, keptChunk] { try world.put([9, 9, 9], at: address, in: zone, by: account.owner) }
+            #expect(try world.used(account) == 100 + 700 + 3 + 100 + 6)
+            #expect(
+                try world.listed(.object, zone, account)
+                    == [head.address, old.address, old.address, twin.address])
+            #expect(
+                try world.listed(.chunk, zone, account)
+                    == [chunk, keptChunk].sorted { $0.lexicographicallyPrecedes($1) })
+            let before = try world.store.head(zone, for: account.owner)
+            let unknown = SystemRandomSource().bytes(count: 32)
+            let sweep = {
+                try world.sweep(
+                    [old.address, unknown, old.address], chunks: [chunk, unknown], on: head.address, in: zone, account)
+            }
+            #expect(try sweep() == swept(3, 706))
+            #expect(try sweep() == swept(0, 0), "asked again")
+            #expect(try world.store.head(zone, for: account.owner) == before)
+            #expect(try world.pull(zone, account).0 == [head, twin])
+            #expect(try world.listed(.object, zone, account) == [head.address, twin.address])
+            #expect(try world.listed(.chunk, zone, account) == [keptChunk])
+            #expect(try world.used(account) == 203)
+            world.clock.now += 30 * 86_400_000
+            try world.store.clean()
+            let kept = try world.fetched([old.address], zone, account)
+            #expect(kept.count == 2 && kept.contains(old) && kept.contains(variant))
+            #expect(
+                try world.store.chunk(address: chunk, variant: 0, in: zone, for: account.owner).bytes == [9, 9, 9])
+            let asked = ChunkList.Chunk(address: chunk, digest: BLAKE2b.hash([9, 9, 9]))
+            #expect(try world.store.missing(ChunkList([asked]), in: zone, for: account.owner).chunks == [asked])
+            world.clock.now += 1
+            try world.store.clean()
+            #expect(try world.fetched([old.address, head.address], zone, account) == [head])
+            #expect(
+                code { _ = try world.store.chunk(address: chunk, variant: 0, in: zone, for: account.owner) }
+                    == .objectUnknown)
+            #expect(try world.used(account) == 203)
+            try world.store.deleteZone(zone, by: account.owner)
+            #expect(try world.used(account) == 0)
+        },
+        StoreCheck(name: "a sweep that may not be is refused with its name, and changes nothing") { world in
+            let account = try world.account()
+            let stranger = try world.account()
+            let zone = try world.zone(account)
+            let (first, head) = (ZoneObject.random(), ZoneObject.random())
+            try world.push([first], on: nil, in: zone, by: account.owner)
+            try world.push([head], on: first.address, in: zone, by: account.owner)
+            let state = try world.store.head(zone, for: account.owner)
+            #expect(try world.sweep([first.address], on: first.address, in: zone, account) == .conflict(state))
+            #expect(
+                code { _ = try world.sweep([first.address], on: head.address, in: zone, stranger) } == .zoneUnknown)
+            #expect(
+                code { _ = try world.sweep([first.address, head.address], on: head.address, in: zone, account) }
+                    == .malformed, "the head itself")
+            let second = try world.secondDevice(of: account)
+            // Another device's signature, one about another zone, other addresses, or another kind.
+            let other = try world.zone(account)
+            for proof in [
+                SweepProof(zoneID: other, expectedHead: head.address, objects: [first.address], chunks: []),
+                SweepProof(zoneID: zone, expectedHead: first.address, objects: [first.address], chunks: []),
+                SweepProof(zoneID: zone, expectedHead: head.address, objects: [], chunks: []),
+                SweepProof(zoneID: zone, expectedHead: head.address, objects: [], chunks: [first.address]),
+            ] {
+                let sweep = ZoneSweep(
+                    expectedHead: head.address, objects: [first.address], chunks: [],
+                    signature: proof.sign(with: account.device.signing))
+                #expect(code { _ = try world.store.sweep(sweep, of: zone, by: account.owner) } == .forbidden)
+            }
+            let proof = SweepProof(zoneID: zone, expectedHead: head.address, objects: [first.address], chunks: [])
+            let theirs = ZoneSweep(
+                expectedHead: head.address, objects: [first.address], chunks: [],
+                signature: proof.sign(with: second.signing))
+            #expect(code { _ = try world.store.sweep(theirs, of: zone, by: account.owner) } == .forbidden)
+            _ = try world.store.append(account.revoking(second), to: .device, account.id, by: account.owner)
+            #expect(
+                code { _ = try world.store.sweep(theirs, of: zone, by: owner(second, account)) } == .forbidden,
+                "a revoked device, whose session was under way")
+            #expect(try world.pull(zone, account).0 == [first, head])
+            #expect(try world.used(account) == 200)
+        },
+        StoreCheck(name: "while another device puts something down that no head names yet, nothing is swept") { world in
+            let account = try world.account()
+            let zone = try world.zone(account)
+            let second = try world.secondDevice(of: account)
+            let (head, old, part) = (ZoneObject.random(), ZoneObject.random(), ZoneObject.random())
+            try world.push([head, old], on: nil, in: zone, by: account.owner)
+            let sweep = { try world.sweep([old.address, part.address], on: head.address, in: zone, account) }
+            // A push in parts, until its head comes.
+            try world.stage([part], on: head.address, in: zone, by: owner(second, account))
+            #expect(code { _ = try sweep() } == .pushPending)
+            let next = ZoneObject.random()
+            try world.push([next], on: head.address, in: zone, by: owner(second, account))
+            guard case .conflict = try sweep() else {
+                Issue.record("it stands on the old head")
+                return
+            }
+            #expect(try world.pull(zone, account).0 == [head, old, part, next])
+            // Another's head is not the end of this one's push.
+            let third = ZoneObject.random()
+            try world.stage([third], on: next.address, in: zone, by: owner(second, account))
+            let newest = ZoneObject.random()
+            try world.push([newest], on: next.address, in: zone, by: account.owner)
+            let later = { try world.sweep([old.address], on: newest.address, in: zone, account) }
+            #expect(code { _ = try later() } == .pushPending)
+            world.clock.now += 86_400_001
+            // Chunks, whole and in part, and the word that one is there.
+            let chunk = SystemRandomSource().bytes(count: 32)
+            try world.put([1], at: chunk, in: zone, by: owner(second, account))
+            #expect(code { _ = try later() } == .pushPending)
+            world.clock.now += 86_400_001
+            _ = try world.store.upload(
+                [1], at: 0, of: 2, address: chunk, in: zone, by: owner(second, account))
+            #expect(code { _ = try later() } == .pushPending)
+            world.clock.now += 86_400_001
+            let asked = ChunkList([ChunkList.Chunk(address: chunk, digest: BLAKE2b.hash([1]))])
+            #expect(try world.store.missing(asked, in: zone, for: owner(second, account)).chunks.isEmpty)
+            #expect(code { _ = try later() } == .pushPending)
+            // Their own is no hindrance, and neither is what was left for a day.
+            world.clock.now += 86_400_001
+            _ = try world.store.missing(asked, in: zone, for: account.owner)
+            try world.store.clean()
+            #expect(try later() == swept(1, 100))
+        },
+        StoreCheck(name: "what was swept comes back by a push, an upload, and the revocation of who swept it (R28)") {
+            world in
+            let account = try world.account()
+            let zone = try world.zone(account)
+            let thief = try world.secondDevice(of: account)
+            let (head, one, two, three) = (
+                ZoneObject.random(), ZoneObject.random(), ZoneObject.random(), ZoneObject.random()
+            )
+            let chunks = (0..<2).map { _ in SystemRandomSource().bytes(count: 32) }
+            for chunk in chunks { try world.put(chunk, at: chunk, in: zone, by: account.owner) }
+            try world.push([head, one, two, three], on: nil, in: zone, by: account.owner)
+            let cursor = try world.store.head(zone, for: account.owner).cursor
+            #expect(
+                try world.sweep(
+                    [one.address, two.address], chunks: chunks, on: head.address, in: zone, account, as: thief)
+                    == swept(4, 264))
+            #expect(try world.sweep([three.address], on: head.address, in: zone, account) == swept(1, 100))
+            #expect(try world.used(account) == 100)
+            // Pushed and uploaded again they are as new, whoever swept them.
+            try world.stage([two], on: head.address, in: zone, by: account.owner)
+            try world.put(chunks[1], at: chunks[1], in: zone, by: account.owner)
+            #expect(try world.pull(zone, account).0 == [head, two])
+            #expect(try world.pull(zone, from: cursor, account).0 == [two], "whoever reads on from a cursor meets it")
+            #expect(try world.used(account) == 232)
+            _ = try #require(
+                endOf(try world.store.append(account.revoking(thief), to: .device, account.id, by: account.owner)))
+            #expect(try world.pull(zone, from: cursor, account).0 == [two, one])
+            #expect(
+                try world.listed(.chunk, zone, account) == chunks.sorted { $0.lexicographicallyPrecedes($1) })
+            #expect(try world.used(account) == 364)
+            // What was swept by others stays so, and what came back is not deleted in its place.
+            world.clock.now += 31 * 86_400_000
+            try world.store.clean()
+            #expect(
+                try world.fetched([one, two, three, head].map(\.address), zone, account) == [one, two, head])
+            #expect(try world.used(account) == 364)
+            #expect(try world.sweep([one.address], on: head.address, in: zone, account) == swept(1, 100), "again")
+        },
+        StoreCheck(
+            name: "of what was swept at most the account's space is kept, and nothing goes before its time for it",
+            quota: {
+                var quota = Quota()
+                quota.byteCount = 1_000
+                return quota
+            }()
+        ) { world in
+            let account = try world.account()
+            let zone = try world.zone(account)
+            let head = try world.push([ZoneObject.random()], on: nil, in: zone, by: account.owner)
+            let old = (0..<3).map { _ in ZoneObject.random(byteCount: 600) }
+            for index in 0..<2 {
+                try world.stage([old[index]], on: head, in: zone, by: account.owner)
+                guard index == 0 else { break }
+                #expect(try world.sweep([old[0].address], on: head, in: zone, account) == swept(1, 600))
+            }
+            #expect(code { _ = try world.sweep([old[1].address], on: head, in: zone, account) } == .quotaExceeded)
+            #expect(try world.used(account) == 700 && world.pull(zone, account).0.contains(old[1]))
+            #expect(try world.fetched([old[0].address], zone, account) == [old[0]])
+            // What comes back may be above the space: it was there before.
+            try world.stage([ZoneObject.random(byteCount: 300)], on: head, in: zone, by: account.owner)
+            world.clock.now += 30 * 86_400_000 + 1
+            try world.store.clean()
+            #expect(try world.sweep([old[1].address], on: head, in: zone, account) == swept(1, 600))
+        },
+        StoreCheck(name: "lists come in pages, to the end, and from an unknown place on") { world in
+            let account = try world.account()
+            let zone = try world.zone(account)
+            let objects = (0..<5).map { _ in ZoneObject.random() }
+            try world.push(objects, on: nil, in: zone, by: account.owner)
+            let page = { (kind: StoredKind, after: [UInt8]) in
+                try world.store.storedAddresses(kind, after: after, in: zone, for: account.owner, countMax: 3)
+            }
+            let first = try page(.object, [])
+            #expect(first.addresses == objects.prefix(3).map(\.address) && !first.next.isEmpty)
+            #expect(
+                try page(.object, first.next) == AddressPage(next: [], addresses: objects.suffix(2).map(\.address)))
+            #expect(try page(.object, [1]) == first)
+            for number in 0..<3 {
+                try world.put([1], at: [UInt8](repeating: UInt8(number), count: 32), in: zone, by: account.owner)
+            }
+            let addresses = (0..<3).map { [UInt8](repeating: $0, count: 32) }
+            #expect(try page(.chunk, []) == AddressPage(next: addresses[2], addresses: addresses))
+            #expect(try page(.chunk, addresses[2]) == AddressPage(next: [], addresses: []))
+            #expect(try page(.chunk, addresses[0]) == AddressPage(next: [], addresses: Array(addresses.suffix(2))))
+        },
+        StoreCheck(name: "sweeps, pushes, uploads and revocations at once end, and every sum is right") { world in
+            let account = try world.account()
+            let zone = try world.zone(account)
+            let devices = try (0..<3).map { _ in try world.secondDevice(of: account) }
+            let head = try world.push([ZoneObject.random()], on: nil, in: zone, by: account.owner)
+            let objects = (0..<24).map { _ in ZoneObject.random() }
+            let chunk = SystemRandomSource().bytes(count: 32)
+            let (store, owner, id) = (world.store, account.owner, account.id)
+            let sweep = { (device: TestDevice) in
+                let addresses = objects.map(\.address)
+                let proof = SweepProof(zoneID: zone, expectedHead: head, objects: addresses, chunks: [chunk])
+                return ZoneSweep(
+                    expectedHead: head, objects: addresses, chunks: [chunk],
+                    signature: proof.sign(with: device.signing))
+            }
+            let requests = devices.map { ($0.id.bytes, sweep($0)) }
+            let revocation = account.revoking(devices[0])
+            let failures = FailureBox()
+            DispatchQueue.concurrentPerform(iterations: 16) { index in
+                do {
+                    switch index % 4 {
+                    case 0:
+                        let push = ZonePush(expectedHead: head, newHead: head, epoch: 1, objects: objects.shuffled())
+                        _ = try store.push(push, to: zone, by: owner)
+                    case 1:
+                        let (device, request) = requests[index / 4 % 3]
+                        _ = try store.sweep(request, of: zone, by: SessionOwner(accountID: id, deviceID: device))
+                    case 2:
+                        _ = try store.upload([1, 2], at: 0, of: 2, address: chunk, in: zone, by: owner)
+                        try store.clean()
+                    default: _ = try store.append(revocation, to: .device, id, by: owner)
+                    }
+                } catch { failures.add(error) }
+            }
+            // Only what is foreseen: a sweep beside a push in parts, or by the device that was revoked.
+            #expect(failures.codes.subtracting([.pushPending, .forbidden]) == [])
+            let live = try world.pull(zone, account).0.reduce(0) { $0 + $1.ciphertext.count }
+            let chunkCount = try world.listed(.chunk, zone, account).count
+            #expect(try world.used(account) == UInt64(live + 2 * chunkCount))
+        },
+    ]
+}
+
+final class FailureBox: @unchecked Sendable {
+    // SAFETY: guarded by the lock.
+    private let lock = NSLock()
+    private var found: Set<ServerFailure.Code> = []
+
+    func add(_ error: any Error) {
+        lock.withLock { _ = found.insert((error as? ServerFailure)?.code ?? .malformed) }
+    }
+
+    var codes: Set<ServerFailure.Code> { lock.withLock { found } }
+}
+
+@Suite("Server database of an older version")
+struct ServerUpgradeTests {
+    @Test("it is brought up to date when it is opened, nothing in it changes, and a push under way is waited for")
+    func upgrade() throws {
+        let folder = try TemporaryDirectory("server-upgrade")
+        let path = folder.file("d")
+        let database = try SQLiteDatabase(path: path)
+        let world = try StoreWorld(database)
+        let account = try world.account()
+        let zone = try world.zone(account)
+        let (head, old) = (ZoneObject.random(), ZoneObject.random())
+        try world.push([head, old], on: nil, in: zone, by: account.owner)
+        // What version 1 was.
+        try database.write { (session) throws(ServerFailure) in
+            try session.script(
+                "DROP TABLE swept; DROP TABLE staging; UPDATE meta SET value = x'01' WHERE name = x'76657273696f6e'")
+        }
+        for _ in 0..<2 {
+            _ = try ServerStore(database: database, random: SystemRandomSource(), clock: world.clock)
+        }
+        #expect(try world.pull(zone, account).0 == [head, old])
+        #expect(
+            StoreCheck.code { _ = try world.sweep([old.address], on: head.address, in: zone, account) }
+                == .pushPending)
+        world.clock.now += 86_400_001
+        #expect(
+            try world.sweep([old.address], on: head.address, in: zone, account)
+                == .swept(SweepReceipt(count: 1, byteCount: 100)))
+        // A later version's is refused.
+        try database.write { (session) throws(ServerFailure) in
+            try session.script("UPDATE meta SET value = x'03' WHERE name = x'76657273696f6e'")
+        }
+        #expect(throws: ServerFailure(.dataDirectory)) {
+            try ServerStore(database: database, random: SystemRandomSource(), clock: world.clock)
+        }
+        database.close()
+    }
+}
