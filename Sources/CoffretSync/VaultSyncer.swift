@@ -58,6 +58,28 @@ package final class VaultSyncer {
         return try repository.contents(from: [known]).commitCount
     }
 
+    /// Writes the commits that are here and not on the server again, after the store went on as a copy of its own: under
+    /// their numbers the server may have others.
+    ///
+    /// - Parameter reference: a vault that was synced before.
+    /// - Returns: how many were written; nil if they say what cannot be said twice (a revocation, a compaction), and stay.
+    /// - Throws: a `SyncError`, `.busy` if another process syncs the vault; a `CoreError`; a `StorageError`.
+    package static func writeUnsentAgain(_ reference: String, in store: Store) throws -> Int? {
+        let path = store.layout.vaultPath(try store.vaultRecord(reference).vaultID)
+        let lock = try SyncLock.take(path, store.fileSystem, patienceMilliseconds: 10_000)
+        defer { lock.giveBack() }
+        let vault = try store.openVault(reference, isWritable: true)
+        defer { vault.close() }
+        guard let known = try VaultSync.memory(of: vault.repository)?.head else { return 0 }
+        let adoption = try vault.repository.beginAdoption(rule: TextMergeRule())
+        do throws(StorageError) {
+            return try adoption.writeAgain(after: known)
+        } catch {
+            guard error.code == .unusable else { throw error }
+            return nil
+        }
+    }
+
     /// Files that the last sync could not send, since the server has no room for them.
     package static func waitingFiles(of vault: Vault) throws -> [WaitingFile] {
         try VaultSync.memory(of: vault.repository)?.waitingFiles ?? []

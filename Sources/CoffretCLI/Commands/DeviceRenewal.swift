@@ -11,30 +11,45 @@ enum DeviceRenewal {
     static let description = CommandDescription(
         "renew", "Go on with an old copy of this store that you put back yourself",
         discussion: [
-            "Syncing notices that a store is older than it was, and stops. If you put it back from a backup of the disk, this makes it a copy of its own: coffret sync then brings what is newer."
+            "Syncing notices that a store is older than it was, and stops. If you put it back from a backup of the disk, this makes it a copy of its own: coffret sync then brings what is newer, and sends what was written on this copy."
         ],
-        options: [CommonArguments.yes], staysHere: true, run: run)
+        staysHere: true, run: run)
 
     private static func run(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphraseAnew, acceptsRollback: true)
-        var unsent: [(name: String, count: Int)] = []
+        var unsent: [String] = []
         for record in try session.store.vaults where record.kind == .synced {
             let vault = try session.store.openVault(record.vaultID.hex, isWritable: false)
             defer { vault.close() }
             if let count = try VaultSyncer.unsentCommitCount(of: vault), count > 0 {
-                unsent.append((record.name, count))
+                unsent.append(record.vaultID.hex)
             }
         }
-        if !unsent.isEmpty {
-            let list = unsent.map { "\"\(TextWidth.displaySafe($0.name))\": \(NumberText.counted($0.count, "change"))" }
-            try context.confirmDanger(
-                "Changes were made on this copy and never sent (\(list.joined(separator: ", "))). If the newer copy sent others "
-                    + "in their place, syncing will refuse both. Export what you need first: coffret export FOLDER.",
-                question: "Go on?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        }
         try session.store.renewInstance(isAccepted: true)
-        try context.confirmDone(.fields(["unsent": .integer(unsent.reduce(0) { $0 + $1.count })])) {
-            "This copy goes on by itself now. Next: coffret sync"
+        var (writtenCount, left): (Int, [String]) = (0, [])
+        for reference in unsent {
+            if let count = try VaultSyncer.writeUnsentAgain(reference, in: session.store) {
+                writtenCount += count
+            } else {
+                left.append(try session.store.vaultRecord(reference).name)
+            }
+        }
+        try context.confirmDone(
+            .fields(["writtenAgain": .integer(writtenCount), "notWrittenAgain": .array(left.map { .string($0) })])
+        ) {
+            var lines = ["This copy goes on by itself now. Next: coffret sync"]
+            if writtenCount > 0 {
+                lines.append(
+                    "\(NumberText.counted(writtenCount, "change")) made on this copy and never sent will be sent as new ones."
+                )
+            }
+            for name in left {
+                lines.append(
+                    "In \"\(TextWidth.displaySafe(name))\" a device was revoked or history was removed on this copy and that was never sent. "
+                        + "If syncing refuses it: coffret export FOLDER, put this store away, and pair this device anew."
+                )
+            }
+            return lines.joined(separator: "\n")
         }
     }
 }

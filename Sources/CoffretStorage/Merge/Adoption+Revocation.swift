@@ -49,7 +49,7 @@ extension Adoption {
         return [try write(sorted, on: base, after: used, time: time)]
     }
 
-    private func ownChanges(of commit: CommitSummary) throws(StorageError) -> [CommitChange] {
+    func ownChanges(of commit: CommitSummary) throws(StorageError) -> [CommitChange] {
         if case .list(let changes) = commit.commit.changes { return changes }
         return try graph.history.changes(of: commit).facts.map { fact in
             switch fact.content {
@@ -65,7 +65,7 @@ extension Adoption {
     /// - Parameters:
     ///   - changes: ascending, one for each key.
     ///   - used: the greatest number that this instance has used, wherever.
-    private func write(
+    func write(
         _ changes: [CommitChange], on base: MergeSide?, after used: UInt64, time: Milliseconds
     ) throws(StorageError) -> MergeSide {
         var versions = base?.versions ?? VersionVector()

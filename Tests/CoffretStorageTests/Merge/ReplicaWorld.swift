@@ -31,7 +31,7 @@ final class ReplicaKeys {
 final class Replica {
     let author: CommitAuthor
     let local: LocalKey
-    let disk = SimulatedFileSystem()
+    let disk: SimulatedFileSystem
     let random: SeededGenerator
     let keys: ReplicaKeys
     let policy: CheckpointPolicy
@@ -42,6 +42,7 @@ final class Replica {
         self.random = random
         self.keys = keys
         self.policy = policy
+        disk = SimulatedFileSystem()
         author = RepositoryFixture.author(random, account: keys.accountID)
         local = .generate(from: random)
         let environment = StorageEnvironment(fileSystem: disk, random: random, clock: clock)
@@ -49,6 +50,19 @@ final class Replica {
             directory: "vault", keys: keys.keys(local: local), environment: environment)
         repository = VaultRepository(
             backend: store, keys: keys.keys(local: local), author: author, random: random, checkpointPolicy: policy)
+    }
+
+    /// A copy of another's disk: what a backup of the disk brings back.
+    ///
+    /// - Parameter isRenewed: whether it writes as an instance of its own.
+    init(copying other: Replica, isRenewed: Bool = false) throws {
+        (random, keys, policy, local) = (other.random, other.keys, other.policy, other.local)
+        author = isRenewed ? other.author.renewed(random) : other.author
+        disk = other.disk.syncedCopy()
+        repository = try VaultRepository.open(
+            directory: "vault", keys: keys.keys(local: local), author: author,
+            mode: .readWrite(lockTimeoutMilliseconds: 0),
+            environment: StorageEnvironment(fileSystem: disk, random: random, clock: clock), checkpointPolicy: policy)
     }
 
     /// Opens the copy anew: with all epochs that there are by now.
@@ -158,5 +172,14 @@ extension Replica {
     func text(_ key: FactKey) throws -> [String] {
         let present = try repository.present
         return try present.facts(under: key).map { String(decoding: try present.value(of: $0), as: UTF8.self) }
+    }
+}
+
+extension CommitAuthor {
+    /// The same device, as another copy of its store.
+    fileprivate func renewed(_ random: SeededGenerator) -> CommitAuthor {
+        CommitAuthor(
+            signingKey: signingKey, deviceID: deviceID, instanceID: .generate(from: random), accountID: accountID,
+            deviceChainHead: deviceChainHead, memberChainHead: memberChainHead)
     }
 }
