@@ -182,7 +182,8 @@ let testTargets: [Target] = [
             "CoffretImportExport", "CoffretTestSupport",
         ]),
     .testTarget(
-        name: "CoffretCLITests", dependencies: ["CoffretBase", "CoffretCore", "CoffretCLI", "CoffretTestSupport"],
+        name: "CoffretCLITests",
+        dependencies: ["CoffretBase", "CoffretCore", "CoffretCLI", "CoffretSync", "CoffretTestSupport"],
         exclude: ["Snapshots"], swiftSettings: settings),
     tests(
         "CoffretAgentTests",

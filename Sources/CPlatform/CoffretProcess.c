@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/magic.h>
+#include <linux/memfd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -71,6 +72,8 @@ unsigned long long coffret_boot_nanoseconds(void) {
     syscall(SYS_clock_gettime, CLOCK_BOOTTIME, &time);
     return (unsigned long long)time.tv_sec * 1000000000ULL + (unsigned long long)time.tv_nsec;
 }
+
+int coffret_memory_file(void) { return (int)syscall(SYS_memfd_create, "coffret", MFD_CLOEXEC); }
 
 int coffret_boot_timer(void) {
     return (int)syscall(SYS_timerfd_create, CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);

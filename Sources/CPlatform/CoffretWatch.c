@@ -16,6 +16,8 @@ int coffret_watch_folder(int watch, const char *path)
         watch, path, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
 }
 
+int coffret_watch_closing(int watch, const char *path) { return inotify_add_watch(watch, path, IN_CLOSE_WRITE); }
+
 int coffret_watch_take(int watch, int *folders, int capacity)
 {
     /* Room for at least one event with the longest name. */

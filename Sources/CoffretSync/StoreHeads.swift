@@ -53,6 +53,12 @@ extension Store {
         }
     }
 
+    /// Whether a head that the server says it has leads beyond what is here. Nothing of it is verified: a sync does that.
+    package func isBeyond(_ address: [UInt8]?, _ vault: Vault) throws -> Bool {
+        guard let address, let wanted = BlobAddress(bytes: address) else { return false }
+        return try vault.repository.commitName(at: wanted) == nil
+    }
+
     /// What is known, without asking anybody.
     package func standing(of vault: Vault) throws -> SyncStanding {
         let repository = vault.repository

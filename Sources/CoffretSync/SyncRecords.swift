@@ -28,12 +28,47 @@ package enum AgentSyncState: Equatable, Sendable {
     case connected
     /// It could not reach the server; the code says why. Milliseconds since 1970.
     case waiting(problem: String, until: Milliseconds)
+    /// Connected, and something is on its way that takes longer than a moment.
+    case moving(AgentSyncWork)
+}
+
+/// What is on its way between a vault and the server.
+package struct AgentSyncWork: Equatable, Sendable {
+    /// In hex.
+    package var vault: String
+    package var isSending: Bool
+    package var doneCount: Int
+    /// Nil while it is not known.
+    package var totalCount: Int?
+    package var byteCount: Int
+
+    package init(vault: String, isSending: Bool, doneCount: Int, totalCount: Int?, byteCount: Int) {
+        self.vault = vault
+        self.isSending = isSending
+        self.doneCount = doneCount
+        self.totalCount = totalCount
+        self.byteCount = byteCount
+    }
+
+    package init(_ progress: SyncProgress, vault: String) {
+        let isSending = progress.sendCount != nil
+        self.init(
+            vault: vault, isSending: isSending, doneCount: isSending ? progress.sentCount : progress.receivedCount,
+            totalCount: progress.sendCount, byteCount: isSending ? progress.sentByteCount : progress.receivedByteCount)
+    }
+
+    package init(_ progress: FileProgress, vault: String) {
+        self.init(
+            vault: vault, isSending: progress.direction == .sending, doneCount: progress.doneCount,
+            totalCount: progress.totalCount, byteCount: progress.doneByteCount)
+    }
 }
 
 /// Files in `sync/STORE` below the state folder.
 ///
 /// Layout, deterministic CBOR: `VAULT` = [1, succeeded at or null, tried at, code or null]; `agent` = [1, kind (0 off, 1
-/// idle, 2 connected, 3 waiting), code or null, until or null], locked (flock) by the process that syncs, so that one
+/// idle, 2 connected, 3 waiting, 4 moving), code or null, until or null], with kind 4 instead [1, 4, vault in hex, 0
+/// receiving or 1 sending, items done, of how many or null, bytes], locked (flock) by the process that syncs, so that one
 /// that was ended does not seem to go on; `settings/off`, empty: the agent does not sync. Spec: Spec/sync.md.
 package struct SyncRecords: Sendable {
     private static let byteCountMax = 4_096
@@ -81,6 +116,9 @@ package struct SyncRecords: Sendable {
 
     // MARK: The agent
 
+    /// Held open by the process that syncs, and written whenever that is something else.
+    package var agentPath: String { path("agent") }
+
     /// The folder of what a person set; the agent watches it.
     package var settingsFolder: String { path("settings") }
     private var offPath: String { PathText.join(settingsFolder, "off") }
@@ -99,7 +137,7 @@ package struct SyncRecords: Sendable {
     /// The file that says what the agent's sync does; it counts as long as this object lives.
     package func beginAgentState() throws(FileSystemError) -> AgentSyncFile {
         try makeFolder()
-        let file = try fileSystem.open(path("agent"), .createIfAbsent)
+        let file = try fileSystem.open(agentPath, .createIfAbsent)
         try file.lock(.exclusive, waits: false)
         return AgentSyncFile(file: file)
     }
@@ -114,11 +152,13 @@ package struct SyncRecords: Sendable {
         } catch {
             guard error.code == .wouldBlock else { return nil }
         }
-        guard let bytes = try? fileSystem.readFile(path("agent"), byteCountMax: Self.byteCountMax) else { return nil }
+        guard let bytes = try? fileSystem.readFile(agentPath, byteCountMax: Self.byteCountMax) else { return nil }
         return try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
-            try decoder.readArrayHeader(count: 4)
+            let count = try decoder.readArrayHeader()
             guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
             let kind = try decoder.readUnsigned()
+            if kind == 4, count == 7 { return .moving(try AgentSyncWork(from: &decoder)) }
+            guard count == 4 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
             let code = try Self.readCode(from: &decoder)
             let until = try Self.read(from: &decoder) { (decoder) throws(CBORError) in try decoder.readSigned() }
             switch (kind, code, until) {
@@ -153,12 +193,13 @@ package struct AgentSyncFile {
     /// Written in place: it is for reading now, and not for after a crash.
     package func write(_ state: AgentSyncState) {
         let bytes = CBOREncoder.encode { encoder in
+            if case .moving(let work) = state { return work.encode(to: &encoder) }
             encoder.encodeArrayHeader(count: 4)
             encoder.encode(unsigned: 1)
             switch state {
             case .off: encoder.encode(unsigned: 0)
             case .idle: encoder.encode(unsigned: 1)
-            case .connected: encoder.encode(unsigned: 2)
+            case .connected, .moving: encoder.encode(unsigned: 2)
             case .waiting: encoder.encode(unsigned: 3)
             }
             if case .waiting(let problem, let until) = state {
@@ -171,5 +212,32 @@ package struct AgentSyncFile {
         }
         try? file.write(bytes, at: 0)
         try? file.truncate(to: bytes.count)
+    }
+}
+
+extension AgentSyncWork {
+    fileprivate func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: 7)
+        encoder.encode(unsigned: 1)
+        encoder.encode(unsigned: 4)
+        encoder.encode(text: vault)
+        encoder.encode(unsigned: isSending ? 1 : 0)
+        encoder.encode(unsigned: UInt64(clamping: doneCount))
+        if let totalCount { encoder.encode(unsigned: UInt64(clamping: totalCount)) } else { encoder.encodeNull() }
+        encoder.encode(unsigned: UInt64(clamping: byteCount))
+    }
+
+    /// Reads what follows the kind.
+    fileprivate init(from decoder: inout CBORDecoder) throws(CBORError) {
+        vault = try decoder.readText(byteCountMax: 64)
+        isSending = try decoder.readUnsigned() == 1
+        doneCount = Int(clamping: try decoder.readUnsigned())
+        if decoder.isNextNull {
+            try decoder.readNull()
+            totalCount = nil
+        } else {
+            totalCount = Int(clamping: try decoder.readUnsigned())
+        }
+        byteCount = Int(clamping: try decoder.readUnsigned())
     }
 }

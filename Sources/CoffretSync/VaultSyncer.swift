@@ -80,6 +80,22 @@ package final class VaultSyncer {
         }
     }
 
+    /// What is here and not on the server, as far as the last sync has seen; nil before the first one.
+    ///
+    /// - Complexity: reads the blobs, up to so many that their size is worth knowing.
+    package static func unsent(of vault: Vault) throws -> UnsentChanges? {
+        let repository = vault.repository
+        guard let known = try VaultSync.memory(of: repository)?.head else { return nil }
+        if repository.headNames.first == known { return UnsentChanges(commitCount: 0, byteCount: 0) }
+        let contents = try repository.contents(from: [known])
+        guard contents.names.count <= UnsentChanges.blobCountMax else {
+            return UnsentChanges(commitCount: contents.commitCount, byteCount: nil)
+        }
+        var byteCount = 0
+        for name in contents.names { byteCount += try repository.sealedBlob(name).bytes.count }
+        return UnsentChanges(commitCount: contents.commitCount, byteCount: byteCount)
+    }
+
     /// Files that the last sync could not send, since the server has no room for them.
     package static func waitingFiles(of vault: Vault) throws -> [WaitingFile] {
         try VaultSync.memory(of: vault.repository)?.waitingFiles ?? []
@@ -172,6 +188,15 @@ package final class VaultSyncer {
         try vault.repository.refresh()
         return isNew
     }
+}
+
+/// Changes that wait to be sent.
+package struct UnsentChanges: Equatable, Sendable {
+    static let blobCountMax = 2_000
+
+    package let commitCount: Int
+    /// As they go to the server, files not counted; nil for very many, of which it is not counted.
+    package let byteCount: Int?
 }
 
 /// One sync of a vault at a time, among all processes; apart from the writer's lock, so that commands go on meanwhile.

@@ -14,6 +14,7 @@ struct AgentMessageTests {
                 store: "/home/a b/.local/share/coffret", arguments: ["search", "tomato blight", "--json", "", "é"],
                 workingDirectory: "/home/a b",
                 environment: ["TERM": "xterm", "COLUMNS": "80", "NO_COLOR": ""])),
+        .look(AgentCommand(store: "/s", arguments: ["sync"], workingDirectory: "/", environment: ["A": "1"])),
         .unlock(secret(.passphrase, "correct horse"), seconds: nil), .unlock(secret(.pin, ""), seconds: 900),
         .unlock(secret(.asked, ""), seconds: nil), .lock(store: nil), .lock(store: "/s"), .status(store: nil), .stop,
         .settings(secret(.passphrase, "battery"), idleSeconds: 600, absoluteSeconds: nil),
@@ -87,13 +88,14 @@ struct AgentMessageTests {
             let expected: AgentRequest.Head =
                 switch request {
                 case .unlock, .settings: .secret
-                case .run(let command): .command(store: command.store)
+                case .run(let command): .command(store: command.store, isUse: true)
+                case .look(let command): .command(store: command.store, isUse: false)
                 default: .open
                 }
             #expect(try head(request.encoded()) == expected)
         }
         // Broken behind the head: the process that works for the client finds out.
-        #expect(try head([0x85, 0x02, 0x61, 0x73, 0xFF, 0xFF, 0xFF]) == .command(store: "s"))
+        #expect(try head([0x85, 0x02, 0x61, 0x73, 0xFF, 0xFF, 0xFF]) == .command(store: "s", isUse: true))
         for broken: [UInt8] in [
             [], [0x85], [0x85, 0x02, 0x61, 0x73], [0x85, 0x02, 0x66, 0x73, 0, 0, 0], [0x85, 0x02, 0x41, 0x73, 0, 0, 0],
         ] {

@@ -31,6 +31,9 @@ int coffret_die_with_parent(int signal);
 /* CLOCK_BOOTTIME in nanoseconds, straight from the kernel, so that no library in between tells another time. */
 unsigned long long coffret_boot_nanoseconds(void);
 
+/* A file in memory without a name, close-on-exec; -1 and errno on failure. */
+int coffret_memory_file(void);
+
 /* A timer on CLOCK_BOOTTIME, close-on-exec; and its next moment, 0 for none. Return -1 and errno on failure. */
 int coffret_boot_timer(void);
 int coffret_set_boot_timer(int timer, unsigned long long nanoseconds);

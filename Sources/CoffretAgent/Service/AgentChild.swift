@@ -11,6 +11,8 @@ final class AgentChild {
     enum Work {
         /// Runs a command with a store.
         case command(store: String)
+        /// Runs a command that only looks; it is no use of the store, and ends with its lock.
+        case look(store: String)
         /// Syncs a store for as long as it is unlocked.
         case sync(store: String)
         /// Judges a secret.
@@ -24,7 +26,7 @@ final class AgentChild {
         /// The store whose keys the child has.
         var store: String? {
             switch self {
-            case .command(let store), .sync(let store), .connection(let store), .wrapping(let store),
+            case .command(let store), .look(let store), .sync(let store), .connection(let store), .wrapping(let store),
                 .unwrapping(let store):
                 store
             case .judge: nil

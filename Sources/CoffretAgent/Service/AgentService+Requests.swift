@@ -18,9 +18,9 @@ extension AgentService {
                 try unsafe AgentRequest.head(of: bytes)
             }) {
             case .secret: return judge(message, descriptors.take(), for: client)
-            case .command(let store):
-                return withOpenKeys(of: store, for: client) {
-                    self.run(message, store: store, descriptors.take(), for: client)
+            case .command(let store, let isUse):
+                return withOpenKeys(of: store, for: client, isUse: isUse) {
+                    self.run(message, store: store, isUse: isUse, descriptors.take(), for: client)
                 }
             case .open:
                 request = try unsafe message.withUnsafeBytes { (bytes) throws(WireError) in
@@ -48,7 +48,7 @@ extension AgentService {
             lockAll(because: .stopping)
             client.answer(.done)
             stop()
-        case .run, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
+        case .run, .look, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
         }
     }
 
@@ -80,7 +80,7 @@ extension AgentService {
     // MARK: Commands
 
     private func run(
-        _ message: ReceivedMessage, store path: String, _ descriptors: [Int32], for client: AgentPeer
+        _ message: ReceivedMessage, store path: String, isUse: Bool, _ descriptors: [Int32], for client: AgentPeer
     ) {
         defer { for descriptor in descriptors { close(descriptor) } }
         guard descriptors.count == 3 || descriptors.count == 4 else {
@@ -92,7 +92,7 @@ extension AgentService {
             client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
             return
         }
-        let use = store.use(at: now)
+        let use = store.use(at: now, isUse: isUse)
         guard let key = use.key else {
             client.answer(.locked(reason: use.reason.rawValue))
             return
@@ -101,13 +101,13 @@ extension AgentService {
         let (own, process) = (environment, client.credentials.processID)
         let secondsLeft = store.secondsLeft(at: now)
         let parent = getpid()
-        start(.command(store: path), for: client) { control in
+        start(isUse ? .command(store: path) : .look(store: path), for: client) { control in
             let socket = client.descriptor
             forgetOthers(except: path, keeping: client)
             let hasTerminal = descriptors.count == 4
             AgentChild.arrange(Array(descriptors[..<3]) + [control, socket] + descriptors[3...])
-            guard
-                case .run(let command) = try? unsafe message.withUnsafeBytes({ try unsafe AgentRequest(decoding: $0) })
+            guard let request = try? unsafe message.withUnsafeBytes({ try unsafe AgentRequest(decoding: $0) }),
+                let command = request.command
             else {
                 AgentChild.report(.refused(code: WireError.Code.malformed.rawValue, waitSeconds: nil), over: 3)
                 return 1

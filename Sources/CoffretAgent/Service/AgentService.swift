@@ -293,7 +293,8 @@ package final class AgentService {
         child.client = nil
         let answer: AgentResponse
         switch child.work {
-        case .command(let store), .connection(let store): answer = finishCommand(child, store: store, status: status)
+        case .command(let store), .look(let store), .connection(let store):
+            answer = finishCommand(child, store: store, status: status)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
         case .wrapping(let store):

@@ -141,8 +141,9 @@ final class UnlockedStore {
     }
 
     /// The keys, for a use now.
-    func use(at now: BootInstant) -> (key: StorageKey?, noteKeys: [HeldNoteKey], reason: LockReason) {
-        if let reason = check(at: now, isUse: true) { return (nil, [], reason) }
+    func use(at now: BootInstant, isUse: Bool = true) -> (key: StorageKey?, noteKeys: [HeldNoteKey], reason: LockReason)
+    {
+        if let reason = check(at: now, isUse: isUse) { return (nil, [], reason) }
         return (key, Array(noteKeys.values), .neverUnlocked)
     }
 

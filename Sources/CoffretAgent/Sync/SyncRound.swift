@@ -54,6 +54,10 @@ final class SyncRound {
     private var hasAcknowledged: Set<String> = []
     private var state: AgentSyncState?
     private var isOver = false
+    /// Between two words about how far a sync is.
+    private static let tellMilliseconds: Int64 = 200
+    private var beganAt: Int64 = 0
+    private var toldAt: Int64 = 0
     private let generation: UInt64
 
     /// - Parameters:
@@ -303,6 +307,9 @@ final class SyncRound {
     private func perform(_ id: String, _ need: SyncNeed) {
         guard let sync = openedSync(), let record = record(id) else { return }
         schedule.began(id)
+        beganAt = now
+        // A failure that ends the connection has said so before.
+        defer { if case .moving? = state { show(.connected) } }
         var options = SyncEngine.Options()
         switch need {
         case .push: options.beginning = .push
@@ -315,7 +322,9 @@ final class SyncRound {
         // Once in the life of this process at least: the one before may have been ended too soon.
         options.acknowledgesAnew = need == .acknowledge || !hasAcknowledged.contains(id)
         do {
-            let report = try sync.sync(record, options, patienceMilliseconds: 0)
+            let report = try sync.sync(
+                record, options, patienceMilliseconds: 0, progress: { self.tell(AgentSyncWork($0, vault: id)) },
+                fileProgress: { self.tell(AgentSyncWork($0, vault: id)) })
             lastProblems[id] = nil
             serverHeads[id] = report.serverHead?.bytes
             if report.conflictedItemCount > 0 { note(.conflicts(itemCount: report.conflictedItemCount)) }
@@ -333,6 +342,13 @@ final class SyncRound {
         } catch {
             failed(id, record, need, error)
         }
+    }
+
+    /// Says how far a sync is; nothing of one that is over at once.
+    private func tell(_ work: AgentSyncWork) {
+        guard now - beganAt >= Self.tellMilliseconds, now - toldAt >= Self.tellMilliseconds else { return }
+        toldAt = now
+        show(.moving(work))
     }
 
     private func failed(_ id: String, _ record: VaultRecord, _ need: SyncNeed, _ error: any Error) {

@@ -43,7 +43,7 @@ enum AgentHandover {
     }
 
     /// Whether the command means the same in another process: no descriptors but the standard ones.
-    private static func isPossible(_ context: CommandContext) -> Bool {
+    static func isPossible(_ context: CommandContext) -> Bool {
         guard !HostedCommand.isRunning, !context.arguments.command.staysHere else { return false }
         let options = context.arguments.command.options + GlobalOptions.all
         guard !options.contains(where: { context.arguments.isSet($0) && !travels($0, context) }) else { return false }

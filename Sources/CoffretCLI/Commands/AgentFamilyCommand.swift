@@ -71,9 +71,8 @@ enum AgentFamilyCommand {
             guard !stores.isEmpty else { return "The agent runs; nothing was unlocked yet." }
             return stores.map { store in
                 let line = "\(TextWidth.displaySafe(store.store)): \(AgentText.line(store))"
-                guard let words = SyncStatus.words(syncRecords(of: store.store, context)?.agentState(), context) else {
-                    return line
-                }
+                let state = syncRecords(of: store.store, context)?.agentState()
+                guard let words = SyncStatus.words(state, nowMilliseconds: context.nowMilliseconds) else { return line }
                 return line + "\n  sync: " + words
             }.joined(separator: "\n")
         }

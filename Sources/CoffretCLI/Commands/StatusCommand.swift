@@ -67,7 +67,9 @@ enum StatusCommand {
             table.add(["Holds", holds(kinds, trashedCount: trashedCount)])
             if let last { table.add(["Last change", context.relativeTime.moment(last.time)]) }
             if let standing { table.add(["Synced", standing.words(context)]) }
-            if isSynced, let words = SyncStatus.words(agentState, context) { table.add(["Agent's sync", words]) }
+            if isSynced, let words = SyncStatus.words(agentState, nowMilliseconds: context.nowMilliseconds) {
+                table.add(["Agent's sync", words])
+            }
             if let headCode { table.add(["Head code", "\(headCode), the same on all devices after coffret sync"]) }
             if let known { addDevices(known, to: &table, context, session.store) }
             table.add([

@@ -24,10 +24,14 @@ enum SyncCommand {
         discussion: [
             "Sends what was written here and fetches what your other devices wrote. Different notes, fields and lines never get in each other's way; coffret conflicts ls lists what does.",
             "While the store is unlocked the agent does this by itself, as soon as something was written here or elsewhere; coffret agent settings --sync off ends that. coffret vault sync NAME says which vaults are synced.",
+            "--status says how each vault stands, as far as is known on this device: its state and the server's, what the other devices have said that they have, and what waits. With --watch it says it again whenever that changes, and does not keep the store unlocked meanwhile.",
             "Attached files go to the server before the change that names them, and come after the notes, which can be used meanwhile; an interrupted sync goes on where it was.",
         ],
-        options: [restored, withoutFiles, patience],
-        examples: [CommandExample("coffret sync", "all of them; with --vault NAME only one")],
+        options: [restored, withoutFiles, patience, SyncWatch.status, SyncWatch.watch],
+        examples: [
+            CommandExample("coffret sync", "all of them; with --vault NAME only one"),
+            CommandExample("coffret sync --status --watch", "what waits, and what comes and goes, until Ctrl-C"),
+        ],
         run: run)
 
     /// What came of one vault.
@@ -40,6 +44,11 @@ enum SyncCommand {
 
     private static func run(_ context: CommandContext) throws {
         try ServerAccess.checkJoined(context)
+        if context.arguments.isSet(SyncWatch.status) { return try SyncWatch.run(context) }
+        guard !context.arguments.isSet(SyncWatch.watch) else {
+            throw CommandFailure(
+                .usage, .inputInvalid, "--watch goes with --status", hint: "coffret sync --status --watch")
+        }
         let session = try StoreSession.open(context, with: .passphrase)
         let records = try SyncStatus.records(session)
         var patience = SyncPatience(

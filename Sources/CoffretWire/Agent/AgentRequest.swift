@@ -59,6 +59,8 @@ package enum AgentRequest: Equatable, Sendable {
     /// The first message: which version of the protocol the client speaks.
     case hello(version: UInt32)
     case run(AgentCommand)
+    /// A command that only looks, for a program that goes on looking: it is no use of the store.
+    case look(AgentCommand)
     /// Unlocks for the time of the settings, or for this many seconds.
     case unlock(AgentSecret, seconds: UInt64?)
     /// Locks one store, or all.
@@ -83,6 +85,14 @@ package enum AgentProgramEnd: Equatable, Sendable {
 }
 
 extension AgentRequest {
+    /// The command line, if this is one.
+    package var command: AgentCommand? {
+        switch self {
+        case .run(let command), .look(let command): command
+        default: nil
+        }
+    }
+
     package static let version: UInt32 = 1
     static let pathByteCountMax = 4096
     private static let secretByteCountMax = 64 << 10
@@ -93,7 +103,7 @@ extension AgentRequest {
         /// With a secret: the message is handed on as it is.
         case secret
         /// A command for the store at this path: handed on, too.
-        case command(store: String)
+        case command(store: String, isUse: Bool)
         /// Nothing that anybody would hide.
         case open
     }
@@ -106,7 +116,8 @@ extension AgentRequest {
         do throws(CBORError) {
             let count = try decoder.readArrayHeader()
             switch (try decoder.readUnsigned(), count) {
-            case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax))
+            case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: true)
+            case (10, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: false)
             case (3, _), (7, _): return .secret
             default: return .open
             }
@@ -119,13 +130,8 @@ extension AgentRequest {
         CBOREncoder.encode { encoder in
             switch self {
             case .hello(let version): encoder.encode(kind: 1, [UInt64(version)])
-            case .run(let command):
-                encoder.encode(kind: 2, fieldCount: 4)
-                encoder.encode(text: command.store)
-                encoder.encodeArrayHeader(count: command.arguments.count)
-                for argument in command.arguments { encoder.encode(text: argument) }
-                encoder.encode(text: command.workingDirectory)
-                encoder.encode(texts: command.environment)
+            case .run(let command): Self.encode(command, kind: 2, to: &encoder)
+            case .look(let command): Self.encode(command, kind: 10, to: &encoder)
             case .unlock(let secret, let seconds):
                 encoder.encode(kind: 3, fieldCount: 5)
                 Self.encode(secret, to: &encoder)
@@ -153,6 +159,15 @@ extension AgentRequest {
                 encoder.encode(kind: 9, [processID, how, UInt64(value)])
             }
         }
+    }
+
+    private static func encode(_ command: AgentCommand, kind: UInt64, to encoder: inout CBOREncoder) {
+        encoder.encode(kind: kind, fieldCount: 4)
+        encoder.encode(text: command.store)
+        encoder.encodeArrayHeader(count: command.arguments.count)
+        for argument in command.arguments { encoder.encode(text: argument) }
+        encoder.encode(text: command.workingDirectory)
+        encoder.encode(texts: command.environment)
     }
 
     private static func encode(_ secret: AgentSecret, to encoder: inout CBOREncoder) {
@@ -190,14 +205,8 @@ extension AgentRequest {
         switch (kind, fieldCount) {
         case (1, 1):
             return .hello(version: try decoder.readUnsigned(as: UInt32.self))
-        case (2, 4):
-            let store = try decoder.readText(byteCountMax: pathByteCountMax)
-            let arguments = try decoder.readTexts()
-            let directory = try decoder.readText(byteCountMax: pathByteCountMax)
-            return .run(
-                AgentCommand(
-                    store: store, arguments: arguments, workingDirectory: directory,
-                    environment: try decoder.readTextMap()))
+        case (2, 4): return .run(try readCommand(from: &decoder))
+        case (10, 4): return .look(try readCommand(from: &decoder))
         case (3, 5):
             guard let secret = try readSecret(from: &decoder) else {
                 try decoder.skipItem()
@@ -229,6 +238,14 @@ extension AgentRequest {
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil
         }
+    }
+
+    private static func readCommand(from decoder: inout CBORDecoder) throws(CBORError) -> AgentCommand {
+        let store = try decoder.readText(byteCountMax: pathByteCountMax)
+        let arguments = try decoder.readTexts()
+        let directory = try decoder.readText(byteCountMax: pathByteCountMax)
+        return AgentCommand(
+            store: store, arguments: arguments, workingDirectory: directory, environment: try decoder.readTextMap())
     }
 
     /// - Returns: nil for a kind of secret that this version does not know.

@@ -1,0 +1,54 @@
+// What one process says of syncing, another one reads.
+
+import CoffretBase
+import CoffretSync
+import Testing
+
+@testable import CoffretCLI
+
+@Suite("Overview of syncing")
+struct SyncOverviewTests {
+    private static let now: Milliseconds = 1_780_000_000_000
+
+    private static let vault = SyncOverview.VaultState(
+        id: String(repeating: "a1", count: 32), name: "Garden \u{1B}[31m\"é\"", itemCount: 1_204, version: "9c41",
+        serverVersion: nil, unsentCount: 3, unsentByteCount: nil, waitingFileCount: 1, waitingFileByteCount: 4_000,
+        absentFileCount: 2, absentFileByteCount: 5_000_000, lastSyncedAt: now, problem: "sync.file.no-room",
+        devices: [
+            .init(id: "d1", name: "phone", hasEverything: true, isAhead: false, heardAt: now),
+            .init(id: "d2", name: "laptop", hasEverything: false, isAhead: true, heardAt: nil),
+        ], isServerBeyond: true)
+
+    private static let states: [AgentSyncState?] = [
+        nil, .off, .idle, .connected, .waiting(problem: "http.unreachable", until: now),
+        .moving(AgentSyncWork(vault: "a1", isSending: true, doneCount: 5, totalCount: 10, byteCount: 1 << 40)),
+        .moving(AgentSyncWork(vault: "a1", isSending: false, doneCount: 5, totalCount: nil, byteCount: 7)),
+    ]
+
+    @Test("what is printed as JSON is read back as the same, to the second", arguments: states)
+    func roundTrip(_ state: AgentSyncState?) throws {
+        for vaults in [[], [Self.vault], [Self.vault, Self.vault]] {
+            let overview = SyncOverview(vaults: vaults, agent: state)
+            let value = try JSONValue(parsing: Array(overview.json.line.utf8))
+            let read = try #require(SyncOverview(value, now: Self.now))
+            #expect(read.json == overview.json)
+            #expect(
+                read.vaults.map(\.devices)
+                    == overview.vaults.map { vault in
+                        vault.devices.map { device in
+                            .init(
+                                id: device.id, name: device.name, hasEverything: device.hasEverything,
+                                isAhead: device.isAhead,
+                                heardAt: device.heardAt.map { $0 + 999 })
+                        }
+                    })
+        }
+    }
+
+    @Test(
+        "what is no overview is none",
+        arguments: ["{}", "[]", "{\"vaults\":[{}]}", "{\"vaults\":[],\"agentSync\":\"waiting\"}"])
+    func malformed(_ text: String) throws {
+        #expect(SyncOverview(try JSONValue(parsing: Array(text.utf8)), now: Self.now) == nil)
+    }
+}
