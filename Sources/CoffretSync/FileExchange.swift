@@ -44,18 +44,33 @@ package struct ServerSpace: Equatable, Sendable {
     }
 }
 
-/// A file that is here, and that the server has no room for.
+/// A file that is here and not whole at the server, although a head there names it.
 package struct WaitingFile: Equatable, Sendable {
+    package enum Reason: UInt64, Sendable {
+        /// The server has no room for it.
+        case noRoom = 0
+        /// It could not be read here.
+        case unreadable = 1
+    }
+
     package let fileID: UniqueID
     /// What is missing of it at the server.
     package let byteCount: Int
     /// What the server had for files when it was last tried; nil if it did not tell, or has no room for anybody.
     package let roomByteCount: Int?
+    package let reason: Reason
 
-    package init(fileID: UniqueID, byteCount: Int, roomByteCount: Int?) {
+    package init(fileID: UniqueID, byteCount: Int, roomByteCount: Int?, reason: Reason = .noRoom) {
         self.fileID = fileID
         self.byteCount = byteCount
         self.roomByteCount = roomByteCount
+        self.reason = reason
+    }
+}
+
+extension WaitingFile {
+    fileprivate static func unreadable(_ file: UniqueID, byteCount: Int) -> WaitingFile {
+        WaitingFile(fileID: file, byteCount: byteCount, roomByteCount: nil, reason: .unreadable)
     }
 }
 
@@ -89,7 +104,7 @@ package struct FileTally: Equatable, Sendable {
     package var movedByteCount = 0
     /// To send: files that are not here, such as those that another device has not delivered yet.
     package var absentCount = 0
-    /// To send: files that the server has no room for; the others were sent all the same.
+    /// To send: files that the server has no room for, or that cannot be read; the others were sent all the same.
     package var waiting: [WaitingFile] = []
     /// To fetch: what is wrong with single files; the others were fetched all the same.
     package var problems: [SyncError] = []
@@ -162,19 +177,28 @@ package final class FileExchange {
     }
 
     /// Sees to it that files are whole at the server; those that are not here are counted, and those that find no room
-    /// are named and left for later.
+    /// or cannot be read are named and left for later.
     ///
     /// - Parameter known: files that found no room before: they are not read before there is some.
-    /// - Throws: `.unreachable`, `.refused`; `.vaultFailed` if a file cannot be read.
+    /// - Throws: `.unreachable`, `.refused`.
     package func send(_ files: [UniqueID], known: [WaitingFile] = []) throws(SyncError) -> FileTally {
         var sending = Sending()
         var plan: [(fileID: UniqueID, chunks: [AttachmentChunk])] = []
         for file in files where !delivered.contains(file) {
-            guard let chunks = try inVault({ () throws(StorageError) in try store.storedChunks(ofFile: file) }) else {
+            let stored: [AttachmentChunk]?
+            do throws(StorageError) {
+                stored = try store.storedChunks(ofFile: file)
+            } catch {
+                sending.tally.waiting.append(.unreadable(file, byteCount: 0))
+                continue
+            }
+            guard let chunks = stored else {
                 sending.tally.absentCount += 1
                 continue
             }
-            if let waiting = known.first(where: { $0.fileID == file }), try !hasRoom(waiting.byteCount, &sending) {
+            if let waiting = known.first(where: { $0.fileID == file && $0.reason == .noRoom }),
+                try !hasRoom(waiting.byteCount, &sending)
+            {
                 sending.tally.waiting.append(
                     WaitingFile(fileID: file, byteCount: waiting.byteCount, roomByteCount: sending.room))
                 continue
@@ -204,7 +228,10 @@ package final class FileExchange {
         progress(sending.state)
         for (fileID, chunks) in plan {
             for chunk in chunks where !sending.given.contains(fileID) {
-                let bytes = try read(chunk, of: fileID)
+                guard let bytes = read(chunk, of: fileID) else {
+                    giveUpUnread(fileID, &sending)
+                    continue
+                }
                 window.append(
                     Outgoing(
                         fileID: fileID, chunk: chunk,
@@ -235,8 +262,13 @@ package final class FileExchange {
                     giveUp(item.fileID, left, lacking: left, &sending)
                     continue
                 }
+                // Once more: a window of chunks is more than is kept in memory.
+                guard let bytes = read(item.chunk, of: item.fileID), BLAKE2b.hash(bytes) == item.bytes.digest else {
+                    giveUpUnread(item.fileID, &sending)
+                    continue
+                }
                 do throws(SyncError) {
-                    try upload(item, mayBeBegun: sending.mayBeBegun)
+                    try upload(bytes, of: item, mayBeBegun: sending.mayBeBegun)
                 } catch {
                     guard error.code == .quotaExceeded else { throw error }
                     try takeBack(item, &sending)
@@ -275,6 +307,17 @@ package final class FileExchange {
         progress(sending.state)
     }
 
+    /// Leaves a file for later that cannot be read, or is another one each time.
+    private func giveUpUnread(_ file: UniqueID, _ sending: inout Sending) {
+        let left = sending.leftByteCounts[file] ?? 0
+        sending.given.insert(file)
+        sending.moved.remove(file)
+        sending.tally.waiting.append(.unreadable(file, byteCount: left))
+        sending.state.totalByteCount -= left
+        sending.state.totalCount -= 1
+        progress(sending.state)
+    }
+
     /// The space was used up in the middle of a file, by another device: half a file helps nobody, and takes what changes need.
     private func takeBack(_ item: Outgoing, _ sending: inout Sending) throws(SyncError) {
         for address in sending.uploaded + [item.chunk.addresses[0]] { try transport.withdraw(address) }
@@ -282,19 +325,16 @@ package final class FileExchange {
         sending.room = try transport.space()?.roomForFiles
     }
 
-    private func upload(_ item: Outgoing, mayBeBegun: Bool) throws(SyncError) {
-        let bytes = try read(item.chunk, of: item.fileID)
-        guard BLAKE2b.hash(bytes) == item.bytes.digest else {
-            throw SyncError(.vaultFailed, at: "a file changed while it was sent")
-        }
+    private func upload(_ bytes: [UInt8], of item: Outgoing, mayBeBegun: Bool) throws(SyncError) {
         let isPatched = try transport.upload(bytes, to: item.chunk.addresses[0], mayBeBegun: mayBeBegun)
         // The beginning was somebody's word; whether the whole is right only the digest says.
         guard isPatched, try !transport.missingChunks([item.bytes]).isEmpty else { return }
         _ = try transport.upload(bytes, to: item.chunk.addresses[0], mayBeBegun: false)
     }
 
-    private func read(_ chunk: AttachmentChunk, of file: UniqueID) throws(SyncError) -> [UInt8] {
-        try inVault { () throws(StorageError) in try store.sealedChunk(chunk, ofFile: file) }
+    /// - Returns: nil for what cannot be read: one file on a bad sector keeps no other, and no change, from the server.
+    private func read(_ chunk: AttachmentChunk, of file: UniqueID) -> [UInt8]? {
+        try? store.sealedChunk(chunk, ofFile: file)
     }
 
     // MARK: Fetching

@@ -108,18 +108,32 @@ package struct SyncAcknowledger {
                 word.head == head ? .upToDate : versions.covers(word.versions) ? .behind : .ahead
             var noted = SyncMemory.Acknowledged(
                 counter: word.counter, head: word.head, heardAt: present, aheadSince: 0)
-            if let known, known.counter == word.counter { noted.heardAt = known.heardAt }
+            if let known, known.counter == word.counter, known.heardAt != 0 { noted.heardAt = known.heardAt }
             if standing == .ahead {
-                noted.aheadSince = known.map { $0.aheadSince == 0 ? present : $0.aheadSince } ?? present
+                noted.aheadSince = present
+                if let known, known.aheadSince != 0, try isMissing(known.head, from: head, in: repository) {
+                    noted.aheadSince = known.aheadSince
+                }
                 if present - noted.aheadSince >= Self.withheldTime { standing = .withheld }
             }
             memory.others[device] = noted
             audit.peers.append(SyncPeer(device: entry.device, standing: standing, time: word.time))
         }
+        // A memory of the first version does not say when: then it is now, and no false alarm.
+        for (device, known) in memory.others where known.heardAt == 0 { memory.others[device]?.heardAt = present }
         audit.silentDevices = memory.others.keys.filter { !heard.contains($0) }.sorted()
         audit.isStale =
             !memory.others.isEmpty && memory.others.values.allSatisfy { present - $0.heardAt >= Self.staleTime }
         return .inspected(memory, audit)
+    }
+
+    /// Whether what a device said that it has is still not here. Each word of a device that writes a lot may be ahead of
+    /// what this one has just read; only what stays away from look to look was withheld.
+    private func isMissing(
+        _ word: BlobName, from head: BlobName, in repository: VaultRepository
+    ) throws(StorageError) -> Bool {
+        guard try repository.dot(ofCommit: word) != nil else { return true }
+        return try !repository.isKnown(word, to: head)
     }
 
     /// A device's word, verified; nil if anything about it does not.

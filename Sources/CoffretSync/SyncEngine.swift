@@ -277,6 +277,7 @@ package struct SyncEngine {
             newBlobCount = 0
             return ask(.fetch(addresses), .fetching)
         case (.adopting, .adopted(let adoption)): return adopted(adoption)
+        case (.adopting, .judged(.older(let head))): return judged(.older(head))
         case (.exporting, .exported(let export)): return exported(export)
         case (.noting, .remembered): return nextPart()
         case (.preparing, .part(let objects, let isLast)): return push(objects, isLast: isLast)
@@ -318,14 +319,15 @@ package struct SyncEngine {
         report.setAsideCount += adoption.setAsideCount
         report.removals += adoption.removals
         report.head = adoption.localHead
-        let triesFiles = options.triesWaitingFiles && !memory.waitingFiles.isEmpty
+        if adoption.areRemovalsDue { memory.areRemovalsDue = true }
+        let triesFiles = options.triesWaitingFiles && (!memory.waitingFiles.isEmpty || memory.hasMoreWaitingFiles)
         if adoption.localHead == adoption.head, !triesFiles { return acknowledge() }
         return prepare(from: adoption.head)
     }
 
     private mutating func prepare(from head: BlobName?) -> [Action] {
         phase = .exporting
-        return [.vault(.export(from: head))]
+        return [.vault(.export(from: head, withAllFiles: options.triesWaitingFiles && memory.hasMoreWaitingFiles))]
     }
 
     private mutating func exported(_ export: SyncExport) -> [Action] {
@@ -333,11 +335,14 @@ package struct SyncEngine {
         report.head = export.head
         if serverHead == nil { serverHead = export.base }
         isPushDue = export.head != nil && export.head != memory.head
-        var files = isPushDue ? export.files : []
+        var files = isPushDue || memory.hasMoreWaitingFiles ? export.files : []
         let waiting = options.triesWaitingFiles ? memory.waitingFiles : []
         files += waiting.map(\.fileID).filter { !files.contains($0) }
         if isPushDue { report.progress.sendCount = export.blobCount }
-        guard !files.isEmpty else { return isPushDue ? nextPart() : remember() }
+        guard !files.isEmpty else {
+            if options.triesWaitingFiles { memory.hasMoreWaitingFiles = false }
+            return isPushDue ? nextPart() : remember()
+        }
         phase = .sendingFiles
         return [.sendFiles(files, known: waiting)]
     }
@@ -346,16 +351,14 @@ package struct SyncEngine {
     private mutating func filesSent(_ tally: FileTally) -> [Action] {
         let untried = options.triesWaitingFiles ? [] : memory.waitingFiles
         let tried = Set(tally.waiting.map(\.fileID))
-        let waiting = tally.waiting + untried.filter { !tried.contains($0.fileID) }
-        guard waiting.count <= SyncMemory.waitingFileCountMax else {
-            return fail(SyncError(.quotaExceeded, at: "\(waiting.count) files"))
-        }
-        guard isPushDue else {
-            memory.waitingFiles = waiting
-            return remember()
-        }
-        guard waiting != memory.waitingFiles else { return nextPart() }
-        memory.waitingFiles = waiting
+        let before = memory
+        let all = tally.waiting + untried.filter { !tried.contains($0.fileID) }
+        memory.waitingFiles = Array(all.prefix(SyncMemory.waitingFileCountMax))
+        memory.hasMoreWaitingFiles =
+            all.count > SyncMemory.waitingFileCountMax
+            || (!options.triesWaitingFiles && memory.hasMoreWaitingFiles)
+        guard isPushDue else { return remember() }
+        guard memory != before else { return nextPart() }
         phase = .noting
         return [.vault(.remember(memory))]
     }

@@ -32,6 +32,8 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case quotaExceeded = "sync.server.quota-exceeded"
         /// Files that the server has no room for; all else was synced.
         case fileNoRoom = "sync.file.no-room"
+        /// Files that cannot be read here; all else was synced.
+        case fileUnreadable = "sync.file.unreadable"
         /// What the server has in place of a file's chunk is not it (R14).
         case fileRefused = "sync.file.refused"
         /// The server does not have an attachment's file.

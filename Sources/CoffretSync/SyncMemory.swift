@@ -6,15 +6,15 @@ package import CoffretStorage
 
 /// What was last seen of one server's zone; lies in the vault's state.
 ///
-/// Layout: deterministic CBOR [3, server (text), cursor, head or empty, acknowledgement counter,
-/// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits, [[file (16), bytes, room or null]]].
-/// Spec: Spec/sync.md.
+/// Layout: deterministic CBOR [4, server (text), cursor, head or empty, acknowledgement counter,
+/// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits,
+/// [[file (16), bytes, room or null, reason]], [instance (16), number] of the head or null, flags]. Spec: Spec/sync.md.
 package struct SyncMemory: Equatable, Sendable {
     /// What another device acknowledged last.
     package struct Acknowledged: Equatable, Sendable {
         package var counter: UInt64
         package var head: BlobName
-        /// When this device first saw this word, by its own clock.
+        /// When this device first saw this word, by its own clock; 0 if an old memory does not say.
         package var heardAt: Milliseconds
         /// Since when it is known to have what the server does not deliver; 0 if it has not.
         package var aheadSince: Milliseconds
@@ -22,29 +22,41 @@ package struct SyncMemory: Equatable, Sendable {
 
     static let serverByteCountMax = 1_024
     static let deviceCountMax = 256
-    static let waitingFileCountMax = 256
+    /// So many are remembered one by one.
+    package static let waitingFileCountMax = 256
 
     /// The address under which the person knows the server.
     package var server: String
     /// Where to go on reading; empty for the beginning.
     package var cursor: [UInt8] = []
     /// The head that the server showed last and that was verified, or took from this device.
-    package var head: BlobName?
+    package var head: BlobName? {
+        didSet { if head != oldValue { headDot = nil } }
+    }
+    /// The number of the head's commit, by which it is known once a compaction has removed it; nil if it was never here.
+    package internal(set) var headDot: Dot?
     /// Of this device's acknowledgements.
     package var counter: UInt64 = 0
     package var others: [UniqueID: Acknowledged] = [:]
     package var epoch: UInt32 = 0
     /// How often in a row the server did not let this device see what the others say.
     package var failedAuditCount: UInt64 = 0
-    /// Files that a head at the server names, and that found no room there.
+    /// Files that a head at the server names, and that are not there yet: they found no room, or could not be read here.
     package var waitingFiles: [WaitingFile] = []
+    /// There are more of those than are remembered: which is found out by looking at all.
+    package var hasMoreWaitingFiles = false
+    /// What compactions of other devices removed is still to be removed here.
+    package var areRemovalsDue = false
+
+    private static let moreFilesFlag: UInt64 = 1
+    private static let removalsFlag: UInt64 = 2
 
     package init(server: String) { self.server = server }
 
     package func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 9)
-            encoder.encode(unsigned: 3)
+            encoder.encodeArrayHeader(count: 11)
+            encoder.encode(unsigned: 4)
             encoder.encode(text: server)
             encoder.encode(bytes: cursor)
             encoder.encode(bytes: head?.bytes ?? [])
@@ -62,7 +74,7 @@ package struct SyncMemory: Equatable, Sendable {
             encoder.encode(unsigned: failedAuditCount)
             encoder.encodeArrayHeader(count: waitingFiles.count)
             for file in waitingFiles {
-                encoder.encodeArrayHeader(count: 3)
+                encoder.encodeArrayHeader(count: 4)
                 encoder.encode(bytes: file.fileID.bytes)
                 encoder.encode(unsigned: UInt64(file.byteCount))
                 if let room = file.roomByteCount {
@@ -70,7 +82,17 @@ package struct SyncMemory: Equatable, Sendable {
                 } else {
                     encoder.encodeNull()
                 }
+                encoder.encode(unsigned: file.reason.rawValue)
             }
+            if let dot = headDot {
+                encoder.encodeArrayHeader(count: 2)
+                encoder.encode(bytes: dot.instance.bytes)
+                encoder.encode(unsigned: dot.sequence)
+            } else {
+                encoder.encodeNull()
+            }
+            encoder.encode(
+                unsigned: (hasMoreWaitingFiles ? Self.moreFilesFlag : 0) | (areRemovalsDue ? Self.removalsFlag : 0))
         }
     }
 
@@ -81,12 +103,11 @@ package struct SyncMemory: Equatable, Sendable {
 
     private init(from decoder: inout CBORDecoder) throws(CBORError) {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
-        // Version 1 knew no times, version 2 no files.
+        // Version 1 knew no times, version 2 no files, version 3 nothing behind those.
         let memberCount = try decoder.readArrayHeader()
-        guard (7...9).contains(memberCount), try decoder.readUnsigned() == UInt64(memberCount - 6) else {
-            throw malformed
-        }
-        let isOld = memberCount == 7
+        let version = try decoder.readUnsigned()
+        guard [1: 7, 2: 8, 3: 9, 4: 11][version] == memberCount else { throw malformed }
+        let isOld = version == 1
         server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
         cursor = try decoder.readBytes(countMax: 64)
         let head = try decoder.readBytes(countMax: 32)
@@ -108,11 +129,11 @@ package struct SyncMemory: Equatable, Sendable {
         }
         epoch = try decoder.readUnsigned(as: UInt32.self)
         failedAuditCount = isOld ? 0 : try decoder.readUnsigned()
-        guard memberCount == 9 else { return }
+        guard version >= 3 else { return }
         let fileCount = try decoder.readArrayHeader()
         guard fileCount <= Self.waitingFileCountMax else { throw malformed }
         for _ in 0..<fileCount {
-            try decoder.readArrayHeader(count: 3)
+            try decoder.readArrayHeader(count: version == 3 ? 3 : 4)
             guard let file = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else { throw malformed }
             let byteCount = Int(clamping: try decoder.readUnsigned())
             var room: Int?
@@ -121,7 +142,23 @@ package struct SyncMemory: Equatable, Sendable {
             } else {
                 room = Int(clamping: try decoder.readUnsigned())
             }
-            waitingFiles.append(WaitingFile(fileID: file, byteCount: byteCount, roomByteCount: room))
+            let code = version == 3 ? WaitingFile.Reason.noRoom.rawValue : try decoder.readUnsigned()
+            guard let reason = WaitingFile.Reason(rawValue: code) else { throw malformed }
+            waitingFiles.append(WaitingFile(fileID: file, byteCount: byteCount, roomByteCount: room, reason: reason))
         }
+        guard version >= 4 else { return }
+        if decoder.isNextNull {
+            try decoder.readNull()
+        } else {
+            try decoder.readArrayHeader(count: 2)
+            guard let instance = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
+                throw malformed
+            }
+            headDot = Dot(instance: instance, sequence: try decoder.readUnsigned())
+        }
+        let flags = try decoder.readUnsigned()
+        guard flags <= Self.moreFilesFlag | Self.removalsFlag else { throw malformed }
+        hasMoreWaitingFiles = flags & Self.moreFilesFlag != 0
+        areRemovalsDue = flags & Self.removalsFlag != 0
     }
 }

@@ -54,8 +54,9 @@ package enum VaultRequest: Equatable, Sendable {
     case stage(SyncMemory)
     /// Verifies the head at an address with all that leads to it, and merges it with the own head.
     case adopt(BlobAddress, SyncMemory)
-    /// Prepares what leads from a head that the server has to the own one.
-    case export(from: BlobName?)
+    /// Prepares what leads from a head that the server has to the own one; its files are those that the commits on the
+    /// way name, or all of the present as well.
+    case export(from: BlobName?, withAllFiles: Bool = false)
     /// The next of what was prepared, of about so many bytes.
     case nextPart(byteCountMax: Int)
     /// Makes the memory durable.
@@ -109,10 +110,12 @@ package struct SyncAdoption: Equatable, Sendable {
     package let setAsideCount: Int
     /// New commits that say what a compaction removed.
     package let removals: [BlobName]
+    /// What was removed elsewhere, or here and came again, is to be removed here.
+    package let areRemovalsDue: Bool
 
     package init(
         head: BlobName, localHead: BlobName?, newCommitCount: Int, mergeCount: Int, quarantinedCount: Int,
-        setAsideCount: Int, removals: [BlobName] = []
+        setAsideCount: Int, removals: [BlobName] = [], areRemovalsDue: Bool = false
     ) {
         self.head = head
         self.localHead = localHead
@@ -121,6 +124,7 @@ package struct SyncAdoption: Equatable, Sendable {
         self.quarantinedCount = quarantinedCount
         self.setAsideCount = setAsideCount
         self.removals = removals
+        self.areRemovalsDue = areRemovalsDue
     }
 }
 
@@ -219,8 +223,13 @@ package struct SyncReport: Equatable, Sendable {
     package var sentFileByteCount = 0
     /// Files that this device should have sent and does not have.
     package var absentFileCount = 0
-    /// Files that are here and that the server has no room for.
+    /// Files that are here, and that the server has no room for or that cannot be read.
     package var waitingFiles: [WaitingFile] = []
+    /// What the waiting files are to people, all else having been synced; nil if there are none.
+    package var waitingProblem: SyncError? {
+        guard !waitingFiles.isEmpty else { return nil }
+        return SyncError(waitingFiles.contains { $0.reason == .noRoom } ? .fileNoRoom : .fileUnreadable)
+    }
     /// No other device has been heard of for 14 days (R4).
     package var isStale = false
     package var progress = SyncProgress()

@@ -73,17 +73,17 @@ package final class VaultSync: SyncVault {
             case .offer(let blob): return .offered(try offer(blob))
             case .stage(let memory):
                 return try changing { repository in
-                    try begun(repository).stage(note: memory.encode())
+                    try begun(repository).stage(note: note(memory, repository))
                     adoption = nil
                     waiting = []
                     return .staged
                 }
             case .adopt(let address, let memory):
                 return try changing { repository in try adopt(address, memory, repository) }
-            case .export(let known): return try export(from: known)
+            case .export(let known, let withAllFiles): return try export(from: known, withAllFiles: withAllFiles)
             case .nextPart(let byteCountMax): return try nextPart(byteCountMax)
             case .remember(let memory):
-                let note = memory.encode()
+                let note = try note(memory, repository)
                 if try repository.syncNote() == note { return .remembered }
                 return try changing { repository in
                     try repository.setSyncNote(note)
@@ -105,6 +105,13 @@ package final class VaultSync: SyncVault {
             cancel()
             return .failed(SyncError(.vaultFailed, cause: error))
         }
+    }
+
+    /// The memory as it is kept: with the number of the head's commit, while that is here.
+    private func note(_ memory: SyncMemory, _ repository: VaultRepository) throws(StorageError) -> [UInt8] {
+        var memory = memory
+        if let head = memory.head, memory.headDot == nil { memory.headDot = try repository.dot(ofCommit: head) }
+        return memory.encode()
     }
 
     /// Runs a change with the vault open for writing.
@@ -140,6 +147,9 @@ package final class VaultSync: SyncVault {
 
     private func judge(_ address: BlobAddress, _ remembered: BlobName?) throws(StorageError) -> VaultReply {
         // A commit that lies here unverified, such as one that was staged or is in quarantine, is not known.
+        if let remembered, remembered != repository.headNames.first, try repository.dot(ofCommit: remembered) == nil {
+            return try judge(address, removed: remembered)
+        }
         guard let name = try repository.commitName(at: address), let head = repository.headNames.first,
             try repository.isKnown(name, to: head)
         else { return .judged(.unknown) }
@@ -151,6 +161,17 @@ package final class VaultSync: SyncVault {
         case .descendant: return .judged(.older(name))
         case .unrelated: return .judged(.unrelated(name))
         }
+    }
+
+    /// The same where the remembered head is not here: it never came, or a compaction has removed it.
+    private func judge(_ address: BlobAddress, removed remembered: BlobName) throws(StorageError) -> VaultReply {
+        let memory = try Self.memory(of: repository)
+        guard memory?.head == remembered, let dot = memory?.headDot else { return .judged(.unknown) }
+        if try repository.addresses(of: remembered).contains(address) { return .judged(.same) }
+        guard let name = try repository.commitName(at: address), let head = repository.headNames.first,
+            try repository.isKnown(name, to: head)
+        else { return .judged(.unknown) }
+        return .judged(try repository.versions(of: name).covers(dot) ? .newer(name) : .older(name))
     }
 
     private func adopt(
@@ -170,31 +191,52 @@ package final class VaultSync: SyncVault {
             return .missing(addresses, place: "\(first)")
         }
         var memory = memory
-        // What another device told of at pairing has to be there (R7).
-        if let told = memory.head, try !adoption.contains(told) {
-            throw SyncError(.headRolledBack, at: "commit \(told)")
+        var required = memory.head.map { [$0] } ?? []
+        var requiredDots: [Dot] = []
+        if let seen = memory.head, try !adoption.contains(seen) {
+            // What another device told of at pairing has to be there (R7). What was here before, a compaction removed.
+            guard let dot = memory.headDot else { throw SyncError(.headRolledBack, at: "commit \(seen)") }
+            (required, requiredDots) = ([], [dot])
         }
-        let required = memory.head.map { [$0] } ?? []
         memory.head = name
+        let dot = try adoption.dot(ofCommit: name)
+        memory.headDot = dot
         self.adoption = nil
         waiting = []
         isRepairing = false
-        let report = try adoption.adopt(
-            [name], signers: signers, time: now(), required: required, note: memory.encode())
+        let report: AdoptionReport
+        do throws(StorageError) {
+            report = try adoption.adopt(
+                [name], signers: signers, time: now(), required: required, requiredDots: requiredDots
+            ) { areRemovalsDue in
+                if areRemovalsDue { memory.areRemovalsDue = true }
+                return memory.encode()
+            }
+        } catch {
+            // A head of the past, which a compaction has removed here.
+            if error.code == .historyUnrelated, let dot, try repository.hasRemoved(dot) { return .judged(.older(name)) }
+            throw error
+        }
         return .adopted(
             SyncAdoption(
                 head: name, localHead: report.newHead, newCommitCount: report.newCommitCount,
                 mergeCount: report.mergeCount, quarantinedCount: report.quarantined.count + report.revoked.count,
-                setAsideCount: report.setAsideCount, removals: report.removals))
+                setAsideCount: report.setAsideCount, removals: report.removals,
+                areRemovalsDue: report.areRemovalsDue))
     }
 
-    private func export(from known: BlobName?) throws(StorageError) -> VaultReply {
+    private func export(from known: BlobName?, withAllFiles: Bool) throws(StorageError) -> VaultReply {
         var files: [UniqueID] = []
         var seen: Set<UniqueID> = []
         let contents = try repository.contents(
             from: known.map { [$0] } ?? [], visiting: .only(EntityKind.attachment)
         ) { (fact) throws(StorageError) in
             if let file = try NamedFile(fact), seen.insert(file.fileID).inserted { files.append(file.fileID) }
+        }
+        if withAllFiles {
+            try repository.present.forEachFact(withPrefix: [EntityKind.attachment]) { (fact) throws(StorageError) in
+                if let file = try NamedFile(fact), seen.insert(file.fileID).inserted { files.append(file.fileID) }
+            }
         }
         pending = contents.names[...]
         let head = repository.headNames.first

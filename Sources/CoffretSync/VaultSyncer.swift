@@ -150,12 +150,12 @@ package final class VaultSyncer {
         do {
             report = try run()
         } catch {
-            // What came before it broke off counts, and nobody will say again what another device removed.
-            if repository.headNames.first != before { _ = try? followRemovals() }
+            // What came before it broke off counts.
+            if (try? areRemovalsDue) ?? false { _ = try? followRemovals() }
             throw error
         }
         if try write(cuts, upTo: .max) { report = try report.followed(by: run()) }
-        if !report.removals.isEmpty {
+        if try areRemovalsDue {
             report.removedCommitCount = try followRemovals()
             // What this device wrote on top of what is gone has its own record now, without which nobody can take it.
             if repository.headNames.first != report.head { report = try report.followed(by: run()) }
@@ -167,6 +167,11 @@ package final class VaultSyncer {
         return report
     }
 
+    /// Remembered until it is done: nobody says again what another device removed.
+    private var areRemovalsDue: Bool {
+        get throws { try VaultSync.memory(of: vault.repository)?.areRemovalsDue ?? false }
+    }
+
     /// Removes here what another device's compaction removed.
     ///
     /// - Returns: how many commits.
@@ -174,6 +179,10 @@ package final class VaultSyncer {
         let writer = try store.openVault(record.vaultID.hex, isWritable: true)
         defer { writer.close() }
         let followed = try writer.followRemovals()
+        if var memory = try VaultSync.memory(of: writer.repository) {
+            memory.areRemovalsDue = false
+            try writer.repository.setSyncNote(memory.encode())
+        }
         try vault.repository.refresh()
         return followed?.repository.removedCommitCount ?? 0
     }

@@ -4,10 +4,11 @@ import CoffretBase
 import CoffretCrypto
 import CoffretSimulation
 import CoffretStorage
-import CoffretSync
 import CoffretTestSupport
 import CoffretWire
 import Testing
+
+@testable import CoffretSync
 
 /// The chunks of a zone in memory.
 private final class SimulatedChunks: FileTransport {
@@ -76,17 +77,18 @@ struct FileExchangeTests {
     private let zone = SimulatedChunks()
     private let here: AttachmentStore
     private let there: AttachmentStore
+    private let disk = SimulatedFileSystem()
 
     init() {
         let keys = SimulatedKeys(random)
         let random = random
-        func store() -> AttachmentStore {
+        func store(_ disk: SimulatedFileSystem) -> AttachmentStore {
             AttachmentStore(
                 directory: "vault", keys: keys.keys(local: .generate(from: random)),
                 environment: StorageEnvironment(
-                    fileSystem: SimulatedFileSystem(), random: random, clock: ManualClock(), tuning: StorageTuning()))
+                    fileSystem: disk, random: random, clock: ManualClock(), tuning: StorageTuning()))
         }
-        (here, there) = (store(), store())
+        (here, there) = (store(disk), store(SimulatedFileSystem()))
     }
 
     private func attach(_ byteCount: Int, to store: AttachmentStore) throws -> (AttachmentReference, [UInt8]) {
@@ -255,6 +257,123 @@ struct FileExchangeTests {
             #expect(tally.movedCount == 1, "what is given back is room for others")
             #expect(zone.chunks.values.flatMap(\.self).count == 1)
         }
+    }
+
+    @Test("a file that cannot be read keeps no other from the server, and is tried again")
+    func unreadable() throws {
+        let bad = try attach((2 << 20) + 5, to: here).0
+        let good = try attach(70_000, to: here).0
+        let path = try #require(disk.allFiles().filter { $0.value.count > 1 << 20 }.keys.first)
+        disk.setBad(path, true)
+        let sender = FileExchange(store: here, transport: zone)
+        let ids = [bad, good].map(\.fileID)
+        let first = try sender.send(ids)
+        #expect(first.movedCount == 1 && first.absentCount == 0)
+        #expect(first.waiting.map(\.fileID) == [bad.fileID] && first.waiting.map(\.reason) == [.unreadable])
+        #expect(try sender.send([bad.fileID], known: first.waiting).waiting == first.waiting)
+        disk.setBad(path, false)
+        let last = try sender.send([bad.fileID], known: first.waiting)
+        #expect(last.movedCount == 1 && last.waiting.isEmpty)
+        #expect(try FileExchange(store: there, transport: zone).fetch([bad, good].map(wanted)).problems.isEmpty)
+    }
+
+    @Test("more waiting files than are remembered keep nothing back; the next try looks at all files")
+    func manyWaiting() throws {
+        let head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
+        let address = BlobAddress(try #require(Bytes32(random.bytes(count: 32...32))))
+        let files = (0...SyncMemory.waitingFileCountMax).map { _ in UniqueID.generate(from: random) }
+        var tally = FileTally()
+        tally.waiting = files.map { WaitingFile(fileID: $0, byteCount: 7, roomByteCount: 0) }
+        var first = begun(SyncMemory(server: "x"))
+        _ = first.handle(.server(.head(ZoneHead(address: nil, cursor: [1], epoch: 1))))
+        let export = SyncExport(
+            head: head, address: address, epoch: 1, commitCount: 1, blobCount: 1, files: files)
+        _ = first.handle(.vault(.exported(export)))
+        guard case .vault(.remember(var memory)) = first.handle(.filesSent(tally)).first else {
+            Issue.record("what waits is remembered")
+            return
+        }
+        #expect(memory.waitingFiles.count == SyncMemory.waitingFileCountMax && memory.hasMoreWaitingFiles)
+        guard case .vault(.nextPart) = first.handle(.vault(.remembered)).first else {
+            Issue.record("the push follows the note")
+            return
+        }
+        #expect(SyncMemory.decode(memory.encode()) == memory)
+
+        // An edit meanwhile tries none; whoever tries looks at all, and then it is over.
+        memory.head = head
+        let shown = SyncEngine.Event.server(.head(ZoneHead(address: address.bytes, cursor: [1], epoch: 1)))
+        for tries in [false, true] {
+            var options = SyncEngine.Options()
+            options.triesWaitingFiles = tries
+            var engine = begun(memory, options)
+            _ = engine.handle(shown)
+            #expect(engine.handle(.vault(.judged(.same))) == [.vault(.export(from: head, withAllFiles: tries))])
+            let all = SyncExport(
+                head: head, address: address, epoch: 1, commitCount: 0, blobCount: 0, files: tries ? files : [])
+            let next = engine.handle(.vault(.exported(all)))
+            guard tries else {
+                #expect(next == [.vault(.remember(memory))])
+                continue
+            }
+            #expect(next == [.sendFiles(files, known: memory.waitingFiles)])
+            var done = memory
+            (done.waitingFiles, done.hasMoreWaitingFiles) = ([], false)
+            #expect(engine.handle(.filesSent(FileTally())) == [.vault(.remember(done))])
+        }
+    }
+
+    @Test("memories of all versions are read")
+    func oldMemories() throws {
+        var memory = SyncMemory(server: "x")
+        memory.cursor = [7]
+        memory.head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
+        memory.counter = 3
+        let device = UniqueID.generate(from: random)
+        let file = UniqueID.generate(from: random)
+        func encoded(version: UInt64) -> [UInt8] {
+            CBOREncoder.encode { encoder in
+                encoder.encodeArrayHeader(count: 6 + Int(version))
+                encoder.encode(unsigned: version)
+                encoder.encode(text: "x")
+                encoder.encode(bytes: [7])
+                encoder.encode(bytes: memory.head?.bytes ?? [])
+                encoder.encode(unsigned: 3)
+                encoder.encodeMapHeader(count: 1)
+                encoder.encode(bytes: device.bytes)
+                encoder.encodeArrayHeader(count: version == 1 ? 2 : 4)
+                encoder.encode(unsigned: 5)
+                encoder.encode(bytes: memory.head?.bytes ?? [])
+                if version > 1 {
+                    encoder.encode(signed: 11)
+                    encoder.encode(signed: 12)
+                }
+                encoder.encode(unsigned: 1)
+                if version > 1 { encoder.encode(unsigned: 2) }
+                guard version > 2 else { return }
+                encoder.encodeArrayHeader(count: 1)
+                encoder.encodeArrayHeader(count: 3)
+                encoder.encode(bytes: file.bytes)
+                encoder.encode(unsigned: 9)
+                encoder.encodeNull()
+            }
+        }
+        for version in UInt64(1)...3 {
+            let old = try #require(SyncMemory.decode(encoded(version: version)), "\(version)")
+            #expect(old.head == memory.head && old.headDot == nil && !old.areRemovalsDue && !old.hasMoreWaitingFiles)
+            #expect(old.others[device]?.heardAt == (version == 1 ? 0 : 11))
+            #expect(old.failedAuditCount == (version == 1 ? 0 : 2))
+            #expect(
+                old.waitingFiles
+                    == (version < 3 ? [] : [WaitingFile(fileID: file, byteCount: 9, roomByteCount: nil)]))
+            #expect(SyncMemory.decode(old.encode()) == old)
+        }
+        memory.headDot = Dot(instance: device, sequence: 4)
+        memory.areRemovalsDue = true
+        memory.waitingFiles = [WaitingFile(fileID: file, byteCount: 9, roomByteCount: 1, reason: .unreadable)]
+        #expect(SyncMemory.decode(memory.encode()) == memory)
+        memory.head = nil
+        #expect(memory.headDot == nil, "the number is the head's")
     }
 
     private func begun(_ memory: SyncMemory, _ options: SyncEngine.Options = .init()) -> SyncEngine {

@@ -95,6 +95,56 @@ struct LyingServerTrustTests {
         #expect(try devices[0].sync(talk).peers.map(\.standing) == [.upToDate])
     }
 
+    @Test("R4: a device that writes all the time is ahead again and again, and nothing of it was withheld")
+    func busyDevice() throws {
+        let zone = SimulatedZone()
+        let devices = try devices(2, zone: zone)
+        try devices[0].addLine("one", to: key)
+        for device in devices + devices { try device.sync(talk) }
+        for round in 0..<4 {
+            // It writes while this device is between reading the zone and reading the words.
+            devices[0].network.onRequest = { [key] request in
+                guard request == .acknowledgements else { return nil }
+                devices[0].network.onRequest = nil
+                try? devices[1].addLine("line \(round)", to: key)
+                _ = try? devices[1].sync(talk)
+                return nil
+            }
+            #expect(try devices[0].sync(talk).peers.map(\.standing) == [.ahead])
+            devices[0].now += 20 * Self.hour
+        }
+        // A word that stays undelivered counts from when it was first seen, whatever its device says after it.
+        let old = copy(of: zone)
+        old.acknowledgements = zone.acknowledgements
+        try devices[0].sync(talk)
+        devices[0].network.zone = old
+        for round in 0..<2 {
+            try devices[1].addLine("hidden \(round)", to: key)
+            try devices[1].sync(talk)
+            old.acknowledgements = zone.acknowledgements
+            #expect(try devices[0].sync(talk).peers.map(\.standing) == [.ahead])
+            devices[0].now += 12 * Self.hour
+        }
+        #expect(code { try devices[0].sync(talk) } == .commitWithheld)
+    }
+
+    @Test("R4: a memory of the first version does not say when it heard of others: that is no alarm")
+    func memoryWithoutTimes() throws {
+        let zone = SimulatedZone()
+        let devices = try devices(2, zone: zone)
+        devices[0].now = 400 * 24 * Self.hour
+        try devices[0].addLine("one", to: key)
+        for device in devices + devices[..<1] { try device.sync(talk) }
+        var memory = try #require(try VaultSync.memory(of: devices[0].repository))
+        memory.others = memory.others.mapValues {
+            SyncMemory.Acknowledged(counter: $0.counter, head: $0.head, heardAt: 0, aheadSince: 0)
+        }
+        try devices[0].repository.setSyncNote(memory.encode())
+        #expect(try !devices[0].sync(talk).isStale)
+        devices[0].now += 14 * 24 * Self.hour
+        #expect(try devices[0].sync(talk).isStale)
+    }
+
     @Test("R4: nothing new from any other device for 14 days is W_STALE, and a word of one ends it")
     func stale() throws {
         let zone = SimulatedZone()

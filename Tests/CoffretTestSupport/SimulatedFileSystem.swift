@@ -37,6 +37,7 @@ package final class SimulatedFileSystem: FileSystem, @unchecked Sendable {
     private var count = 0
     private var isOff = false
     private var capacity = Int.max
+    private var badPaths: Set<String> = []
 
     package init() {}
 
@@ -51,6 +52,15 @@ package final class SimulatedFileSystem: FileSystem, @unchecked Sendable {
 
     /// Limits the bytes of all files together; writes beyond it fail with `.noSpace`.
     package func setCapacity(byteCount: Int) { lock.withLock { capacity = byteCount } }
+
+    /// Lets a file's sectors go bad, or come back: it is there, and cannot be read.
+    package func setBad(_ path: String, _ isBad: Bool) {
+        lock.withLock { _ = isBad ? badPaths.insert(path).memberAfterInsert : badPaths.remove(path) ?? path }
+    }
+
+    fileprivate func checkSectors(_ path: String) throws(FileSystemError) {
+        if badPaths.contains(path) { throw FileSystemError(.inputOutput, place: path) }
+    }
 
     /// Cuts the power now.
     package func cutPower() { lock.withLock { isOff = true } }
@@ -299,7 +309,10 @@ private final class Handle: OpenFile, @unchecked Sendable {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int) throws(FileSystemError) -> Int {
-        try disk.locked { () throws(FileSystemError) in unsafe file.read(into: buffer, at: byteOffset) }
+        try disk.locked { () throws(FileSystemError) in
+            try disk.checkSectors(path)
+            return unsafe file.read(into: buffer, at: byteOffset)
+        }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int) throws(FileSystemError) {

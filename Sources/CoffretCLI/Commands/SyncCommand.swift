@@ -146,9 +146,7 @@ enum SyncCommand {
         for case .failure(let error) in outcomes.map(\.result) { throw error }
         for outcome in outcomes {
             // A file that no device has delivered yet is worth a warning; one that is not what it should be is not whole.
-            if case .success(let report) = outcome.result, !report.waitingFiles.isEmpty {
-                throw SyncError(.fileNoRoom)
-            }
+            if case .success(let report) = outcome.result, let problem = report.waitingProblem { throw problem }
             if let refused = try outcome.files.get().problems.first(where: { $0.code != .fileMissing }) {
                 throw refused
             }
@@ -303,9 +301,9 @@ enum VaultSyncing {
             return "\"\(name)\" is on the server now (\(SyncCommand.words(report))).\n\n"
                 + "Next:  coffret sync   here and on your other devices"
         }
-        guard !report.waitingFiles.isEmpty else { return }
+        guard let problem = report.waitingProblem else { return }
         for words in WaitingFileText.words(report.waitingFiles, of: record, session) { context.warn(words) }
-        throw SyncError(.fileNoRoom)
+        throw problem
     }
 
     static func end(_ context: CommandContext) throws {

@@ -80,6 +80,10 @@ extension FailureMeaning {
         "sync.file.no-room": FailureMeaning(
             .diskFull, "your space on the server has no room for a file; everything else was synced",
             hint: "ask whoever runs the server for more space; coffret sync tries again, and the file is safe here"),
+        "sync.file.unreadable": FailureMeaning(
+            .inputOutput,
+            "a file cannot be read on this device, so it did not go to the server; everything else was synced",
+            hint: "coffret fsck --vault NAME says which; look after the disk, and coffret sync tries again"),
         "sync.file.refused": FailureMeaning(
             .notAuthentic, "what the server has in place of a file is not what was attached; nothing of it was kept",
             showsPlace: true, hint: "coffret sync on a device that has the file; ask whoever runs the server"),

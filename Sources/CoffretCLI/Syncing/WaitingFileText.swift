@@ -1,4 +1,4 @@
-// Files that found no room on the server, in the words of a person. The one thing to keep true: what is hidden or locked
+// Files that wait to go to the server, in the words of a person. The one thing to keep true: what is hidden or locked
 // is named by its note's title and nothing more.
 
 internal import CoffretBase
@@ -23,12 +23,15 @@ enum WaitingFileText {
     static func words(_ files: [WaitingFile], in vault: Vault) -> [String] {
         let labels = labels(files, in: vault)
         var lines = files.prefix(namedCountMax).map { file in
+            if file.reason == .unreadable { return "\(name(labels[file.fileID])) cannot be read on this device" }
             let room = file.roomByteCount.map { "there is room for \(NumberText.bytes($0)) of files" }
             return "\(name(labels[file.fileID])) (\(NumberText.bytes(file.byteCount))) does not fit on the server: "
                 + (room ?? "it has no space left")
         }
         if files.count > namedCountMax {
-            lines.append("and \(NumberText.counted(files.count - namedCountMax, "more file"))")
+            let isAll = files.count < SyncMemory.waitingFileCountMax
+            lines.append(
+                "and \(isAll ? "" : "at least ")\(NumberText.counted(files.count - namedCountMax, "more file"))")
         }
         return lines
     }
@@ -49,6 +52,7 @@ enum WaitingFileText {
                     "name": labels[file.fileID]?.name.map { .string($0) } ?? .null,
                     "title": labels[file.fileID].map { .string($0.itemTitle) } ?? .null,
                     "byteCount": .integer(file.byteCount),
+                    "reason": .string(file.reason == .noRoom ? "no-room" : "unreadable"),
                     "roomByteCount": file.roomByteCount.map { .integer($0) } ?? .null,
                 ])
             })

@@ -7,7 +7,8 @@ internal import CoffretCrypto
 extension Adoption {
     /// Each head must have seen what was seen before, as far as that still counts; what is not merged needs nothing.
     func checkRequired(
-        _ required: [BlobName], _ heads: [BlobName], _ foreign: ForeignHistory, _ annotation: RepositoryAnnotation
+        _ required: [BlobName], _ requiredDots: [Dot], _ heads: [BlobName], _ foreign: ForeignHistory,
+        _ annotation: RepositoryAnnotation
     ) throws(StorageError) {
         var counting: [BlobName] = []
         for name in required {
@@ -18,10 +19,27 @@ extension Adoption {
             counting.append(name)
         }
         for head in heads where foreign.commits[head]?.standing ?? .valid == .valid {
+            var dots = requiredDots
             for name in counting where try !graph.isAncestor(name, of: head) {
+                dots.append(try graph.summary(name).dot)
+            }
+            guard !dots.isEmpty else { continue }
+            // No line of commits leads back to what a compaction removed; what has seen it says so.
+            let (seen, removed) = (try graph.versions(of: head), try removedVersions(foreign))
+            guard dots.allSatisfy({ seen.covers($0) && removed.covers($0) }) else {
                 throw StorageError(.historyUnrelated, place: "commit \(head)")
             }
         }
+    }
+
+    /// What compactions have removed, of those that count here or come now.
+    private func removedVersions(_ foreign: ForeignHistory) throws(StorageError) -> VersionVector {
+        var versions = try graph.removedVersions()
+        for name in foreign.order {
+            guard let commit = foreign.commits[name], commit.standing == .valid else { continue }
+            if let record = commit.summary.commit.compaction { versions.merge(record.removedVersions) }
+        }
+        return versions
     }
 
     /// What is left of the local head when it counts no more: its newest commits that do, and above them one commit with

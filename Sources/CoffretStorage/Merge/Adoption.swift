@@ -21,6 +21,8 @@ package struct AdoptionReport: Equatable, Sendable {
     package let setAsideCount: Int
     /// Commits among the new ones that say what a compaction removed.
     package let removals: [BlobName]
+    /// Those, or commits that came again although a compaction has removed them here.
+    package let areRemovalsDue: Bool
 
     package var isNews: Bool { oldHead != newHead }
 }
@@ -84,6 +86,11 @@ package final class Adoption {
         try incoming.commitName(among: exchange.names(of: address))
     }
 
+    /// The number of a commit that was offered or is here; nil for any other.
+    package func dot(ofCommit name: BlobName) throws(StorageError) -> Dot? {
+        try incoming.containsBlob(name) ? graph.summary(name).dot : nil
+    }
+
     /// Whether a blob was offered or is here.
     package func contains(_ name: BlobName) throws(StorageError) -> Bool { try incoming.containsBlob(name) }
 
@@ -141,15 +148,17 @@ package final class Adoption {
     /// - Parameters:
     ///   - time: of the merge commits, for show.
     ///   - required: commits that each of `heads` must have seen, such as what the same server showed before.
-    ///   - note: what to keep with it for who syncs; nil leaves the old note.
+    ///   - requiredDots: the same of commits that are not here any more.
+    ///   - note: what to keep with it for who syncs, made with whether removals are to be followed; nil leaves the old note.
     /// - Throws: `.historyUnrelated` naming a head that has not seen a required commit; what `ForeignHistory.check` and transactions throw; then nothing has changed, but that the two
     ///   commits of a fork are kept as evidence.
     package func adopt(
         _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName] = [],
-        note: [UInt8]? = nil
+        requiredDots: [Dot] = [], note: ((_ areRemovalsDue: Bool) -> [UInt8])? = nil
     ) throws(StorageError) -> AdoptionReport {
         do throws(StorageError) {
-            return try adoptVerified(heads, signers: signers, time: time, required: required, note: note)
+            return try adoptVerified(
+                heads, signers: signers, time: time, required: required, requiredDots: requiredDots, note: note)
         } catch {
             let evidence = error.code == .historyForked ? try? evidence(at: error.place) : nil
             transaction.cancel()
@@ -161,7 +170,7 @@ package final class Adoption {
 
     private func adoptVerified(
         _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName],
-        note: [UInt8]?
+        requiredDots: [Dot], note: ((_ areRemovalsDue: Bool) -> [UInt8])?
     ) throws(StorageError) -> AdoptionReport {
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
         let localHead = repository.headNames.first
@@ -171,7 +180,7 @@ package final class Adoption {
             ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known,
             beginnings: try beginnings(of: heads, known))
         try foreign.check(heads)
-        try checkRequired(required, heads, foreign, annotation)
+        try checkRequired(required, requiredDots, heads, foreign, annotation)
         for name in foreign.order {
             guard let commit = foreign.commits[name]?.summary else { continue }
             try keep(commit)
@@ -200,6 +209,10 @@ package final class Adoption {
         var state = repository.backend.state
         let newEpochs = foreign.order.filter { foreign.commits[$0]?.summary.flags.contains(.epoch) ?? false }
         let droppedOwn = droppedOwn
+        let removals = foreign.order.filter { name in
+            foreign.commits[name].map { $0.standing == .valid && $0.summary.commit.compaction != nil } ?? false
+        }
+        let areRemovalsDue = foreign.hasRemoved || !removals.isEmpty
         let aside = try newest(
             of: annotation.quarantined + quarantined + revoked
                 + (localHead.map { foreign.setAside.contains($0) ? [$0] : [] } ?? []))
@@ -207,15 +220,13 @@ package final class Adoption {
             annotation.quarantined = aside
             annotation.epochs = RepositoryAnnotation.bounded(Set(annotation.epochs + newEpochs))
             annotation.usedSequences.merge(droppedOwn)
-            if let note { annotation.note = note }
+            if let note { annotation.note = note(areRemovalsDue) }
         }
         try finish(head, state: &state)
         return AdoptionReport(
             oldHead: localHead, newHead: head?.commit.name, newCommitCount: foreign.order.count,
             mergeCount: mergeCount, quarantined: quarantined, revoked: revoked, setAsideCount: foreign.setAside.count,
-            removals: foreign.order.filter { name in
-                foreign.commits[name].map { $0.standing == .valid && $0.summary.commit.compaction != nil } ?? false
-            })
+            removals: removals, areRemovalsDue: areRemovalsDue)
     }
 
     private func known() throws(StorageError) -> KnownCommits {

@@ -74,6 +74,15 @@ final class CommitGraph {
         return try compactions().values.first { $0.removedParents.contains(name) }
     }
 
+    /// What compactions that count here have removed.
+    ///
+    /// - Complexity: reads all commits.
+    func removedVersions() throws(StorageError) -> VersionVector {
+        var versions = VersionVector()
+        for record in try compactions().values { versions.merge(record.removedVersions) }
+        return versions
+    }
+
     /// The commit with a dot among `name` and its ancestors; nil if there is none, or it is not here.
     ///
     /// A vector may cover the number of a merge that its author dropped, and that another line still has: so all

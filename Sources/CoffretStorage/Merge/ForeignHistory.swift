@@ -79,6 +79,9 @@ struct ForeignHistory {
     private(set) var lacksCut = false
     /// Parents before children.
     private(set) var order: [BlobName] = []
+    /// Commits came again that a compaction has removed here: somebody wrote on top of them without knowing of it.
+    private(set) var hasRemoved = false
+    private var removedVersions: VersionVector?
     private var trees: [BlobName: TreeNode] = [:]
 
     init(
@@ -159,7 +162,7 @@ struct ForeignHistory {
         let place = "commit \(commit.name)"
         guard commit.sequence <= Self.sequenceMax else { throw StorageError(.commitMalformed, place: place) }
         if commit.instance == ownInstance, try !known.isStored(commit.name) {
-            throw StorageError(.historyLocalRollback, place: place)
+            guard try isRemoved(commit) else { throw StorageError(.historyLocalRollback, place: place) }
         }
         var versions = VersionVector()
         var isVague = false
@@ -257,7 +260,7 @@ struct ForeignHistory {
     }
 
     /// Two commits with one number, or one that does not follow the last (protocol 10).
-    private func checkForks(_ commits: [CommitSummary]) throws(StorageError) {
+    private mutating func checkForks(_ commits: [CommitSummary]) throws(StorageError) {
         var local = VersionVector()
         if let localHead { local = try graph.versions(of: localHead) }
         for (instance, list) in Dictionary(grouping: commits, by: \.instance) {
@@ -277,12 +280,21 @@ struct ForeignHistory {
         guard try isDroppable(earlier) else { throw StorageError(.historyForked, place: "commit \(later.name)") }
     }
 
-    private func check(_ commit: CommitSummary, against newest: UInt64) throws(StorageError) {
+    /// Whether a compaction has removed a commit here that now came again.
+    private mutating func isRemoved(_ commit: CommitSummary) throws(StorageError) -> Bool {
+        if removedVersions == nil { removedVersions = try graph.removedVersions() }
+        guard let removed = removedVersions, removed.covers(commit.dot) else { return false }
+        hasRemoved = true
+        return true
+    }
+
+    private mutating func check(_ commit: CommitSummary, against newest: UInt64) throws(StorageError) {
         guard let localHead, newest > 0 else { return }
         let forked = StorageError(.historyForked, place: "commit \(commit.name)")
         if commit.sequence <= newest {
-            // Seen, and yet not here: another commit has its number, or its author dropped it.
+            // Seen, and yet not here: another commit has its number, its author dropped it, or a compaction did.
             if try graph.commit(with: commit.dot, from: localHead) != nil { throw forked }
+            if try isRemoved(commit) { return }
             guard try isDroppable(commit) else { throw forked }
             return
         }

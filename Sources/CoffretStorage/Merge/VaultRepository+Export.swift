@@ -130,6 +130,18 @@ extension VaultRepository {
     /// The context that a commit of `author` would state now; the repository may be open for reading only.
     package func contextBytes(of author: CommitAuthor) -> [UInt8] { context(for: author).encode() }
 
+    /// The number of a commit; nil for one that is not here.
+    package func dot(ofCommit name: BlobName) throws(StorageError) -> Dot? {
+        try backend.containsBlob(name) ? graph().summary(name).dot : nil
+    }
+
+    /// Whether a compaction that counts here has removed the commit with a number.
+    ///
+    /// - Complexity: reads all commits.
+    package func hasRemoved(_ dot: Dot) throws(StorageError) -> Bool {
+        try graph().removedVersions().covers(dot)
+    }
+
     /// How two commits that are here are related.
     package func relation(of first: BlobName, to second: BlobName) throws(StorageError) -> HeadRelation {
         if first == second { return .same }
