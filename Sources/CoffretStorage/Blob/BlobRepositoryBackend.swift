@@ -29,6 +29,10 @@ package protocol BlobTransactionWriter: BlobReader, BlobWriter {
     /// - Throws: `.diskFull`, `.fileFailed`: then nothing of the transaction is there.
     func commit(state: RepositoryState, isCheckpoint: Bool) throws(StorageError)
 
+    /// As above, for what an ordinary commit does: `head`, a commit of this transaction, becomes the only head and the
+    /// last of the tail, and nothing else changes.
+    func commit(appendingHead head: BlobName) throws(StorageError)
+
     /// Forgets the transaction.
     func cancel()
 }

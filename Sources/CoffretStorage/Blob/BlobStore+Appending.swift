@@ -4,6 +4,14 @@
 internal import CoffretBase
 internal import CoffretCrypto
 
+/// What a transaction makes of the state, and where it says so.
+enum StateChange {
+    /// This state, in a record of its own.
+    case full(RepositoryState)
+    /// The state as it is with one more commit, whose record lies at this offset from the transaction's start.
+    case appendedHead(BlobName, recordOffset: Int)
+}
+
 extension BlobStore {
     package func beginTransaction() throws(StorageError) -> any BlobTransactionWriter { try begin() }
 
@@ -19,18 +27,22 @@ extension BlobStore {
     /// - Parameters:
     ///   - records: whole records of blobs.
     ///   - blobs: where each lies in `records`.
-    ///   - appendedHeadOffset: of the record of the commit that is all that `state` adds; nil stores
-    ///     the state in full.
+    ///   - change: what the state becomes.
     ///   - isCheckpoint: also stores an index run, so that the next opening begins here.
     func append(
-        records: [UInt8], blobs: [(BlobAddress, RecordLocation)], state: RepositoryState, appendedHeadOffset: Int?,
-        isCheckpoint: Bool
+        records: [UInt8], blobs: [(BlobAddress, RecordLocation)], _ change: StateChange, isCheckpoint: Bool
     ) throws(StorageError) {
         guard isWritable else { throw StorageError(.unusable, place: directory) }
         var transaction = records
         var blobs = blobs
-        var stateRecordOffset = appendedHeadOffset ?? 0
-        if appendedHeadOffset == nil {
+        let form: TransactionTrailer.State
+        let stateRecordOffset: Int
+        switch change {
+        case .appendedHead(_, let recordOffset):
+            form = .appendedHead
+            stateRecordOffset = recordOffset
+        case .full(let state):
+            form = .full
             let record = try sealer.appendRecord(
                 type: .repositoryState, content: state.encode().span, to: &transaction)
             stateRecordOffset = record.location.byteOffset
@@ -43,12 +55,10 @@ extension BlobStore {
         }
         var newRuns: [IndexRun]?
         if isCheckpoint { newRuns = try active.appendRun(to: &transaction, adding: blobs) }
-        active.appendTrailer(
-            to: &transaction, state: appendedHeadOffset == nil ? .full : .appendedHead,
-            stateRecordOffset: stateRecordOffset)
+        active.appendTrailer(to: &transaction, state: form, stateRecordOffset: stateRecordOffset)
         let start = active.endOffset
         do throws(StorageError) {
-            try active.append(transaction, blobs: blobs, newState: state)
+            try active.append(transaction, blobs: blobs, change)
         } catch {
             isBroken = true
             throw error

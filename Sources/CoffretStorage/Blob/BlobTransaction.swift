@@ -50,12 +50,26 @@ package final class BlobTransaction: BlobTransactionWriter {
     package func commit(state: RepositoryState, isCheckpoint: Bool) throws(StorageError) {
         precondition(!isEnded, "the transaction has ended")
         if bulk != nil || !finishedBulk.isEmpty { try finishBulk() }
-        let appendedHead = appendedHead(in: state)
+        let appendedHead = isCheckpoint ? nil : appendedHead(in: state)
+        try end(appendedHead ?? .full(state), isCheckpoint: isCheckpoint)
+    }
+
+    package func commit(appendingHead head: BlobName) throws(StorageError) {
+        precondition(!isEnded, "the transaction has ended")
+        // The state itself is not looked at, and not copied: its tail has a thousand commits at times.
+        guard bulk == nil, finishedBulk.isEmpty, let appended = appendedHead(head) else {
+            var state = store.state
+            state.append(head: head)
+            return try commit(state: state, isCheckpoint: false)
+        }
+        try end(appended, isCheckpoint: false)
+    }
+
+    private func end(_ change: StateChange, isCheckpoint: Bool) throws(StorageError) {
         isEnded = true
         store.isInTransaction = false
         try store.append(
-            records: records, blobs: pending.map { ($0.key, $0.value) }, state: state,
-            appendedHeadOffset: isCheckpoint ? nil : appendedHead, isCheckpoint: isCheckpoint)
+            records: records, blobs: pending.map { ($0.key, $0.value) }, change, isCheckpoint: isCheckpoint)
     }
 
     package func cancel() {
@@ -70,12 +84,18 @@ package final class BlobTransaction: BlobTransactionWriter {
         for id in abandoned { try? store.context.fileSystem.remove(store.context.path(id.relativePath)) }
     }
 
-    /// The offset of the record of the one new head, if that is all that `state` changes.
-    private func appendedHead(in state: RepositoryState) -> Int? {
+    /// The one new head, if that is all that `state` changes.
+    private func appendedHead(in state: RepositoryState) -> StateChange? {
         guard state.heads.count == 1, let head = state.heads.first, state.extends(store.state, by: head) else {
             return nil
         }
-        return pending[store.sealer.address(of: head, epoch: store.sealer.currentEpoch)]?.byteOffset
+        return appendedHead(head)
+    }
+
+    private func appendedHead(_ head: BlobName) -> StateChange? {
+        pending[store.sealer.address(of: head, epoch: store.sealer.currentEpoch)].map {
+            .appendedHead(head, recordOffset: $0.byteOffset)
+        }
     }
 
     // MARK: Large transactions

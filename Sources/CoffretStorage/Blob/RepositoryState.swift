@@ -39,6 +39,12 @@ package struct RepositoryState: Equatable, Sendable {
         self.annotation = annotation
     }
 
+    /// Takes one more commit into the tail, which is the only head then.
+    package mutating func append(head: BlobName) {
+        heads = [head]
+        tailCommits.append(head)
+    }
+
     /// Whether this is `earlier` with one more commit in the tail, which is the only head now.
     func extends(_ earlier: RepositoryState, by head: BlobName) -> Bool {
         heads == [head] && tailCommits.count == earlier.tailCommits.count + 1 && tailCommits.last == head

@@ -133,8 +133,7 @@ extension ActiveSegment {
             state = newState
         case .appendedHead:
             guard let name = sealer.name(ofAddress: stateBlob.address, epoch: stateBlob.epoch) else { throw damaged }
-            state.heads = [name]
-            state.tailCommits.append(name)
+            state.append(head: name)
         }
         for blob in transaction.blobs { locations[blob.address] = blob.location }
         endOffset = transaction.endOffset

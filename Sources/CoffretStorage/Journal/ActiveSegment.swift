@@ -110,7 +110,7 @@ final class ActiveSegment {
     /// - Parameter transaction: records and trailer.
     /// - Throws: `.diskFull`, `.fileFailed`; what is on disk then is for the next opening to find out.
     func append(
-        _ transaction: [UInt8], blobs: [(BlobAddress, RecordLocation)], newState: RepositoryState
+        _ transaction: [UInt8], blobs: [(BlobAddress, RecordLocation)], _ change: StateChange
     ) throws(StorageError) {
         noteChange()
         try ensureRoomIsEmpty(through: endOffset + transaction.count + Self.lookaheadByteCount)
@@ -121,7 +121,10 @@ final class ActiveSegment {
         for (address, location) in blobs { locations[address] = location.moved(by: endOffset) }
         endOffset += transaction.count
         lastSequence += 1
-        state = newState
+        switch change {
+        case .full(let newState): state = newState
+        case .appendedHead(let head, _): state.append(head: head)
+        }
         if lastSequence >= (hint?.endSequence ?? 0) + UInt64(Self.hintInterval) { writeHint() }
     }
 

@@ -148,20 +148,23 @@ package final class BulkCommit {
             }
         }
         let isCheckpoint = commit.flags.contains(.checkpoint)
-        var state = repository.backend.state
-        state.heads = [name]
-        state.tailCommits.append(name)
-        if commit.flags.contains(.epoch) {
-            try state.annotate { $0.epochs = RepositoryAnnotation.bounded(Set($0.epochs + [name])) }
-        }
         var nodes = TreeWriter()
-        if isCheckpoint {
-            let values = try repository.tail().overlay.unstored.merging(unstored) { old, _ in old }
-            try repository.write(root, values: values, with: &nodes, to: transaction)
-            let versions = commit.versionVector ?? tail.versionVector.advanced(by: dot)
-            try VaultRepository.setCheckpoint(&state, head: summary, versions: versions)
+        if isCheckpoint || commit.flags.contains(.epoch) {
+            var state = repository.backend.state
+            state.append(head: name)
+            if commit.flags.contains(.epoch) {
+                try state.annotate { $0.epochs = RepositoryAnnotation.bounded(Set($0.epochs + [name])) }
+            }
+            if isCheckpoint {
+                let values = try repository.tail().overlay.unstored.merging(unstored) { old, _ in old }
+                try repository.write(root, values: values, with: &nodes, to: transaction)
+                let versions = commit.versionVector ?? tail.versionVector.advanced(by: dot)
+                try VaultRepository.setCheckpoint(&state, head: summary, versions: versions)
+            }
+            try transaction.commit(state: state, isCheckpoint: isCheckpoint)
+        } else {
+            try transaction.commit(appendingHead: name)
         }
-        try transaction.commit(state: state, isCheckpoint: isCheckpoint)
         nodes.markStored(in: repository.nodes)
         repository.extendTail(headRoot: root) { tail in
             tail.add(summary, facts: isCheckpoint ? [] : facts, unstored: unstored, byteCount: content.count)

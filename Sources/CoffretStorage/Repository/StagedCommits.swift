@@ -100,6 +100,11 @@ private final class StagedTransaction: BlobTransactionWriter {
         backend.state = state
     }
 
+    func commit(appendingHead head: BlobName) throws(StorageError) {
+        isEnded = true
+        backend.state.append(head: head)
+    }
+
     func cancel() {
         if !isEnded { backend.hasFailed = true }
         isEnded = true

@@ -107,6 +107,27 @@ import Testing
         for (name, content) in names { #expect(try store.blobBytes(name, type: .value) == content) }
     }
 
+    @Test("a head whose transaction became large is told in full, and found by the next opening")
+    func appendedHeadOfLargeTransaction() throws {
+        var fixture = StoreFixture(fileSystem: SimulatedFileSystem())
+        fixture.tuning = StoreFixture.smallTuning
+        var store = try fixture.create()
+        let first = try store.commitHead([1])
+        let transaction = try store.begin()
+        let head = try transaction.writeBlob(type: .commit, bytes: [2])
+        for _ in 0..<20 { try transaction.writeBlob(type: .value, bytes: fixture.generator.bytes(count: 3_000)) }
+        try transaction.commit(appendingHead: head)
+        #expect(store.state.heads == [head])
+        #expect(store.state.tailCommits == [first, head])
+        let third = try store.commitHead([3])
+        let state = store.state
+        #expect(state.tailCommits == [first, head, third])
+        store.close()
+        store = try fixture.open()
+        #expect(store.state == state)
+        #expect(try store.blobBytes(head, type: .commit) == [2])
+    }
+
     @Test("one writer at a time; the second gets a named error, readers get in")
     func oneWriter() throws {
         let folder = try TemporaryDirectory("store")

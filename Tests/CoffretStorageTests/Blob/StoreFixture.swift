@@ -67,11 +67,15 @@ extension BlobRepositoryBackend {
     func commitHead(_ content: [UInt8], isCheckpoint: Bool = false) throws(StorageError) -> BlobName {
         let transaction = try beginTransaction()
         let name = try transaction.writeBlob(type: .commit, bytes: content)
+        guard isCheckpoint else {
+            try transaction.commit(appendingHead: name)
+            return name
+        }
         var next = state
         next.heads = [name]
-        next.tailCommits = isCheckpoint ? [] : next.tailCommits + [name]
-        if isCheckpoint { next.checkpoint = .init(commit: name, root: name) }
-        try transaction.commit(state: next, isCheckpoint: isCheckpoint)
+        next.tailCommits = []
+        next.checkpoint = .init(commit: name, root: name)
+        try transaction.commit(state: next, isCheckpoint: true)
         return name
     }
 }

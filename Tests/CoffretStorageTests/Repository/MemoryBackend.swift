@@ -63,6 +63,12 @@ final class MemoryTransaction: BlobTransactionWriter {
         backend.transactionCount += 1
     }
 
+    func commit(appendingHead head: BlobName) throws(StorageError) {
+        var state = backend.state
+        state.append(head: head)
+        try commit(state: state, isCheckpoint: false)
+    }
+
     func cancel() {}
 }
 
