@@ -10,6 +10,8 @@ package struct ChildList: Sendable {
         let factCount: UInt64
         let keyStart: UInt32
         let keyByteCount: UInt8
+        /// Bytes that the key shares with the key before, as many as there are; 0 for the first.
+        let sharedByteCount: UInt8
 
         var keyRange: Range<Int> { Int(keyStart)..<Int(keyStart) + Int(keyByteCount) }
     }
@@ -39,22 +41,41 @@ package struct ChildList: Sendable {
         reserveCapacity(count: childCount, byteCount: byteCount)
     }
 
+    /// What a key that is to be appended shares with the last one.
+    private func sharedByteCount(with key: Span<UInt8>) -> UInt8 {
+        guard let last = entries.last else { return 0 }
+        return UInt8(keys.span.extracting(last.keyRange).sharedByteCount(with: key))
+    }
+
     mutating func append(_ child: ChildReference) {
         let start = UInt32(keys.count)
+        let sharedByteCount = sharedByteCount(with: child.lastKey.bytes.span)
         keys.append(contentsOf: child.lastKey.bytes)
         entries.append(
             Entry(
                 name: child.name, factCount: child.factCount, keyStart: start,
-                keyByteCount: UInt8(child.lastKey.bytes.count)))
+                keyByteCount: UInt8(child.lastKey.bytes.count), sharedByteCount: sharedByteCount))
     }
 
     /// Appends a child of another list.
     mutating func append(_ other: borrowing ChildList, at index: Int) {
         let entry = other.entries[index]
         let start = UInt32(keys.count)
+        let sharedByteCount = sharedByteCount(with: other.keys.span.extracting(entry.keyRange))
         other.keys.span.append(entry.keyRange, to: &keys)
         entries.append(
-            Entry(name: entry.name, factCount: entry.factCount, keyStart: start, keyByteCount: entry.keyByteCount))
+            Entry(
+                name: entry.name, factCount: entry.factCount, keyStart: start, keyByteCount: entry.keyByteCount,
+                sharedByteCount: sharedByteCount))
+    }
+
+    /// Appends the first children of another list to one that is empty.
+    mutating func appendFirst(_ childCount: Int, of other: borrowing ChildList) {
+        precondition(isEmpty, "what is shared with the key before stays as it is")
+        guard childCount > 0 else { return }
+        // In both lists keys lie one behind the other, from the start on.
+        other.keys.span.append(0..<other.entries[childCount - 1].keyRange.upperBound, to: &keys)
+        entries.append(contentsOf: other.entries[..<childCount])
     }
 
     /// Reads one child; false for anything that `encode` would not have written.
@@ -69,7 +90,7 @@ package struct ChildList: Sendable {
         entries.append(
             Entry(
                 name: name, factCount: factCount, keyStart: UInt32(key.range.lowerBound),
-                keyByteCount: UInt8(key.range.count)))
+                keyByteCount: UInt8(key.range.count), sharedByteCount: key.sharedByteCount))
         return true
     }
 
@@ -103,23 +124,21 @@ package struct ChildList: Sendable {
         return key.hash(prefix: level, bytes: keys.span.extracting(last.keyRange))
     }
 
-    /// What the last child adds to the weight of the node.
-    var lastWeight: Int {
-        guard let last = entries.last else { preconditionFailure("the list has a child") }
-        var weight = 2 + Int(last.keyByteCount) + Varint.byteCount(of: last.factCount) + 32
-        if entries.count > 1 {
-            weight -= keys.span.extracting(last.keyRange)
-                .sharedByteCount(with: keys.span.extracting(entries[entries.count - 2].keyRange))
-        }
-        return weight
+    /// What a child adds to the weight of the node.
+    func weight(at index: Int) -> Int {
+        let entry = entries[index]
+        return 2 + Int(entry.keyByteCount) - Int(entry.sharedByteCount) + Varint.byteCount(of: entry.factCount) + 32
+    }
+
+    /// The most bytes that `encode` appends.
+    var encodedByteCountMax: Int {
+        keys.count + count * (KeyCoding.overheadByteCount + Varint.byteCountMax + 32)
     }
 
     /// Appends the encoding of each child to `target`.
-    func encode(to target: inout [UInt8]) {
-        var previous: Range<Int>?
+    func encode(to target: inout OutputSpan<UInt8>) {
         for entry in entries {
-            KeyCoding.append(entry.keyRange, after: previous, of: keys.span, to: &target)
-            previous = entry.keyRange
+            KeyCoding.append(entry.keyRange, sharedByteCount: entry.sharedByteCount, of: keys.span, to: &target)
             Varint.append(entry.factCount, to: &target)
             target.append(entry.name)
         }

@@ -17,11 +17,11 @@ package enum InnerCodec {
 
     package static func encode(level: Int, _ children: ChildList) -> [UInt8] {
         precondition(1...levelMax ~= level, "an inner node stands above leaves")
-        var bytes: [UInt8] = [UInt8(level)]
-        bytes.reserveCapacity(children.count * 64 + 8)
-        Varint.append(UInt64(children.count), to: &bytes)
-        children.encode(to: &bytes)
-        return bytes
+        return [UInt8](capacity: 1 + Varint.byteCountMax + children.encodedByteCountMax) { bytes in
+            bytes.append(UInt8(level))
+            Varint.append(UInt64(children.count), to: &bytes)
+            children.encode(to: &bytes)
+        }
     }
 
     /// Decodes an inner node; nil for anything that `encode` would not have written.

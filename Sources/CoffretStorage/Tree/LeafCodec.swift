@@ -18,13 +18,13 @@ package enum LeafCodec {
     /// - Parameter facts: ascending; their inline values are at most 512 bytes, stored ones longer.
     package static func encode(_ facts: LeafFacts) -> [UInt8] {
         let instances = sortedInstances(of: facts)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(facts.byteCount + facts.count * 8 + 64)
-        Varint.append(UInt64(facts.count), to: &bytes)
-        Varint.append(UInt64(instances.count), to: &bytes)
-        for instance in instances { bytes.append(contentsOf: instance.bytes) }
-        facts.encode(instances: instances, to: &bytes)
-        return bytes
+        let headByteCountMax = 2 * Varint.byteCountMax + instances.count * UniqueID.byteCount
+        return [UInt8](capacity: headByteCountMax + facts.encodedByteCountMax) { bytes in
+            Varint.append(UInt64(facts.count), to: &bytes)
+            Varint.append(UInt64(instances.count), to: &bytes)
+            for instance in instances { bytes.append(instance.bytes.span) }
+            facts.encode(instances: instances, to: &bytes)
+        }
     }
 
     private static func sortedInstances(of facts: LeafFacts) -> [UniqueID] {
@@ -90,6 +90,29 @@ package enum LeafCodec {
         guard byteCount <= bytes.count - offset else { return nil }
         defer { offset += byteCount }
         return (length, offset..<offset + byteCount)
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// Appends bytes that lie elsewhere.
+    mutating func append(_ bytes: Span<UInt8>) {
+        precondition(bytes.count <= freeCapacity, "the room is counted before")
+        unsafe withUnsafeMutableBufferPointer { buffer, count in
+            unsafe bytes.withUnsafeBufferPointer { source in
+                _ = unsafe UnsafeMutableBufferPointer(rebasing: buffer[count...]).update(fromContentsOf: source)
+            }
+            count += bytes.count
+        }
+    }
+
+    /// Appends the 32 bytes of a name.
+    mutating func append(_ name: BlobName) {
+        precondition(freeCapacity >= 32, "the room is counted before")
+        unsafe withUnsafeMutableBufferPointer { buffer, count in
+            // SAFETY: there are 32 bytes from here on.
+            unsafe name.value.write(to: UnsafeMutableRawPointer(buffer.baseAddress.unsafelyUnwrapped + count))
+            count += 32
+        }
     }
 }
 

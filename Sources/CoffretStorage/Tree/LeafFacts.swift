@@ -16,6 +16,8 @@ package struct LeafFacts: Sendable {
         /// Of the value, wherever it lies; `retraction` for none.
         let valueByteCount: UInt32
         let keyByteCount: UInt8
+        /// Bytes that the key shares with the key before, as many as there are; 0 for the first.
+        let sharedByteCount: UInt8
 
         static let retraction = UInt32.max
 
@@ -33,10 +35,19 @@ package struct LeafFacts: Sendable {
             return start..<start + contentByteCount
         }
         var range: Range<Int> { Int(start)..<contentRange.upperBound }
+
+        /// The same fact in another list, behind the same key.
+        func moved(to start: Int) -> Entry {
+            Entry(
+                dot: dot, start: UInt32(start), valueByteCount: valueByteCount, keyByteCount: keyByteCount,
+                sharedByteCount: sharedByteCount)
+        }
     }
 
     private var bytes: [UInt8] = []
     private var entries: [Entry] = []
+    /// Of the key that `readKey` read last.
+    private var readSharedByteCount: UInt8 = 0
 
     init() {}
 
@@ -63,8 +74,15 @@ package struct LeafFacts: Sendable {
 
     // MARK: Growing
 
+    /// What a key that is to be appended shares with the last one.
+    private func sharedByteCount(with key: Span<UInt8>) -> UInt8 {
+        guard let last = entries.last else { return 0 }
+        return UInt8(bytes.span.extracting(last.keyRange).sharedByteCount(with: key))
+    }
+
     mutating func append(_ fact: Fact) {
         let start = UInt32(bytes.count)
+        let sharedByteCount = sharedByteCount(with: fact.key.bytes.span)
         bytes.append(contentsOf: fact.key.bytes)
         let valueByteCount: UInt32
         switch fact.content {
@@ -82,18 +100,28 @@ package struct LeafFacts: Sendable {
         entries.append(
             Entry(
                 dot: fact.dot, start: start, valueByteCount: valueByteCount,
-                keyByteCount: UInt8(fact.key.bytes.count)))
+                keyByteCount: UInt8(fact.key.bytes.count), sharedByteCount: sharedByteCount))
     }
 
     /// Appends a fact of another list.
     mutating func append(_ other: borrowing LeafFacts, at index: Int) {
         let entry = other.entries[index]
         let start = UInt32(bytes.count)
+        let sharedByteCount = sharedByteCount(with: other.bytes.span.extracting(entry.keyRange))
         other.bytes.span.append(entry.range, to: &bytes)
         entries.append(
             Entry(
                 dot: entry.dot, start: start, valueByteCount: entry.valueByteCount,
-                keyByteCount: entry.keyByteCount))
+                keyByteCount: entry.keyByteCount, sharedByteCount: sharedByteCount))
+    }
+
+    /// Appends the first facts of another list to one that is empty.
+    mutating func appendFirst(_ factCount: Int, of other: borrowing LeafFacts) {
+        precondition(isEmpty, "what is shared with the key before stays as it is")
+        guard factCount > 0 else { return }
+        // In both lists facts lie one behind the other, from the start on.
+        other.bytes.span.append(0..<other.entries[factCount - 1].range.upperBound, to: &bytes)
+        entries.append(contentsOf: other.entries[..<factCount])
     }
 
     /// Reads the key of the next fact; `completeFact` must follow.
@@ -101,7 +129,9 @@ package struct LeafFacts: Sendable {
     /// - Returns: whether it is the key before; nil if it is malformed, or below the one before.
     mutating func readKey(_ content: Span<UInt8>, at offset: inout Int) -> Bool? {
         let previous = entries.last?.keyRange
-        return KeyCoding.read(content, at: &offset, after: previous, to: &bytes)?.isEqual
+        guard let key = KeyCoding.read(content, at: &offset, after: previous, to: &bytes) else { return nil }
+        readSharedByteCount = key.sharedByteCount
+        return key.isEqual
     }
 
     /// Ends the fact whose key was read last.
@@ -117,7 +147,7 @@ package struct LeafFacts: Sendable {
         entries.append(
             Entry(
                 dot: dot, start: UInt32(start), valueByteCount: valueByteCount.map { UInt32($0) } ?? Entry.retraction,
-                keyByteCount: keyByteCount))
+                keyByteCount: keyByteCount, sharedByteCount: readSharedByteCount))
     }
 
     var byteCount: Int { bytes.count }
@@ -152,9 +182,9 @@ package struct LeafFacts: Sendable {
         return end
     }
 
-    /// The first fact whose key is not below `key`; `count` if there is none.
-    func firstIndex(notBelow key: [UInt8]) -> Int {
-        partitionPoint(count) { compareKey(at: $0, to: key) < 0 }
+    /// The first fact, from `start` on, whose key is not below `key`; `count` if there is none.
+    func firstIndex(notBelow key: [UInt8], from start: Int = 0) -> Int {
+        start + partitionPoint(count - start) { compareKey(at: start + $0, to: key) < 0 }
     }
 
     /// The first byte of a key: the kind of its entity.
@@ -190,29 +220,27 @@ package struct LeafFacts: Sendable {
         return key.hash(prefix: level, bytes: bytes.span.extracting(last.keyRange))
     }
 
-    /// What the last fact adds to the weight of the node, but for its instance if that is new.
+    /// What a fact adds to the weight of the node, but for its instance if that is new.
     ///
     /// The weight decides boundaries, so it depends on what stands before the fact only; the index of
     /// the instance counts as one byte.
-    var lastWeight: Int {
-        guard let last = entries.last else { preconditionFailure("the list has a fact") }
-        var weight = 3 + Int(last.keyByteCount) + Varint.byteCount(of: last.dot.sequence)
-        if entries.count > 1 {
-            weight -= bytes.span.extracting(last.keyRange)
-                .sharedByteCount(with: bytes.span.extracting(entries[entries.count - 2].keyRange))
-        }
-        if last.valueByteCount == Entry.retraction { return weight + 1 }
-        return weight + Varint.byteCount(of: UInt64(last.valueByteCount) + 1) + last.contentByteCount
+    func weight(at index: Int) -> Int {
+        let entry = entries[index]
+        let weight =
+            3 + Int(entry.keyByteCount) - Int(entry.sharedByteCount) + Varint.byteCount(of: entry.dot.sequence)
+        if entry.valueByteCount == Entry.retraction { return weight + 1 }
+        return weight + Varint.byteCount(of: UInt64(entry.valueByteCount) + 1) + entry.contentByteCount
     }
+
+    /// The most bytes that `encode` appends.
+    var encodedByteCountMax: Int { bytes.count + count * (KeyCoding.overheadByteCount + 3 * Varint.byteCountMax) }
 
     /// Appends the encoding of each fact to `target`.
     ///
     /// - Parameter instances: ascending; all that dots here name.
-    func encode(instances: [UniqueID], to target: inout [UInt8]) {
-        var previous: Range<Int>?
+    func encode(instances: [UniqueID], to target: inout OutputSpan<UInt8>) {
         for entry in entries {
-            KeyCoding.append(entry.keyRange, after: previous, of: bytes.span, to: &target)
-            previous = entry.keyRange
+            KeyCoding.append(entry.keyRange, sharedByteCount: entry.sharedByteCount, of: bytes.span, to: &target)
             let index = instances.count == 1 ? 0 : instances.firstIndex(of: entry.dot.instance) ?? 0
             Varint.append(UInt64(index), to: &target)
             Varint.append(entry.dot.sequence, to: &target)
@@ -220,7 +248,7 @@ package struct LeafFacts: Sendable {
                 Varint.append(0, to: &target)
             } else {
                 Varint.append(UInt64(entry.valueByteCount) + 1, to: &target)
-                bytes.span.append(entry.contentRange, to: &target)
+                target.append(bytes.span.extracting(entry.contentRange))
             }
         }
     }

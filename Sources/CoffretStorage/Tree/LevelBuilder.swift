@@ -25,20 +25,34 @@ struct LeafBuilder {
         try endNodeIfDue()
     }
 
-    /// Appends a fact of another list.
-    mutating func append(_ other: borrowing LeafFacts, at index: Int) throws(StorageError) {
-        facts.append(other, at: index)
-        try endNodeIfDue()
+    /// Appends facts of a leaf.
+    mutating func append(_ other: borrowing LeafFacts, _ range: Range<Int>) throws(StorageError) {
+        var rest = range
+        if facts.isEmpty, range.lowerBound == 0 {
+            // This leaf begins where that one did, so what ended nothing there ends nothing here: the rule looks at
+            // what lies between the beginning and a fact, and at nothing else. Only the last fact has to be asked.
+            rest = min(range.upperBound, other.count - 1)..<range.upperBound
+            facts.appendFirst(rest.lowerBound, of: other)
+            for index in 0..<rest.lowerBound { addWeight(at: index) }
+        }
+        for index in rest {
+            facts.append(other, at: index)
+            try endNodeIfDue()
+        }
     }
 
-    private mutating func endNodeIfDue() throws(StorageError) {
-        let start = weight
-        weight += facts.lastWeight
-        let instance = facts.dot(at: facts.count - 1).instance
+    private mutating func addWeight(at index: Int) {
+        weight += facts.weight(at: index)
+        let instance = facts.dot(at: index).instance
         if !instances.contains(instance) {
             instances.append(instance)
             weight += UniqueID.byteCount
         }
+    }
+
+    private mutating func endNodeIfDue() throws(StorageError) {
+        let start = weight
+        addWeight(at: facts.count - 1)
         if rule.endsNode(after: facts, start: start, end: weight) { try endNode() }
     }
 
@@ -79,16 +93,29 @@ struct InnerBuilder {
 
     var isAtBoundary: Bool { children.isEmpty }
 
-    /// Appends a child of another list.
-    mutating func append(_ other: borrowing ChildList, at index: Int, node: TreeNode?) throws(StorageError) {
-        children.append(other, at: index)
-        childNodes.append(node)
-        try endNodeIfDue()
+    /// Appends children of a node.
+    mutating func append(childrenOf node: TreeNode, _ range: Range<Int>) throws(StorageError) {
+        guard case .inner(let other) = node.entries else { preconditionFailure("leaves have no children") }
+        var rest = range
+        if children.isEmpty, range.lowerBound == 0 {
+            // As with leaves.
+            rest = min(range.upperBound, other.count - 1)..<range.upperBound
+            children.appendFirst(rest.lowerBound, of: other)
+            for index in 0..<rest.lowerBound {
+                childNodes.append(node.unstoredChild(at: index))
+                weight += children.weight(at: index)
+            }
+        }
+        for index in rest {
+            children.append(other, at: index)
+            childNodes.append(node.unstoredChild(at: index))
+            try endNodeIfDue()
+        }
     }
 
     private mutating func endNodeIfDue() throws(StorageError) {
         let start = weight
-        weight += children.lastWeight
+        weight += children.weight(at: children.count - 1)
         // At least two children, or levels might never come to an end.
         if children.count > 1, rule.endsNode(after: children, start: start, end: weight) { try endNode() }
     }

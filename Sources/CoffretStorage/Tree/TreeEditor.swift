@@ -74,16 +74,20 @@ struct TreeEditor {
         guard case .leaf(let facts) = path.node.entries, let lastKey = path.node.lastKey else {
             preconditionFailure("a leaf of a tree that is not empty has facts")
         }
-        for index in 0..<facts.count {
-            var order = -1
-            while next < changes.count {
-                order = facts.compareKey(at: index, to: changes[next].key.bytes)
-                guard order > 0 else { break }
-                for new in changes[next].facts { try builder.append(new) }
-                next += 1
-            }
-            if next < changes.count, order == 0 { continue }
-            try builder.append(facts, at: index)
+        var index = 0
+        while index < facts.count {
+            let end =
+                next < changes.count
+                ? facts.firstIndex(notBelow: changes[next].key.bytes, from: index) : facts.count
+            try builder.append(facts, index..<end)
+            index = end
+            guard index < facts.count else { break }
+            // Here the change has its place: before the fact, or instead of those of its key.
+            if facts.compareKey(at: index, to: changes[next].key.bytes) == 0 { index = facts.endOfKey(at: index) }
+            // At the leaf's end the key may go on in the next one.
+            guard index < facts.count else { break }
+            for new in changes[next].facts { try builder.append(new) }
+            next += 1
         }
         let isLast = path.isLast
         if next < changes.count, changes[next].key == lastKey, !isLast {
@@ -142,18 +146,22 @@ struct TreeEditor {
         into builder: inout InnerBuilder
     ) throws(StorageError) {
         guard case .inner(let children) = node.entries else { preconditionFailure("an inner node is rewritten") }
-        for index in 0..<children.count {
-            if skipCount > 0 {
-                skipCount -= 1
-                continue
+        var index = 0
+        while true {
+            let skippedCount = min(skipCount, children.count - index)
+            skipCount -= skippedCount
+            index += skippedCount
+            guard index < children.count else { return }
+            var end = children.count
+            if next < edits.count, let first = edits[next].removed.first {
+                end = (index..<end).first { children.isChild(first, at: $0) } ?? end
             }
-            if next < edits.count, let first = edits[next].removed.first, children.isChild(first, at: index) {
-                for new in edits[next].inserted { try builder.append(new) }
-                skipCount = edits[next].removed.count - 1
-                next += 1
-            } else {
-                try builder.append(children, at: index, node: node.unstoredChild(at: index))
-            }
+            try builder.append(childrenOf: node, index..<end)
+            index = end
+            guard index < children.count else { return }
+            for new in edits[next].inserted { try builder.append(new) }
+            skipCount = edits[next].removed.count
+            next += 1
         }
     }
 

@@ -18,6 +18,15 @@ enum Varint {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
+    static func append(_ value: UInt64, to bytes: inout OutputSpan<UInt8>) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
     /// Reads one number and moves `offset` behind it; nil if the bytes end or the form is not minimal.
     static func read(_ bytes: Span<UInt8>, at offset: inout Int) -> UInt64? {
         var value: UInt64 = 0
