@@ -68,7 +68,7 @@ internal import Glibc
     /// Waits until the server answers a ping. It says yes to a connection before the part of it that sends messages has
     /// taken it over; what happens after the answer is sent here.
     ///
-    /// - Throws: `.timedOut` without an answer in the time that a stalled connection gets.
+    /// - Throws: `.timedOut` without an answer in the time that a stalled connection gets; `.closed` as `receive`.
     package func awaitAnswer() throws(HTTPError) {
         let deadline = ContinuousClock.now + client.settings.stallTime
         try ping()
@@ -78,9 +78,23 @@ internal import Glibc
                 pending.remove(at: answer)
                 return
             }
+            for event in pending { try throwEnd(event) }
             guard let bytes = try read(deadline: deadline) else { throw HTTPError(.timedOut) }
             pending += machine.receive(bytes)
             try flush()
+        }
+    }
+
+    /// - Throws: `.closed`, `.failed` for an event that ends the connection.
+    private func throwEnd(_ event: WebSocketMachine.Event) throws(HTTPError) {
+        switch event {
+        case .message, .pong: return
+        case .closed(let code, _):
+            try? flush()
+            throw HTTPError(.closed, at: code.map(String.init))
+        case .failed(let code):
+            try? flush()
+            throw HTTPError(.failed, at: "websocket \(code)")
         }
     }
 
@@ -91,16 +105,9 @@ internal import Glibc
         let deadline = ContinuousClock.now + time
         while true {
             while !pending.isEmpty {
-                switch pending.removeFirst() {
-                case .message(let payload): return payload
-                case .pong: continue
-                case .closed(let code, _):
-                    try? flush()
-                    throw HTTPError(.closed, at: code.map(String.init))
-                case .failed(let code):
-                    try? flush()
-                    throw HTTPError(.failed, at: "websocket \(code)")
-                }
+                let event = pending.removeFirst()
+                if case .message(let payload) = event { return payload }
+                try throwEnd(event)
             }
             guard let bytes = try read(deadline: deadline) else { return nil }
             pending = machine.receive(bytes)

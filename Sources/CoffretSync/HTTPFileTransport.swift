@@ -220,7 +220,7 @@ extension HTTPZoneTransport: FileTransport {
     }
 
     private func refusedFile(_ status: Int, _ body: [UInt8]) -> SyncError {
-        if let failure = try? ServerRefusal(decoding: body) { return SyncError(refusal: failure.code) }
-        return status >= 500 ? SyncError(.unreachable) : SyncError(.refused, at: "HTTP \(status)")
+        guard case .refused(let code) = refusal(status: status, body: body) else { return SyncError(.unreachable) }
+        return SyncError(refusal: code)
     }
 }

@@ -136,7 +136,7 @@ package final class HTTPZoneTransport: SyncTransport {
         refusal(status: response.status, body: response.body)
     }
 
-    private func refusal(status: Int, body: [UInt8]) -> ServerReply {
+    func refusal(status: Int, body: [UInt8]) -> ServerReply {
         if let failure = try? ServerRefusal(decoding: body) { return .refused(code: failure.code) }
         return status >= 500 ? .unreachable : .refused(code: "HTTP \(status)")
     }

@@ -170,6 +170,17 @@ struct HTTPClientTests {
             } == .upgradeRefused)
     }
 
+    @Test("who waits for a sign of the other side hears that it said goodbye, although the connection stays")
+    func closedWhileWaiting() throws {
+        let peer = try WebPeer()
+        var settings = try peer.settings(pin: peer.pin)
+        settings.stallTime = .seconds(5)
+        let socket = try WebSocketConnection(
+            settings, path: "/ws", messageByteCountMax: 100, random: SystemRandomSource())
+        try socket.send(.text("close and stay"))
+        #expect(failure { try socket.awaitAnswer() } == .closed)
+    }
+
     @Test("pins are read in the forms that people have them in")
     func pinTexts() throws {
         let pin = try #require(ServerPin(bytes: Array(0..<32)))

@@ -81,6 +81,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if first & 15 == 8 or data == b"bye":
                 self.wfile.write(b"\x88\x02\x03\xe8")
                 return
+            if data == b"close and stay":
+                self.wfile.write(b"\x88\x02\x03\xe8")
+                continue
             head = bytes([first, length]) if length < 126 else bytes([first, 126]) + struct.pack(">H", length)
             self.wfile.write(head + data)
 

@@ -85,7 +85,7 @@ final class ServerService: Sendable {
     /// Opens a relay id, and tells the named account's devices that somebody waits there.
     ///
     /// Whoever asks is not told whether there is such an account, or whether it heard of him.
-    private func openRelay(for name: String?) throws(ServerFailure) -> ServerResponse {
+    func openRelay(for name: String?) throws(ServerFailure) -> ServerResponse {
         var prefix: [UInt8] = []
         if let name {
             guard let bytes = try? Hex.decode(name), bytes.count == ServerLimits.accountNameByteCount,
@@ -96,10 +96,16 @@ final class ServerService: Sendable {
             prefix = bytes
         }
         let id = try rooms.open()
-        if name != nil, let accountID = try store.account(named: prefix), rooms.board.admits(accountID),
-            let relayID = UniqueID(bytes: id)
-        {
-            try store.announcePairing(relayID, to: accountID)
+        do throws(ServerFailure) {
+            if name != nil, let accountID = try store.account(named: prefix), rooms.board.admits(accountID),
+                let relayID = UniqueID(bytes: id)
+            {
+                try store.announcePairing(relayID, to: accountID)
+            }
+        } catch {
+            // Nobody will ever join it.
+            rooms.close(id)
+            throw error
         }
         return ServerResponse(101, .webSocket(.relayCreator(id: id)))
     }
