@@ -4,7 +4,6 @@
 #include <linux/magic.h>
 #include <linux/memfd.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>

@@ -54,6 +54,9 @@ package final class SoftwareTPM: @unchecked Sendable {
         for name in ["sock", "sock.ctrl"] { try? FileManager.default.removeItem(atPath: directory.file(name)) }
     }
 
+    /// It takes what is asked and answers nothing, until told otherwise.
+    package func pause(_ isPaused: Bool) { process?.signal(isPaused ? SIGSTOP : SIGCONT) }
+
     package func restart() throws {
         stop()
         try start()

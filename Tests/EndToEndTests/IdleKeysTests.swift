@@ -56,6 +56,12 @@ struct IdleKeysTests {
             }
         }
 
+        /// Lets time pass for the agent alone.
+        func leap() throws {
+            seconds += 30
+            try ClockLeap.move(processID, to: seconds)
+        }
+
         /// What the agent says of its syncing; asking is no use of the store.
         func isConnected() throws -> Bool {
             try agent.succeed("agent", "status", "--json").contains(#""sync":"connected""#)
@@ -145,6 +151,35 @@ struct IdleKeysTests {
         try world.tpm.start()
         #expect(try world.agent.unlock().exitCode == 0)
         try Waiting.until("Chives") { try world.agent.succeed("ls").contains("Chives") }
+    }
+
+    @Test(
+        "R31: a sync that could not start, because the process that asks the TPM was ended, starts again later",
+        .enabled(if: ServerRunner.isAvailable, "needs coffret-server"))
+    func syncStartsAgain() throws {
+        let server = try ServerRunner()
+        let world = try World { runner in
+            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+            try runner.succeed("vault", "sync", "Personal")
+        }
+        defer { try? world.agent.stop() }
+        try Waiting.until("connected") { try world.isConnected() }
+        try world.rest()
+        world.tpm.pause(true)
+        let worker = try #require(try ProcessFiles.children(of: world.processID).first)
+        kill(worker, SIGKILL)
+        // The one that would open the keys for the next sync waits for the TPM.
+        var asking: pid_t?
+        try Waiting.until("the TPM is asked") {
+            asking = try ProcessFiles.children(of: world.processID).first { $0 != worker }
+            return asking != nil
+        }
+        kill(try #require(asking), SIGKILL)
+        try Waiting.until("nobody asks") { try ProcessFiles.children(of: world.processID).isEmpty }
+        world.tpm.pause(false)
+        #expect(try !world.isConnected())
+        try world.leap()
+        try Waiting.until("connected again") { try world.isConnected() }
     }
 
     @Test("a TPM that is gone, or was started anew, locks the store, and the next command says why", arguments: [0, 1])

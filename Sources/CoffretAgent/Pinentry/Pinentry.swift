@@ -53,9 +53,10 @@ final class Pinentry {
 
     /// Asks once.
     ///
-    /// - Parameter complaint: what was wrong with the last answer.
+    /// - Parameters:
+    ///   - complaint: what was wrong with the last answer.
+    ///   - prompt: what is asked for, in a word.
     /// - Throws: `AgentRefusal` `.pinentryCancelled`.
-    /// - Parameter prompt: what is asked for, in a word.
     func ask(_ description: String, complaint: String?, prompt: String = "Passphrase:") throws(AgentRefusal)
         -> SecretBytes
     {

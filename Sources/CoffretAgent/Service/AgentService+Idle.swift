@@ -92,15 +92,29 @@ extension AgentService {
 
     /// The TPM has given back the key of a store, or has not: whoever waits for it goes on, or hears why not.
     func finishOpening(_ child: AgentChild, store path: String) {
-        let waiting = child.waiting
-        child.waiting = []
-        for (client, _) in waiting { client?.child = nil }
+        for (client, _) in child.waiting { client?.child = nil }
         let refusal = open(path, after: child)
         // Processes that are started from here have no use for the key that sealed.
         child.reports = []
-        for (client, body) in waiting {
-            if let refusal { client?.answer(refusal) } else { body() }
+        guard let refusal else {
+            ready += child.waiting
+            child.waiting = []
+            return goOn()
+        }
+        let waiting = child.waiting
+        child.waiting = []
+        for (client, _) in waiting {
+            client?.answer(refusal)
             if let client { receive(from: client) }
+        }
+    }
+
+    /// Does what waited, one by one: no frame here holds what the others want, or each process that is started would have it.
+    private func goOn() {
+        while !ready.isEmpty {
+            let next = ready.removeFirst()
+            next.body()
+            if let client = next.client { receive(from: client) }
         }
     }
 

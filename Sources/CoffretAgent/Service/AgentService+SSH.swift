@@ -25,14 +25,17 @@ extension AgentService {
     /// decides how long that is.
     func acceptSSH(_ path: String) {
         guard let connection = sshListeners[path]?.accept(userID: userID) else { return }
-        withOpenKeys(of: path, for: nil) { self.serve(connection, of: path) }
+        let count = children.values.count { if case .connection = $0.work { true } else { false } }
+        guard count + sshWaitingCount < Self.sshConnectionCountMax else { return }
+        let place = WaitingPlace(self)
+        withOpenKeys(of: path, for: nil) {
+            place.giveBack()
+            self.serve(connection, of: path)
+        }
     }
 
     private func serve(_ connection: UnixConnection, of path: String) {
-        let count = children.values.count { if case .connection = $0.work { true } else { false } }
-        guard count < Self.sshConnectionCountMax, let store = stores[path],
-            let key = store.use(at: BootClock.now).key
-        else { return }
+        guard let store = stores[path], let key = store.use(at: BootClock.now).key else { return }
         let parent = getpid()
         // What narrows commands down was meant for the one who started this agent.
         let variables = environment.filter { !$0.key.hasPrefix("COFFRET_") }
@@ -55,5 +58,22 @@ extension AgentService {
             }
             return hosted.run([SSHConnection.commandName, "--store=\(path)"])
         }
+    }
+}
+
+/// One of the connections that may wait for keys, until it is served or its keys are gone.
+private final class WaitingPlace {
+    private weak var service: AgentService?
+
+    init(_ service: AgentService) {
+        self.service = service
+        service.sshWaitingCount += 1
+    }
+
+    deinit { giveBack() }
+
+    func giveBack() {
+        service?.sshWaitingCount -= 1
+        service = nil
     }
 }

@@ -38,6 +38,10 @@ package final class AgentService {
     var stores: [String: UnlockedStore] = [:]
     /// Continuous sync, by store.
     var syncs: [String: SyncKeeper] = [:]
+    /// What waited for keys that lie open now, and for whom.
+    var ready: [(client: AgentPeer?, body: () -> Void)] = []
+    /// SSH connections that wait for keys.
+    var sshWaitingCount = 0
     /// Tells the person of something that sync met; called in children only.
     let notify: (SyncNews) -> Void
     private var isStopping = false
@@ -274,6 +278,7 @@ package final class AgentService {
     func forget(except store: String?) {
         clients.removeAll()
         children.removeAll()
+        ready.removeAll()
         for other in stores.values where other.path != store { other.forget() }
     }
 
@@ -332,7 +337,7 @@ package final class AgentService {
         case .renewed(let key, let generation):
             store.renew(key, generation: generation)
             // It ended if the key that it has opens nothing any more. And a new key does not lie open beside sealed ones.
-            withOpenKeys(of: store.path, for: nil, isUse: false) { self.startSync(of: store) }
+            startSyncWithOpenKeys(of: store)
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
         case .opened, .stale, .refused, .settled, .idleLock: break

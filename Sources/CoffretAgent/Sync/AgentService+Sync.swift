@@ -25,11 +25,16 @@ extension AgentService {
         syncs[store.path, default: SyncKeeper()].startAt = BootClock.now
     }
 
+    /// As above, once keys lie open. Where they cannot be had now, because the process that asks the TPM could not be
+    /// started or was ended, it is tried again later.
+    func startSyncWithOpenKeys(of store: UnlockedStore) {
+        syncs[store.path, default: SyncKeeper()].startAt = BootClock.now.advanced(by: IdleLock.delay)
+        withOpenKeys(of: store.path, for: nil, isUse: false) { self.startSync(of: store) }
+    }
+
     private func fork(_ store: UnlockedStore) {
         guard !isSyncing(store), store.check(at: BootClock.now, isUse: false) == nil else { return }
-        guard store.sealedKeys == nil else {
-            return withOpenKeys(of: store.path, for: nil, isUse: false) { self.startSync(of: store) }
-        }
+        guard store.sealedKeys == nil else { return startSyncWithOpenKeys(of: store) }
         syncs[store.path]?.keyCount = store.keyCount
         let (path, variables, parent) = (store.path, store.variables, getpid())
         let (notify, wrapping, memory) = (notify, wrapping, memoryOfChanges)
