@@ -100,22 +100,33 @@ package final class PaperRecovery {
         throw AccountError(.chainBusy)
     }
 
+    /// Who was thrown out, and who could not be.
+    package struct Revocation: Equatable, Sendable {
+        package var revoked: [UniqueID] = []
+        package var keptPapers: [UniqueID] = []
+    }
+
     /// Takes all devices out of the account but one, and the paper devices that this one may not take out.
     ///
-    /// Its link is to the new device as if it had signed it: the new device gives the vaults new keys.
-    package func revokeOthers(keeping device: UniqueID) throws(AccountError) {
+    /// Its link is to the new device as if it had signed it: the new device gives the vaults new keys. Where there is nobody
+    /// to take out nothing is sent.
+    package func revokeOthers(keeping device: UniqueID) throws(AccountError) -> Revocation {
         for _ in 0..<ServerConnection.tryCountMax {
             let chain = try chain()
             let others = chain.devices.filter { $0.isTrusted && $0.id != device && $0.id != paper.deviceID }
-            guard !others.isEmpty else { return }
+            guard !others.isEmpty else { return Revocation() }
+            var done = Revocation(revoked: others.map(\.id))
             var link = paper.recovery(of: chain, keeping: [device])
             if (try? chain.following([link])) == nil {
-                link = paper.recovery(of: chain, keeping: Set(others.filter { $0.kind == .paper }.map(\.id) + [device]))
+                done.keptPapers = others.filter { $0.kind == .paper }.map(\.id)
+                done.revoked = others.filter { $0.kind != .paper }.map(\.id)
+                guard !done.revoked.isEmpty else { return done }
+                link = paper.recovery(of: chain, keeping: Set(done.keptPapers + [device]))
             }
             let checked = link
             _ = try inAccount { () throws(TrustError) in try chain.following([checked]) }
             guard try connection.post(link, to: sheet.accountID, accepted: [200, 409]) == nil else { continue }
-            return
+            return done
         }
         throw AccountError(.chainBusy)
     }

@@ -77,6 +77,32 @@ struct PaperDeviceTests {
         #expect(try again.run("device", "recover", server.url).exitCode == 82, "a store is there")
     }
 
+    private func second(of first: CoffretRunner, _ server: ServerRunner) throws -> CoffretRunner {
+        let second = try CoffretRunner()
+        try DevicePairing.pair(second, first, server, name: "Second")
+        return second
+    }
+
+    @Test("a sheet throws out the devices, and says which paper devices it may not")
+    func olderPaper() throws {
+        let server = try ServerRunner()
+        let first = try CoffretRunner()
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        _ = try first.json("recovery", "add", "--paper", "--name", "Older", "--print-only")
+        let made = try first.json("recovery", "add", "--paper", "--name", "Newer", "--print-only")
+        let sheet = try #require(made["sheet"] as? String)
+        let last = try CoffretRunner()
+        let alone = try recover(last, server, sheet, "--name", "Last", "--revoke-others")
+        #expect(alone.exitCode == 0, "\(alone.errorText)")
+        #expect(
+            alone.errorText.contains("1 paper device that this sheet may not throw out stays"), "\(alone.errorText)")
+        let list = try last.succeed("device", "ls")
+        #expect(list.contains("Older") && list.contains("Newer"), "\(list)")
+        #expect(try first.run("sync").exitCode == 77)
+        #expect(try first.run("sync").errorText.contains("the server does not let this device in"))
+    }
+
     @Test("a paper device falls seven days after another device said so, and counts until then")
     func revocation() throws {
         let server = try ServerRunner()
@@ -87,7 +113,15 @@ struct PaperDeviceTests {
         let sheet = try #require(made["sheet"] as? String)
         #expect(try first.succeed("device", "revoke", "Safe", "--yes").contains("seven days"))
         let early = try first.run("device", "revoke", "Safe", "--yes")
-        #expect(early.exitCode == 84, "\(early.errorText)")
+        #expect(early.exitCode == 75, "\(early.errorText)")
+        #expect(early.errorText.contains("its seven days are not over   [cli.device.paper-too-early]"))
+        #expect(early.errorText.contains("run this again on this device from "), "\(early.errorText)")
+        #expect(!early.errorText.contains("recover"), "nobody but this person did anything: \(early.errorText)")
+        #expect(try first.succeed("device", "ls").contains("paper, can be revoked "))
+        // Before anything is told, the question says what will be.
+        let asked = try second(of: first, server).run("device", "revoke", "Safe")
+        #expect(asked.exitCode == 83)
+        #expect(asked.errorText.contains("For seven days its sheet goes on to count"), "\(asked.errorText)")
         #expect(try first.succeed("recovery", "ls").contains("Safe"))
         // It still counts.
         let bare = try CoffretRunner()

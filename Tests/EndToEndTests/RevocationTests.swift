@@ -62,6 +62,24 @@ struct RevocationTests {
         #expect(try first.succeed("device", "rescue").contains("nothing"))
     }
 
+    @Test("a vault that cannot be synced keeps nobody from revoking, is told of, and decides the exit code")
+    func brokenVault() throws {
+        let three = try Three()
+        try three.first.succeed("vault", "new", "Garden")
+        try three.first.makeNote("Beans", "--vault", "Garden")
+        try three.first.succeed("vault", "sync", "Garden")
+        try three.third.succeed("sync")
+        // To the first device the server has lost it.
+        try three.third.succeed("vault", "unsync", "Garden", "--delete-from-server", "--yes")
+        let revoked = try three.first.run("device", "revoke", "Lost", "--yes", "--json")
+        #expect(revoked.exitCode == 72 && revoked.text.contains("\"complete\":false"), "\(revoked.text)")
+        #expect(revoked.errorText.contains("coffret: warning: \"Garden\": "), "\(revoked.errorText)")
+        #expect(revoked.errorText.contains("coffret sync makes the revocation whole there"), "\(revoked.errorText)")
+        #expect(try three.lost.run("sync").exitCode == 77, "revoked all the same")
+        try three.first.succeed("sync", "--server-was-restored")
+        try three.third.succeed("sync")
+    }
+
     @Test("R1, R22: work on top of what the lost device wrote behind the cut is written again; the rest is offered")
     func quarantine() throws {
         let three = try Three()

@@ -83,6 +83,8 @@ enum DeviceCommand {
                     "model": .string(details?.model ?? ""), "kind": .string(device.kind == .paper ? "paper" : "device"),
                     "added": details.map { .moment($0.time) } ?? .null, "revoked": .bool(!device.isTrusted),
                     "current": .bool(device.id == own),
+                    "revocable": chain.announcements.filter { $0.target == device.id }.map(\.endOfWaiting).min()
+                        .map { .moment($0) },
                 ])
             } + requests.map(DeviceJoining.json))
         try context.print(value) {
@@ -91,7 +93,10 @@ enum DeviceCommand {
             ])
             for (device, details) in devices {
                 let kind = device.kind == .paper ? "paper" : device.id == own ? "this device" : ""
-                let state = [kind, device.isTrusted ? "" : "revoked"].filter { !$0.isEmpty }.joined(separator: ", ")
+                let falls = chain.announcements.filter { $0.target == device.id }.map(\.endOfWaiting).min()
+                    .map { "can be revoked \(context.relativeTime.day($0))" }
+                let state = [kind, device.isTrusted ? falls ?? "" : "revoked"].filter { !$0.isEmpty }
+                    .joined(separator: ", ")
                 table.add([
                     String(device.id.hex.prefix(8)), TextWidth.displaySafe(details?.name ?? "?"),
                     state,
@@ -188,17 +193,18 @@ enum DeviceCommand {
                 hint: "do it on another one of your devices")
         }
         let name = TextWidth.displaySafe(try keyring.details(of: target)?.name ?? String(target.id.hex.prefix(8)))
+        guard target.kind == .ordinary else { return try DeviceRecovery.revokePaper(target.id, name, account, context) }
         try context.confirmDanger(
             "\"\(name)\" will get nothing new, and nothing that it writes from now on counts. What it holds, it keeps.",
             question: "Revoke it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        guard target.kind == .ordinary else { return try DeviceRecovery.revokePaper(target.id, name, account, context) }
         // What it has sent by now counts, so that has to be here before it is thrown out.
-        eachSynced(account, session, context, "what it sent lately may not count")
+        var problem = try syncEach(account, session, context, "what it sent lately may not count")
         let renewed = try account.revoke(target.id)
-        let isComplete = eachSynced(account, session, context, "coffret sync makes the revocation whole there")
+        let isCut = try syncEach(account, session, context, "coffret sync makes the revocation whole there")
+        problem = problem ?? isCut
         let value = JSONValue.fields([
             "revoked": .string(target.id.hex), "renewed": .array(renewed.map { .string($0.hex) }),
-            "complete": .bool(isComplete),
+            "complete": .bool(problem == nil),
         ])
         try context.confirmDone(value) {
             let keys =
@@ -206,6 +212,7 @@ enum DeviceCommand {
                 ? "" : " \(NumberText.counted(renewed.count, "synced vault")) got a new key."
             return "Revoked \"\(name)\"." + keys
         }
+        try end(with: problem)
     }
 
     /// Makes a revocation whole that another device began and did not end.
@@ -215,34 +222,44 @@ enum DeviceCommand {
             if try session.store.writeCut(in: record, clock: SystemWallClock()) { written.append(record) }
         }
         guard !written.isEmpty else { return false }
-        let isComplete = eachSynced(account, session, context, "coffret sync sends it")
+        let problem = try syncEach(account, session, context, "coffret sync sends it")
         let value = JSONValue.fields([
-            "revoked": .null, "renewed": .array([]), "complete": .bool(isComplete),
+            "revoked": .null, "renewed": .array([]), "complete": .bool(problem == nil),
         ])
         try context.confirmDone(value) {
             "It was revoked already; now \(NumberText.counted(written.count, "vault")) know where that takes effect."
         }
+        try end(with: problem)
         return true
     }
 
-    /// Syncs all synced vaults; a failure is a warning.
-    @discardableResult
-    static func eachSynced(
+    /// Syncs all synced vaults. What goes wrong in one is told at once and keeps none of the others.
+    ///
+    /// - Returns: the first failure, for `end`.
+    static func syncEach(
         _ account: Account, _ session: StoreSession, _ context: CommandContext, _ consequence: String
-    ) -> Bool {
-        var isComplete = true
-        guard let records = try? SyncStatus.records(session) else { return false }
-        let sync = AccountSync(account, records: records, random: SystemRandomSource(), clock: SystemWallClock())
-        for record in (try? session.store.vaults) ?? [] where record.kind == .synced {
+    ) throws -> CommandFailure? {
+        let sync = AccountSync(
+            account, records: try SyncStatus.records(session), random: SystemRandomSource(), clock: SystemWallClock())
+        var first: CommandFailure?
+        for record in try session.store.vaults where record.kind == .synced {
             do {
                 _ = try sync.sync(record, SyncEngine.Options())
+                sync.note(record, nil)
             } catch {
-                isComplete = false
+                sync.note(record, error)
                 let failure = FailureTranslation.failure(from: error)
+                first = first ?? failure
                 context.warn(
                     "\"\(TextWidth.displaySafe(record.name))\": \(failure.message) (\(failure.code)); \(consequence)")
             }
         }
-        return isComplete
+        return first
+    }
+
+    /// Ends a command that did what it was asked for, but not all that follows from it: with the exit code of a failure that
+    /// was told before.
+    static func end(with problem: CommandFailure?) throws {
+        if let problem { throw CommandExit(code: problem.exitCode.rawValue) }
     }
 }

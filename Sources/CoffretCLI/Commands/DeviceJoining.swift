@@ -100,7 +100,7 @@ enum DeviceJoining {
     ) throws {
         let text = requester.invitationText
         let isScanned = context.arguments.isSet(scanned)
-        var words = "On one of your devices:\n\n    coffret device approve \(text)\n"
+        var words = "On one of your devices:\n\n    coffret device approve \(text)"
         if isTold, !isScanned {
             let shown = DigitGroups.text(String(requester.relayID.prefix(digitCountMin)))
             words = """
@@ -111,14 +111,14 @@ enum DeviceJoining {
                 It names the number \(shown), or you type it whole:
 
                     coffret device approve \(text)
-
                 """
         }
         try dialogue.say(words, json: ["event": .string("waiting"), "pairing": .string(text)])
-        if isScanned, !context.isJSON, let code = QRCode.encode(text) {
-            for line in code.lines(isColored: context.terminal.style.isColored) { try context.output.line("  " + line) }
-            try context.output.flush()
-        }
+        guard isScanned, !context.isJSON else { return }
+        let code = QRCode.linesToShow(text, isColored: context.terminal.style.isColored).map { "  " + $0 }
+        try dialogue.say(
+            "\nwith this text, which a scanner reads from here:\n\n" + code.joined(separator: "\n")
+                + "\n\nIt is good once and for ten minutes. Waiting for the other device; Ctrl-C ends it.", json: [:])
     }
 
     // MARK: The trusted device

@@ -32,7 +32,7 @@ enum DeviceRecovery {
                 hint: "--store PATH makes another one elsewhere; coffret --recovery opens this one with the sheet")
         }
         let source = PassphraseSource(context: context)
-        let paper = try PaperSheet.parse(readSheet(source, context))
+        let paper = try readSheet(source, context)
         let settings = try ServerAccess.settings(context)
         let passphrase =
             source.isUnattended
@@ -51,18 +51,15 @@ enum DeviceRecovery {
         let account = try ServerAccess.account(session)
         defer { account.connection.logOut() }
         // What the others have sent counts, so it has to be here before they are thrown out.
-        var isComplete = DeviceCommand.eachSynced(account, session, context, "coffret sync tries again")
+        var problem = try DeviceCommand.syncEach(account, session, context, "coffret sync tries again")
         if context.arguments.isSet(revokeOthers) {
-            try recovery.revokeOthers(keeping: try store.keyring.deviceID())
-            try account.follow()
-            try account.renewKeys()
-            let isCut = DeviceCommand.eachSynced(account, session, context, "coffret sync makes it whole")
-            isComplete = isCut && isComplete
+            let isCut = try throwOthersOut(recovery, account, session, context)
+            problem = problem ?? isCut
         }
         let vaults = try store.vaults.map(\.name)
         let value = JSONValue.fields([
             "store": .string(path), "account": .string(paper.accountID.hex), "vaults": .strings(vaults),
-            "complete": .bool(isComplete),
+            "complete": .bool(problem == nil),
         ])
         try context.confirmDone(value) {
             let names = vaults.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", ")
@@ -70,27 +67,77 @@ enum DeviceRecovery {
                 + (vaults.isEmpty ? "; no vault of it is synced." : ", with \(names).")
                 + "\n\nNext:  coffret device ls   shows which devices belong to it"
         }
+        try DeviceCommand.end(with: problem)
     }
 
-    private static func readSheet(_ source: PassphraseSource, _ context: CommandContext) throws -> String {
+    /// Revokes all other devices, and gives the vaults new keys.
+    ///
+    /// - Returns: what went wrong in a vault, told already.
+    private static func throwOthersOut(
+        _ recovery: PaperRecovery, _ account: Account, _ session: StoreSession, _ context: CommandContext
+    ) throws -> CommandFailure? {
+        let revocation: PaperRecovery.Revocation
+        do {
+            revocation = try recovery.revokeOthers(keeping: try session.store.keyring.deviceID())
+        } catch {
+            // The store is there by now, so this command will not run again.
+            var failure = FailureTranslation.failure(from: error)
+            failure.message =
+                "the account is back on this device, but the others were not thrown out: " + failure.message
+            failure.hint = "coffret device ls, then coffret device revoke NAME for each of them"
+            throw failure
+        }
+        if !revocation.keptPapers.isEmpty {
+            context.note(
+                "\(NumberText.counted(revocation.keptPapers.count, "paper device")) that this sheet may not throw out "
+                    + "\(revocation.keptPapers.count == 1 ? "stays" : "stay"): coffret device ls, then coffret device revoke NAME"
+            )
+        }
+        guard !revocation.revoked.isEmpty else { return nil }
+        do {
+            try account.follow()
+            try account.renewKeys()
+        } catch {
+            var failure = FailureTranslation.failure(from: error)
+            failure.message =
+                "the other devices are thrown out, but the vaults have no new keys yet: " + failure.message
+            failure.hint = "coffret sync on this device makes it whole"
+            throw failure
+        }
+        return try DeviceCommand.syncEach(account, session, context, "coffret sync makes it whole")
+    }
+
+    private static func readSheet(_ source: PassphraseSource, _ context: CommandContext) throws -> PaperSheet {
         if let path = context.arguments.value(sheet) {
             let secret = try source.read(file: path)
             // EXPOSE: a sheet is read as text.
-            return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
+            let text = unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
+            if let key = try? RecoveryKey.parse(text) { _ = try paperKey(key) }
+            return try PaperSheet.parse(text)
         }
         guard context.terminal.inputIsTerminal, let prompt = context.prompt() else {
             throw CommandFailure(
                 .unavailable, .terminalNeeded, "the sheet is typed at a terminal, and there is none here",
                 hint: "--sheet FILE reads it from a file")
         }
-        var text = ""
-        for part in ["The sheet's key (14 groups):", "The sheet's account (14 groups):"] {
-            prompt.show(part + "\n")
-            guard let line = try prompt.askLine("") else { throw CommandFailure(.cancelled, .cancelled, "cancelled") }
-            if context.terminal.canMoveCursor { prompt.show("\u{1B}[1A\u{1B}[2K") }
-            text += line + " "
+        let sheet = SheetPrompt(context: context, prompt: prompt)
+        let key = try sheet.ask("The sheet's key: its 14 groups, as they stand there") { text in
+            // Whoever copied the whole sheet need not take it apart.
+            if let whole = try? PaperSheet.parse(text) { return (key: whole.key, whole: Optional(whole)) }
+            return (key: try paperKey(RecoveryKey.parse(text)), whole: nil)
         }
-        return text
+        return try key.whole
+            ?? sheet.ask("The sheet's account: its 14 groups") { try PaperSheet.parse(key.key.text() + $0) }
+    }
+
+    private static func paperKey(_ key: RecoveryKey) throws -> RecoveryKey {
+        guard key.kind == .paper else {
+            throw CommandFailure(
+                .badInput, code: KeyError.Code.recoveryKeyUnsupported.rawValue,
+                "this is the recovery key of one store, and not the sheet of a paper device",
+                hint: "it opens that store: coffret passphrase --recovery, where the store is")
+        }
+        return key
     }
 
     // MARK: Sheets
@@ -130,6 +177,21 @@ enum DeviceRecovery {
     static func revokePaper(
         _ id: UniqueID, _ name: String, _ account: Account, _ context: CommandContext
     ) throws {
+        let keyring = account.store.keyring
+        let own = try keyring.deviceID()
+        let announced = try keyring.deviceChain().announcements.first { $0.target == id && $0.announcer == own }
+        if let announced, announced.endOfWaiting > context.nowMilliseconds {
+            throw CommandFailure(
+                .busy, .paperTooEarly,
+                "your devices were told \(context.relativeTime.moment(announced.time)) that the paper device \"\(name)\" will be revoked; its seven days are not over",
+                hint: "run this again on this device from \(context.relativeTime.moment(announced.endOfWaiting)) on")
+        }
+        try context.confirmDanger(
+            announced == nil
+                ? "Your devices will be told that the paper device \"\(name)\" is to be revoked. For seven days its sheet goes on to count, so that whoever has it can object; then this device can revoke it."
+                : "The sheet of \"\(name)\" will recover nothing any more. What was backed up before, it still opens.",
+            question: announced == nil ? "Tell them?" : "Revoke it?",
+            isConfirmed: context.arguments.isSet(CommonArguments.yes))
         let isRevoked = try account.revokePaper(id, at: SystemWallClock().now)
         let value = JSONValue.fields([(isRevoked ? "revoked" : "announced"): .string(id.hex)])
         try context.confirmDone(value) {

@@ -99,7 +99,9 @@ enum RecoveryCommand {
         guard try session.store.keyring.paperDevice(ofSlot: found.slotID) == nil else {
             throw CommandFailure(
                 .usage, .slotIsPaper, "\"\(TextWidth.displaySafe(found.name))\" is a paper device of your account",
-                hint: "coffret device revoke takes it out of the account, and out of all stores")
+                hint:
+                    "coffret device revoke NAME takes it out of the account and of all stores, seven days after your devices were told"
+            )
         }
         let rest = all.count - 1
         let left =

@@ -34,7 +34,8 @@ extension FailureMeaning {
             .unavailable, "the server holds no keys for this paper device; nothing was changed",
             hint: "coffret sync on one of your other devices, if there is one, or ask whoever runs the server"),
         "account.chain.busy": FailureMeaning(
-            .busy, "other devices are changing the account right now", hint: "try again in a moment"),
+            .busy, "another coffret on this device, or another of your devices, is changing the account right now",
+            hint: "try again in a moment"),
         "account.relay": FailureMeaning(
             .unavailable, "the other device went away", hint: "begin again on both devices"),
         "account.relay.unknown": FailureMeaning(
@@ -102,7 +103,9 @@ extension FailureMeaning {
         "http.address-invalid": FailureMeaning(
             .usage, "that is not the address of a server", showsPlace: true,
             hint: "it looks like https://vault.example:8443"),
-        "http.unreachable": FailureMeaning(.offline, "the server cannot be reached", showsPlace: true),
+        "http.unreachable": FailureMeaning(
+            .offline, "the server cannot be reached", showsPlace: true,
+            hint: "is the address right, and does it run? Nothing is lost; try again later"),
         "http.timed-out": FailureMeaning(.offline, "the server did not answer in time"),
         "http.pin-differs": FailureMeaning(
             .notAuthentic, "the server's key is not the one that was pinned; nothing was sent",
@@ -129,4 +132,27 @@ extension FailureMeaning {
         "pairing": FailureMeaning(.unsupportedFormat, "the two devices cannot pair with each other"),
         "trust": FailureMeaning(.damaged, "the record of trusted devices was altered", hint: damageHint),
     ]
+
+    /// What a server's refusal means for a person, by the server's code; others are shown as they are.
+    static let refusals: [String: FailureMeaning] = [
+        "server.login.refused": notLetIn, "server.session.unknown": notLetIn,
+        "server.registration.closed": FailureMeaning(
+            .permission, "the server takes no new accounts", hint: "ask whoever runs it"),
+        "server.registration.invitation-invalid": FailureMeaning(
+            .permission, "the server wants an invitation, and none, or one that was used or is too old, was given",
+            hint: "coffret server join URL --invitation TEXT, with one from whoever runs the server"),
+        "server.rate.exceeded": FailureMeaning(
+            .busy, "the server was asked too often", hint: "try again in a minute"),
+        "server.busy": FailureMeaning(
+            .busy, "the server has no room for one more request", hint: "try again in a moment"),
+        "server.storage.unavailable": FailureMeaning(
+            .unavailable, "the server cannot reach what it stores", hint: "try again later, or ask whoever runs it"),
+        "server.storage.full": FailureMeaning(.diskFull, "the server's disk is full", hint: "ask whoever runs it"),
+        "server.quota.exceeded": FailureMeaning(
+            .diskFull, "your space on the server is used up", hint: "ask whoever runs it for more"),
+    ]
+
+    private static let notLetIn = FailureMeaning(
+        .permission, "the server does not let this device in: it was revoked, or the account is not there any more",
+        hint: "coffret device ls on another of your devices tells; what is here stays, and can be read and exported")
 }

@@ -48,7 +48,6 @@ extension FailureMeaning {
             hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),
         "storage.fact.value-too-large": FailureMeaning(
             .badInput, "the text is too large", hint: "coffret attach add ITEM FILE keeps files of any size"),
-        "storage.journal.transaction-too-large": FailureMeaning(.badInput, "too much to save in one step"),
         "storage": FailureMeaning(.damaged, "the vault is damaged", hint: damageHint),
     ]
 }

@@ -10,7 +10,7 @@ struct CommandFailure: Error, Sendable {
     /// The stable code, such as `cli.item.ambiguous`.
     let code: String
     /// Lowercase, without full stop.
-    let message: String
+    var message: String
     /// Lines below the message, such as candidates.
     var details: [String] = []
     var hint: String?
@@ -92,6 +92,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case deviceAmbiguous = "cli.device.ambiguous"
     case deviceNameTaken = "cli.device.name-taken"
     case deviceIsThis = "cli.device.is-this"
+    case paperTooEarly = "cli.device.paper-too-early"
     case pairingNotFound = "cli.pairing.not-found"
     case pairingAmbiguous = "cli.pairing.ambiguous"
     case vaultNotSynced = "cli.vault.not-synced"

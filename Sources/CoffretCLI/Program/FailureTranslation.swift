@@ -15,7 +15,8 @@ enum FailureTranslation {
                 hint: "run it again with --verbose and report what it says", cause: String(describing: error))
         }
         let telling = coded.chain.first { !FailureMeaning.wrappers.contains($0.codeText) } ?? coded
-        let meaning = FailureMeaning.find(telling.codeText)
+        let refusal = Self.refusal(telling)
+        let meaning = refusal.flatMap { FailureMeaning.refusals[$0] } ?? FailureMeaning.find(telling.codeText)
         var failure = CommandFailure(
             meaning.exitCode, code: telling.codeText, meaning.message(telling), hint: meaning.hint,
             cause: coded.causeText)
@@ -23,7 +24,14 @@ enum FailureTranslation {
             failure.add(core.candidates, isShortened: core.code != .fieldAmbiguous)
         }
         if let seconds = coded.waitSeconds { failure.addWait(seconds) }
+        if let refusal { failure.jsonFields.append(("serverCode", .string(refusal))) }
         return failure
+    }
+
+    /// What a server called its refusal.
+    private static func refusal(_ error: any CodedError) -> String? {
+        guard ["account.server.refused", "sync.server.refused"].contains(error.codeText) else { return nil }
+        return error.placeText
     }
 }
 

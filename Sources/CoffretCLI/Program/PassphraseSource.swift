@@ -5,6 +5,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretKeys
 internal import Glibc
 
 /// Gets passphrases for one command.
@@ -164,19 +165,16 @@ struct PassphraseSource {
         return prompt
     }
 
-    /// The text of a recovery key. It is shown while it is typed, because nobody types 56 characters unseen,
-    /// and wiped from the screen afterwards.
-    func recoveryKey() throws -> String {
+    /// A recovery key, or the key of a paper device, as it stands on its sheet.
+    func recoveryKey() throws -> RecoveryKey {
         if let secret = try unattended() {
             // EXPOSE: a recovery key is read as text.
-            return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
+            return try RecoveryKey.parse(
+                keyOrSheet: unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) })
         }
-        let prompt = try prompt()
-        prompt.show("Recovery key:\n")
-        let text = try prompt.askLine("")
-        if context.terminal.canMoveCursor { prompt.show("\u{1B}[1A\u{1B}[2K") }
-        guard let text else { throw CommandFailure(.cancelled, .cancelled, "cancelled") }
-        return text
+        return try SheetPrompt(context: context, prompt: prompt()).ask("Recovery key: its 14 groups, as on the sheet") {
+            try RecoveryKey.parse(keyOrSheet: $0)
+        }
     }
 
     static func passphrase(_ secret: borrowing SecretBytes) throws -> Passphrase {

@@ -17,7 +17,11 @@ struct RecoveryCeremony {
         let (key, slotID) = try session.addRecoveryKey(named: name)
         do {
             show(key, try session.store.keyring.fingerprints())
-            try confirm(key)
+            try confirm(
+                key,
+                orThrow: CommandFailure(
+                    .notConfirmed, .recoveryMismatch, "the recovery key was not confirmed, so it does not count",
+                    hint: "coffret recovery add makes another one"))
         } catch {
             try session.removeSlot(slotID)
             throw error
@@ -32,11 +36,12 @@ struct RecoveryCeremony {
         prompt.show("  Account\n")
         for line in Self.rows(of: sheet.accountGroups()) { prompt.show("    \(line)\n") }
         prompt.show("  Server\n    \(TextWidth.displaySafe(server))\n\n")
-        if let code = QRCode.encode(sheet.text()) {
-            for line in code.lines(isColored: context.terminal.errorStyle.isColored) { prompt.show("  \(line)\n") }
-        }
-        prompt.show("\n")
-        try confirm(sheet.key)
+        showCode(sheet.text())
+        try confirm(
+            sheet.key,
+            orThrow: CommandFailure(
+                .notConfirmed, .recoveryMismatch, "the sheet was not confirmed, so it is none of your devices",
+                hint: "coffret recovery add --paper makes another one"))
         prompt.show("Sheet confirmed.\n")
     }
 
@@ -44,16 +49,17 @@ struct RecoveryCeremony {
         prompt.show("\nWrite this down, or print it, and keep it away from this computer:\n\n")
         for line in Self.rows(of: key.textGroups()) { prompt.show("    \(line)\n") }
         prompt.show("\n    Account \(fingerprints.account)\n    Store   \(fingerprints.store)\n\n")
-        if let code = QRCode.encode(key.text()) {
-            for line in code.lines(isColored: context.terminal.errorStyle.isColored) { prompt.show("  \(line)\n") }
-        } else {
-            prompt.show("  (install libqrencode4 to see it as a QR code as well)\n")
-        }
+        showCode(key.text())
+    }
+
+    private func showCode(_ text: String) {
+        let lines = QRCode.linesToShow(text, isColored: context.terminal.errorStyle.isColored)
+        for line in lines { prompt.show("  \(line)\n") }
         prompt.show("\n")
     }
 
     /// Asks for two groups, chosen at random, so that having seen the first line is not enough.
-    private func confirm(_ key: RecoveryKey) throws {
+    private func confirm(_ key: RecoveryKey, orThrow failure: CommandFailure) throws {
         let challenge = RecoveryChallenge.generate(from: SystemRandomSource())
         let numbers = challenge.groupNumbers.map(Self.ordinal).joined(separator: " and ")
         for tryNumber in 1...Self.tryCountMax {
@@ -62,9 +68,7 @@ struct RecoveryCeremony {
             if challenge.isAnswered(by: answers, for: key) { return }
             if tryNumber < Self.tryCountMax { prompt.show("That is not what is written there.\n") }
         }
-        throw CommandFailure(
-            .notConfirmed, .recoveryMismatch, "the recovery key was not confirmed, so it does not count",
-            hint: "coffret recovery add makes another one")
+        throw failure
     }
 
     /// Four groups to a line, which is how people read them aloud.

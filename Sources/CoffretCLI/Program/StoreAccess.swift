@@ -114,7 +114,7 @@ enum StoreAccess {
         switch manner {
         case .passphrase, .passphraseAnew: return .passphrase(try source.current())
         case .recoveryKey:
-            return .recoveryKey(try RecoveryKey.parse(keyOrSheet: source.recoveryKey()))
+            return .recoveryKey(try source.recoveryKey())
         case .pin, .keyStore: return .machinePIN(try source.current("PIN: "))
         }
     }

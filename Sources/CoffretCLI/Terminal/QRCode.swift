@@ -48,6 +48,11 @@ struct QRCode: Sendable, Equatable {
         return QRCode(width: width, isDark: (0..<(width * width)).map { index in unsafe data[index] & 1 == 1 })
     }
 
+    /// A text as people are shown it: its code, or a word about why there is none.
+    static func linesToShow(_ text: String, isColored: Bool) -> [String] {
+        encode(text)?.lines(isColored: isColored) ?? ["(install libqrencode4 to see it as a QR code as well)"]
+    }
+
     private func isDark(_ row: Int, _ column: Int) -> Bool {
         guard (0..<width).contains(row), (0..<width).contains(column) else { return false }
         return isDark[row * width + column]

@@ -87,7 +87,13 @@ final class TerminalPrompt: Sendable {
     /// Asks for a line, and calls `idle` again and again until one is there.
     func askLine(_ question: String, idle: () throws -> Void) throws -> String? {
         show(question)
-        while !DescriptorIO.isReadable(descriptor) { try idle() }
+        do {
+            while !DescriptorIO.isReadable(descriptor) { try idle() }
+        } catch {
+            // What went wrong is told on a line of its own.
+            show("\n")
+            throw error
+        }
         return try askLine("")
     }
 

@@ -44,8 +44,7 @@ extension RecoveryKey {
     ///
     /// - Throws: as `parse` of the one that its length says it is.
     package static func parse(keyOrSheet text: String) throws(KeyError) -> RecoveryKey {
-        let characterCount = text.utf8.count { !SheetText.isBetweenGroups($0) }
-        guard characterCount > groupCount * groupCharacterCount else { return try parse(text) }
+        guard characterCount(of: text) > groupCount * groupCharacterCount else { return try parse(text) }
         return try PaperSheet.parse(text).key
     }
 }

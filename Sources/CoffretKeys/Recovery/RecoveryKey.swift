@@ -46,6 +46,11 @@ package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflec
         return RecoveryKey(kind, SecretBytes(consuming: &bytes))
     }
 
+    /// How many characters of a key some text has, without what stands between groups.
+    package static func characterCount(of text: String) -> Int {
+        text.utf8.count { !SheetText.isBetweenGroups($0) }
+    }
+
     /// The text in 14 groups of 4 characters.
     ///
     /// It is a secret in ordinary memory: for printing, once.

@@ -31,6 +31,9 @@ package struct RevocationAnnouncement: Equatable, Sendable {
     package let sequenceNumber: UInt64
     /// As the announcer states it.
     package let time: Milliseconds
+
+    /// From when on it may be carried out.
+    package var endOfWaiting: Milliseconds { time &+ DeviceOperation.announcementTime }
 }
 
 /// The state of a device chain.

@@ -68,6 +68,8 @@ extension SyncOverview.VaultState {
         var parts: [String] = []
         switch serverVersion {
         case nil: parts.append("not synced yet")
+        // What the device that let this one in has told.
+        case let other? where version == nil: parts.append("state \(other.prefix(8)), not fetched yet")
         case version?: parts.append(isServerBeyond ? "has a newer state" : "the same state")
         case let other?:
             parts.append(
@@ -98,7 +100,7 @@ extension SyncOverview.VaultState {
 
     fileprivate var toReceive: String {
         var parts: [String] = []
-        if isServerBeyond { parts.append("changes that the server has") }
+        if isServerBeyond || version == nil && serverVersion != nil { parts.append("changes that the server has") }
         if absentFileCount > 0 {
             parts.append("\(NumberText.counted(absentFileCount, "file")), \(NumberText.bytes(absentFileByteCount))")
         }
