@@ -77,25 +77,6 @@ struct DeviceTerminalTests {
         #expect(try first.run("device", "approve", shown).exitCode == 66, "it is good once")
     }
 
-    @Test("a code that is typed wrong ends it on both screens, each on a line of its own")
-    func wrongCode() throws {
-        let (server, first) = try Self.joined()
-        let new = try CoffretRunner()
-        let requester = try DevicePairing.terminal(
-            new, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--name", "Beta",
-            "--effort", "light")
-        try requester.wait(for: "approve ")
-        let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
-        let approver = try DevicePairing.terminal(first, "device", "approve", String(id.0))
-        let shown = try DevicePairing.code(try requester.wait(for: "Type the code that"))
-        try approver.answer("Type the code that Beta shows: ", shown == "123456" ? "654321" : "123456")
-        #expect(try approver.finish() == 84)
-        #expect(approver.screen.contains("\ncoffret: error: the codes do not match"), "\(approver.screen)")
-        #expect(try requester.finish() == 69)
-        #expect(requester.screen.contains("\ncoffret: error: the other device gave up"), "\(requester.screen)")
-        #expect(try !first.succeed("device", "ls").contains("Beta"))
-    }
-
     /// Rows of four groups, as a sheet has them.
     private func rows(_ groups: [String]) -> [String] {
         stride(from: 0, to: groups.count, by: 4).map { start in

@@ -22,6 +22,15 @@ struct DeviceTests {
         let wrong = try first.run(
             "server", "join", server.url, "--fingerprint", String(repeating: "0", count: 64))
         #expect(wrong.exitCode == 84, "\(wrong.errorText)")
+        for (address, exitCode, words) in [
+            ("localhost:1", Int32(64), "it begins with https://"),
+            ("http://192.0.2.1", 64, "https:// instead of http://"),
+            ("https://localhost:1", 90, "is the address right, and does it run?"),
+            (server.url.replacing("https:", with: "http:"), 74, "One with TLS is at https://, not http://"),
+        ] {
+            let mistake = try first.run("server", "join", address)
+            #expect(mistake.exitCode == exitCode && mistake.errorText.contains(words), "\(mistake.errorText)")
+        }
         try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
         #expect(try first.run("server", "join", server.url).exitCode == 82)
         #expect(try first.succeed("server", "status").contains("answers"))
@@ -86,8 +95,9 @@ struct DeviceTests {
             let shown = try DevicePairing.code(requester.wait(for: "Type the code that"))
             try approver.wait(for: "shows: ")
             approver.type((shown.hasPrefix("0") ? "1" : "0") + shown.dropFirst() + "\n")
-            try approver.wait(for: "the codes do not match")
-            try requester.wait(for: "the other device gave up")
+            // Each on a line of its own, also where somebody was asked meanwhile.
+            try approver.wait(for: "\r\ncoffret: error: the codes do not match")
+            try requester.wait(for: "\r\ncoffret: error: the other device gave up")
         }
         #expect(try first.succeed("device", "ls").split(separator: "\n").count == 1)
         #expect(!FileManager.default.fileExists(atPath: second.storePath + "/store.keyring"))

@@ -52,7 +52,7 @@ struct SyncTests {
         try first.makeNote("Beans", "--vault", "Garden")
         try first.succeed("vault", "sync", "Garden")
         let both = try second.succeed("sync")
-        #expect(both.contains("\"Garden\"  received"), "\(both)")
+        #expect(both.contains("\"Garden\"    received"), "\(both)")
         #expect(try second.succeed("show", "Beans", "--vault", "Garden").contains("Beans"))
         try second.succeed("vault", "unsync", "Garden")
         #expect(try !second.succeed("sync").contains("Garden"))
@@ -83,6 +83,9 @@ struct SyncTests {
             #expect(try runner.succeed("conflicts", "ls").contains("Plan"))
         }
         #expect(try !first.run("sync").errorText.contains("conflicts"), "it is said once")
+        let missing = try first.run("conflicts", "resolve", id, "--take", "9")
+        #expect(missing.exitCode == 64, "\(missing.errorText)")
+        #expect(missing.errorText.contains("has 1 other value to take, and none with the number 9"))
         try first.succeed("conflicts", "resolve", id, "--both")
         for runner in [first, second] {
             #expect(try !runner.run("sync").errorText.contains("conflicts"))

@@ -124,7 +124,8 @@ enum AgentUnlocking {
         }
         if case .recoveryKey = manner {
             return AgentSecret(
-                store: store, kind: .recoveryKey, bytes: Array(try source.recoveryKey().text().utf8), environment: environment)
+                store: store, kind: .recoveryKey, bytes: Array(try source.recoveryKey().text().utf8),
+                environment: environment)
         }
         guard source.isUnattended || context.prompt() != nil else {
             return AgentSecret(store: store, kind: .asked, bytes: [], environment: environment)

@@ -125,6 +125,13 @@ enum ConflictsCommand {
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
         let before = try session.vault.item(id)
         let attribute = try context.arguments.value(field).map { try self.attribute($0, before) }
+        if let number, number > before.conflicts.count, !before.conflicts.isEmpty {
+            let name = context.label(before, try session.shortID(id))
+            throw CommandFailure(
+                .usage, .inputInvalid,
+                "\(name) has \(NumberText.counted(before.conflicts.count, "other value")) to take, and none with the number \(number)",
+                hint: "coffret conflicts show ITEM numbers them; without --take what is shown now stays")
+        }
         let choice = number.map { ConflictChoice.other($0 - 1) } ?? (keepsAll ? .all : .shown)
         let count = try session.writing { vault in
             try vault.settleConflicts(of: id, attribute: attribute, choice: choice)

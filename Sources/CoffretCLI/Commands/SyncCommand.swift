@@ -131,13 +131,17 @@ enum SyncCommand {
             guard !outcomes.isEmpty else {
                 return "No vault is synced yet: coffret vault sync NAME begins with one."
             }
-            return outcomes.map { outcome in
-                let name = "\"\(TextWidth.displaySafe(outcome.record.name))\""
-                switch outcome.result {
-                case .success(let report): return "\(name)  \(words(report, try? outcome.files.get()))"
-                case .failure(let error): return "\(name)  \(FailureTranslation.failure(from: error).message)"
-                }
-            }.joined(separator: "\n")
+            var table = TextTable([.init(), .init()])
+            for outcome in outcomes {
+                let what =
+                    switch outcome.result {
+                    case .success(let report): words(report, try? outcome.files.get())
+                    case .failure(let error): FailureTranslation.failure(from: error).message
+                    }
+                table.add(["\"\(TextWidth.displaySafe(outcome.record.name))\"", what])
+            }
+            // What came of a vault is never cut.
+            return table.lines(width: nil, style: context.terminal.style).joined(separator: "\n")
         }
         for outcome in outcomes { warn(outcome, context, session) }
         let conflictCount = outcomes.reduce(0) { $0 + ((try? $1.result.get())?.conflictedItemCount ?? 0) }
@@ -147,9 +151,23 @@ enum SyncCommand {
         for outcome in outcomes {
             // A file that no device has delivered yet is worth a warning; one that is not what it should be is not whole.
             if case .success(let report) = outcome.result, let problem = report.waitingProblem { throw problem }
-            if let refused = try outcome.files.get().problems.first(where: { $0.code != .fileMissing }) {
+            if let refused = try fetched(outcome).problems.first(where: { $0.code != .fileMissing }) {
                 throw refused
             }
+        }
+    }
+
+    /// What became of the files that were not here; where there was no room for them, in words that fit.
+    private static func fetched(_ outcome: Outcome) throws -> FileTally {
+        do {
+            return try outcome.files.get()
+        } catch {
+            let failure = FailureTranslation.failure(from: error)
+            guard failure.exitCode == .diskFull else { throw error }
+            throw CommandFailure(
+                .diskFull, code: failure.code,
+                "the disk has no room for the files of \"\(TextWidth.displaySafe(outcome.record.name))\"; everything else was synced",
+                hint: "free some space and sync again, it goes on where it was; or coffret sync --without-files")
         }
     }
 

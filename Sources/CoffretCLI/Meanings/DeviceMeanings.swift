@@ -101,18 +101,22 @@ extension FailureMeaning {
         "http.unavailable": FailureMeaning(
             .unavailable, "libcurl is needed to reach a server", hint: "apt install libcurl4"),
         "http.address-invalid": FailureMeaning(
-            .usage, "that is not the address of a server", showsPlace: true,
-            hint: "it looks like https://vault.example:8443"),
+            .usage, "that is not the address of a server",
+            hint: "it begins with https://, such as https://vault.example:8443"),
         "http.unreachable": FailureMeaning(
             .offline, "the server cannot be reached", showsPlace: true,
             hint: "is the address right, and does it run? Nothing is lost; try again later"),
         "http.timed-out": FailureMeaning(.offline, "the server did not answer in time"),
         "http.pin-differs": FailureMeaning(
             .notAuthentic, "the server's key is not the one that was pinned; nothing was sent",
-            hint: "if it really has a new key: coffret server leave, then join with --fingerprint"),
+            hint:
+                "compare the fingerprint with what coffret-server shows; if its key is new: coffret server leave, then join it again"
+        ),
         "http.certificate-untrusted": FailureMeaning(
             .notAuthentic, "no authority vouches for the server's certificate", hint: "add --fingerprint or --ca"),
-        "http": FailureMeaning(.inputOutput, "the connection to the server failed", showsPlace: true),
+        "http": FailureMeaning(
+            .inputOutput, "the connection to the server failed", showsPlace: true,
+            hint: "is it a coffret-server? One with TLS is at https://, not http://"),
         "pairing.mismatch": FailureMeaning(
             .notAuthentic, "the codes do not match, so nothing was done",
             hint: "a typing mistake, or somebody in between: begin again on both devices"),

@@ -47,7 +47,7 @@ struct FailureMeaning: Sendable {
     static let listHint = "coffret ls shows what there is, coffret search finds it"
 
     /// All areas. A code stands in one of them.
-    static let areas = [items, stores, keys, devices, formats, surroundings]
+    static let areas = [items, stores, keys, devices, refusals, formats, surroundings]
 
     private static let table: [String: FailureMeaning] = areas.reduce(into: [:]) { table, area in
         table.merge(area) { first, _ in first }

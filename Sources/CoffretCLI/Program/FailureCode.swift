@@ -3,7 +3,13 @@
 /// What the agent says of an error.
 package enum FailureCode {
     /// The stable code that tells most.
-    package static func of(_ error: any Error) -> String { FailureTranslation.failure(from: error).code }
+    package static func of(_ error: any Error) -> String {
+        // What a server called its refusal tells more than that it refused.
+        if let refusal = FailureTranslation.refusal(in: error), FailureMeaning.refusals[refusal] != nil {
+            return refusal
+        }
+        return FailureTranslation.failure(from: error).code
+    }
 
     /// Seconds until another try is possible, if that is why this one was not.
     package static func waitSeconds(_ error: any Error) -> UInt64? {

@@ -14,7 +14,7 @@ enum FailureTranslation {
                 .internalError, .unexpected, "something unexpected happened; nothing acknowledged is lost",
                 hint: "run it again with --verbose and report what it says", cause: String(describing: error))
         }
-        let telling = coded.chain.first { !FailureMeaning.wrappers.contains($0.codeText) } ?? coded
+        let telling = telling(coded)
         let refusal = Self.refusal(telling)
         let meaning = refusal.flatMap { FailureMeaning.refusals[$0] } ?? FailureMeaning.find(telling.codeText)
         var failure = CommandFailure(
@@ -28,7 +28,14 @@ enum FailureTranslation {
         return failure
     }
 
-    /// What a server called its refusal.
+    /// The error of a chain that tells most.
+    private static func telling(_ error: any CodedError) -> any CodedError {
+        error.chain.first { !FailureMeaning.wrappers.contains($0.codeText) } ?? error
+    }
+
+    /// What a server called its refusal, if that is what an error comes from.
+    static func refusal(in error: any Error) -> String? { (error as? any CodedError).flatMap { refusal(telling($0)) } }
+
     private static func refusal(_ error: any CodedError) -> String? {
         guard ["account.server.refused", "sync.server.refused"].contains(error.codeText) else { return nil }
         return error.placeText

@@ -20,8 +20,7 @@ enum ServerAccess {
 
     /// How the server that the command line names is reached, its key included.
     static func settings(_ context: CommandContext) throws -> HTTPSettings {
-        let address = try ServerAddress(
-            context.arguments.required(address), allowsPlain: context.arguments.isSet(plain))
+        let address = try serverAddress(context)
         var settings = HTTPSettings(address)
         settings.authoritiesPath = context.arguments.value(authorities)
         guard !address.isPlain else { return settings }
@@ -35,6 +34,18 @@ enum ServerAccess {
         }
         settings.pin = try firstPin(of: HTTPClient(settings), context)
         return settings
+    }
+
+    private static func serverAddress(_ context: CommandContext) throws -> ServerAddress {
+        do throws(HTTPError) {
+            return try ServerAddress(
+                context.arguments.required(address), allowsPlain: context.arguments.isSet(plain))
+        } catch {
+            guard error.place == "plain http" else { throw error }
+            throw CommandFailure(
+                .usage, code: error.code.rawValue, "without TLS a server is spoken to on this machine only",
+                hint: "https:// instead of http://; or --plain-http inside a tunnel that is encrypted itself")
+        }
     }
 
     /// The key of a server that is met for the first time.

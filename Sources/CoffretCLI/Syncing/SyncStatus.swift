@@ -19,7 +19,8 @@ struct VaultStanding {
     func words(_ context: CommandContext) -> String {
         var parts: [String] = []
         switch pendingCount {
-        case nil: parts.append("not synced yet")
+        // One in which nothing was written is synced, and remembers nothing.
+        case nil: parts.append(last?.succeededAt == nil ? "not synced yet" : "nothing waits to be sent")
         case 0?: parts.append("nothing waits to be sent")
         case let count?:
             parts.append("\(NumberText.counted(count, "change")) \(count == 1 ? "waits" : "wait") to be sent")

@@ -67,7 +67,7 @@ extension SyncOverview.VaultState {
     fileprivate func server(_ time: RelativeTime) -> String {
         var parts: [String] = []
         switch serverVersion {
-        case nil: parts.append("not synced yet")
+        case nil: parts.append(lastSyncedAt == nil ? "not synced yet" : "nothing there yet")
         // What the device that let this one in has told.
         case let other? where version == nil: parts.append("state \(other.prefix(8)), not fetched yet")
         case version?: parts.append(isServerBeyond ? "has a newer state" : "the same state")
@@ -84,7 +84,7 @@ extension SyncOverview.VaultState {
     fileprivate var toSend: String {
         var parts: [String] = []
         switch unsentCount {
-        case nil: parts.append("everything")
+        case nil: if version != nil { parts.append("everything") }
         case 0?: break
         case let count?:
             let size = unsentByteCount.map { ", \(NumberText.bytes($0))" } ?? ""
