@@ -13,12 +13,16 @@ package protocol BlobReader: AnyObject {
         _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
     ) throws(StorageError) -> Result
 
+    /// A copy of a blob's content, verified like `readBlob`.
+    ///
+    /// A requirement, so that a store need not run `readBlob` generically for it, which takes a tenth longer.
+    func blobBytes(_ name: BlobName, type: BlobType) throws(StorageError) -> [UInt8]
+
     /// Whether a blob of this name is there. Says nothing about whether it verifies.
     func containsBlob(_ name: BlobName) throws(StorageError) -> Bool
 }
 
 extension BlobReader {
-    /// A copy of a blob's content, verified like `readBlob`.
     package func blobBytes(_ name: BlobName, type: BlobType) throws(StorageError) -> [UInt8] {
         try readBlob(name, type: type) { content in
             unsafe content.withUnsafeBufferPointer { buffer in unsafe Array(buffer) }

@@ -194,6 +194,10 @@ package final class BlobStore: BlobRepositoryBackend {
         throw StorageError(isDamaged ? .blobAuthenticationFailed : .blobMissing, place: name.description)
     }
 
+    package func blobBytes(_ name: BlobName, type: BlobType) throws(StorageError) -> [UInt8] {
+        try readBlob(name, type: type) { (content) throws(StorageError) in content.copy(0..<content.count) }
+    }
+
     package func containsBlob(_ name: BlobName) throws(StorageError) -> Bool {
         for epoch in sealer.epochsNewestFirst {
             if try contains(sealer.address(of: name, epoch: epoch)) { return true }

@@ -85,6 +85,11 @@ package struct FactKey: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     package static func == (left: FactKey, right: FactKey) -> Bool { left.bytes == right.bytes }
 
+    /// All bytes at once: an array would hash them one by one.
+    package func hash(into hasher: inout Hasher) {
+        unsafe bytes.withUnsafeBytes { bytes in unsafe hasher.combine(bytes: bytes) }
+    }
+
     /// Negative, zero or positive, as the key sorts before, with or behind `other`.
     func compare(to other: FactKey) -> Int { bytes.span.compare(to: other.bytes.span) }
 
