@@ -377,7 +377,8 @@ def section_commit(folder):
         return samples, used
 
     table("One durable commit of 1 KiB", "program", "p50", "p99", "processor time", "ratio", "goal")
-    names = ("coffret, the commit: signed, in the tree, to be found by the next search",
+    names = ("coffret, one fact of 1 KiB: signed, in the tree, to be found by the next search",
+             "coffret, one change of a note of 1 KiB: the note read and compared, two facts written",
              "coffret, the same with its share of the index, brought up to date after 16 changes",
              "coffret, the same with the index brought up to date after each change")
     ours, used, ratios = ({name: [] for name in names} for _ in range(3))
@@ -388,13 +389,14 @@ def section_commit(folder):
         theirs_used += used_round
         peer_median = statistics.median(theirs_round)
 
-        def bench(group):
-            output = run([BENCH, "commit", folder, "1008", str(group)]).stdout.decode()
+        def bench(*words):
+            output = run([BENCH, "commit", folder, "1008", *words]).stdout.decode()
             return list(zip(*[[float(word) / 1e6 for word in line.split()] for line in output.splitlines()]))
 
-        each, grouped = bench(1), bench(16)
-        for name, samples, processor in ((names[0], each[0], each[2]), (names[1], grouped[1], grouped[3]),
-                                         (names[2], each[1], each[3])):
+        # The first two as the peer's: one after the other, and nothing else in the process meanwhile.
+        fact, note, grouped, each = bench("1008", "fact"), bench("1008"), bench("16"), bench("1")
+        for name, samples, processor in zip(names, (fact[0], note[0], grouped[1], each[1]),
+                                            (fact[2], note[2], grouped[3], each[3])):
             ours[name] += samples
             used[name] += processor
             ratios[name].append(statistics.median(samples) / peer_median)

@@ -9,13 +9,16 @@ import CoffretKeys
 import CoffretStorage
 
 enum CommitBench {
-    /// `commit DIRECTORY COUNT [GROUP]`: a store of its own below the directory; the index is brought up to date
-    /// after each GROUP changes (1), as a search would do it.
+    /// `commit DIRECTORY COUNT [GROUP] [fact]`: a store of its own below the directory; the index is brought up to
+    /// date after each GROUP changes (1), as a search would do it. With `fact` one fact is written, the text, and the
+    /// note is not read before: what a database does when it is given a row.
     static func run(_ arguments: [String]) throws {
+        let isBareFact = arguments.last == "fact"
+        let arguments = isBareFact ? arguments.dropLast() : arguments
         guard (2...3).contains(arguments.count), let count = Int(arguments[1]),
             let group = arguments.count == 3 ? Int(arguments[2]) : 1, group > 0
         else {
-            print("usage: coffret-bench commit DIRECTORY COUNT [GROUP]")
+            print("usage: coffret-bench commit DIRECTORY COUNT [GROUP] [fact]")
             return
         }
         let fileSystem = PosixFileSystem()
@@ -45,9 +48,16 @@ enum CommitBench {
             var text = ""
             while text.utf8.count < 1024 { text += generator.next().body + "\n" }
             let value = String(decoding: Array(text.utf8).prefix(1024), as: UTF8.self)
+            let id = ids[index % ids.count]
             commits.append(
                 try measureBoth {
-                    try vault.update(ids[index % ids.count]) { (item) throws(CoreError) in item.text = value }
+                    if isBareFact {
+                        let key = FactKey(entity: id, attribute: ItemAttribute.text)
+                        let bytes = CBOREncoder.encode { $0.encode(text: value) }
+                        try vault.batch { (batch) in batch.write([FactChange(key: key, value: bytes)]) }
+                    } else {
+                        try vault.update(id) { (item) throws(CoreError) in item.text = value }
+                    }
                 })
             guard commits.count == group else { continue }
             let indexing = try measureBoth { try vault.synchronizeIndex() }
