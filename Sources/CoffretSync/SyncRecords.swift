@@ -41,13 +41,18 @@ package struct AgentSyncWork: Equatable, Sendable {
     /// Nil while it is not known.
     package var totalCount: Int?
     package var byteCount: Int
+    /// Of files only, whose size is known before.
+    package var totalByteCount: Int?
 
-    package init(vault: String, isSending: Bool, doneCount: Int, totalCount: Int?, byteCount: Int) {
+    package init(
+        vault: String, isSending: Bool, doneCount: Int, totalCount: Int?, byteCount: Int, totalByteCount: Int? = nil
+    ) {
         self.vault = vault
         self.isSending = isSending
         self.doneCount = doneCount
         self.totalCount = totalCount
         self.byteCount = byteCount
+        self.totalByteCount = totalByteCount
     }
 
     package init(_ progress: SyncProgress, vault: String) {
@@ -60,7 +65,8 @@ package struct AgentSyncWork: Equatable, Sendable {
     package init(_ progress: FileProgress, vault: String) {
         self.init(
             vault: vault, isSending: progress.direction == .sending, doneCount: progress.doneCount,
-            totalCount: progress.totalCount, byteCount: progress.doneByteCount)
+            totalCount: progress.totalCount, byteCount: progress.doneByteCount,
+            totalByteCount: progress.totalByteCount)
     }
 }
 
@@ -68,7 +74,7 @@ package struct AgentSyncWork: Equatable, Sendable {
 ///
 /// Layout, deterministic CBOR: `VAULT` = [1, succeeded at or null, tried at, code or null]; `agent` = [1, kind (0 off, 1
 /// idle, 2 connected, 3 waiting, 4 moving), code or null, until or null], with kind 4 instead [1, 4, vault in hex, 0
-/// receiving or 1 sending, items done, of how many or null, bytes], locked (flock) by the process that syncs, so that one
+/// receiving or 1 sending, items done, of how many or null, bytes, of files of how many or null], locked (flock) by the process that syncs, so that one
 /// that was ended does not seem to go on; `settings/off`, empty: the agent does not sync. Spec: Spec/sync.md.
 package struct SyncRecords: Sendable {
     private static let byteCountMax = 4_096
@@ -157,7 +163,7 @@ package struct SyncRecords: Sendable {
             let count = try decoder.readArrayHeader()
             guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
             let kind = try decoder.readUnsigned()
-            if kind == 4, count == 7 { return .moving(try AgentSyncWork(from: &decoder)) }
+            if kind == 4, count == 8 { return .moving(try AgentSyncWork(from: &decoder)) }
             guard count == 4 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
             let code = try Self.readCode(from: &decoder)
             let until = try Self.read(from: &decoder) { (decoder) throws(CBORError) in try decoder.readSigned() }
@@ -217,7 +223,7 @@ package struct AgentSyncFile {
 
 extension AgentSyncWork {
     fileprivate func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 7)
+        encoder.encodeArrayHeader(count: 8)
         encoder.encode(unsigned: 1)
         encoder.encode(unsigned: 4)
         encoder.encode(text: vault)
@@ -225,6 +231,11 @@ extension AgentSyncWork {
         encoder.encode(unsigned: UInt64(clamping: doneCount))
         if let totalCount { encoder.encode(unsigned: UInt64(clamping: totalCount)) } else { encoder.encodeNull() }
         encoder.encode(unsigned: UInt64(clamping: byteCount))
+        if let totalByteCount {
+            encoder.encode(unsigned: UInt64(clamping: totalByteCount))
+        } else {
+            encoder.encodeNull()
+        }
     }
 
     /// Reads what follows the kind.
@@ -239,5 +250,10 @@ extension AgentSyncWork {
             totalCount = Int(clamping: try decoder.readUnsigned())
         }
         byteCount = Int(clamping: try decoder.readUnsigned())
+        if decoder.isNextNull {
+            try decoder.readNull()
+        } else {
+            totalByteCount = Int(clamping: try decoder.readUnsigned())
+        }
     }
 }

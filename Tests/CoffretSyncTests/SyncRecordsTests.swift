@@ -18,6 +18,9 @@ struct SyncRecordsTests {
         let states: [AgentSyncState] = [
             .off, .idle, .connected, .waiting(problem: "http.unreachable", until: 1_780_000_000_000),
             .moving(AgentSyncWork(vault: "a1", isSending: true, doneCount: 5, totalCount: 10, byteCount: 1 << 40)),
+            .moving(
+                AgentSyncWork(
+                    vault: "a1", isSending: true, doneCount: 0, totalCount: 2, byteCount: 7, totalByteCount: 90)),
             .moving(AgentSyncWork(vault: "a1", isSending: false, doneCount: 5, totalCount: nil, byteCount: 0)),
             .connected,
         ]

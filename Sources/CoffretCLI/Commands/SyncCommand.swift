@@ -262,9 +262,11 @@ enum SyncCommand {
                 "\(name): nothing new was heard of your other devices for 14 days (W_STALE); are they off, or does the server withhold it?"
             )
         }
-        if report.absentFileCount > 0 {
+        // Those that came from the server meanwhile need not go there.
+        let absentCount = report.absentFileCount - ((try? outcome.files.get())?.movedCount ?? 0)
+        if absentCount > 0 {
             context.warn(
-                "\(name): \(NumberText.counted(report.absentFileCount, "file")) of earlier changes cannot be sent from here: not on this device"
+                "\(name): \(NumberText.counted(absentCount, "file")) of earlier changes cannot be sent from here: not on this device"
             )
         }
         for words in WaitingFileText.words(report.waitingFiles, of: outcome.record, session) {

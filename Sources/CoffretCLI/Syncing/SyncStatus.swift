@@ -84,14 +84,18 @@ enum SyncStatus {
         }
     }
 
-    /// `sending 1,204 of 5,000 items of "Personal", 3.1 MB so far`.
+    /// `sending 1,204 of 5,000 items of "Personal", 3.1 MB so far`; `receiving 2 files of "Personal", 3.1 MB of 90 MB`.
     private static func words(_ work: AgentSyncWork, _ name: String?) -> String {
+        let way = work.isSending ? "sending" : "receiving"
+        let vault = name.map { " of \"\(TextWidth.displaySafe($0))\"" } ?? ""
+        if let total = work.totalByteCount {
+            let files = work.totalCount.map { NumberText.counted($0, "file") } ?? "files"
+            return "\(way) \(files)\(vault), \(NumberText.bytes(work.byteCount)) of \(NumberText.bytes(total))"
+        }
         let count =
             work.totalCount.map { "\(NumberText.grouped(work.doneCount)) of \(NumberText.counted($0, "item"))" }
             ?? NumberText.counted(work.doneCount, "item")
-        let vault = name.map { " of \"\(TextWidth.displaySafe($0))\"" } ?? ""
-        return
-            "\(work.isSending ? "sending" : "receiving") \(count)\(vault), \(NumberText.bytes(work.byteCount)) so far"
+        return "\(way) \(count)\(vault), \(NumberText.bytes(work.byteCount)) so far"
     }
 
     static func moment(_ until: Milliseconds, _ now: Milliseconds) -> String {

@@ -22,6 +22,9 @@ struct SyncOverviewTests {
     private static let states: [AgentSyncState?] = [
         nil, .off, .idle, .connected, .waiting(problem: "http.unreachable", until: now),
         .moving(AgentSyncWork(vault: "a1", isSending: true, doneCount: 5, totalCount: 10, byteCount: 1 << 40)),
+        .moving(
+            AgentSyncWork(
+                vault: "a1", isSending: true, doneCount: 0, totalCount: 2, byteCount: 7, totalByteCount: 90)),
         .moving(AgentSyncWork(vault: "a1", isSending: false, doneCount: 5, totalCount: nil, byteCount: 7)),
     ]
 

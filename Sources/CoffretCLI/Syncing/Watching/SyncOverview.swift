@@ -100,7 +100,7 @@ extension SyncOverview {
             moving = .fields([
                 "id": .string(work.vault), "direction": .string(work.isSending ? "sending" : "receiving"),
                 "done": .integer(work.doneCount), "total": .optional(work.totalCount),
-                "byteCount": .integer(work.byteCount),
+                "byteCount": .integer(work.byteCount), "totalByteCount": .optional(work.totalByteCount),
             ])
         }
         var (problem, until): (String?, Milliseconds?) = (nil, nil)
@@ -135,7 +135,8 @@ extension SyncOverview {
         agent = .moving(
             AgentSyncWork(
                 vault: id, isSending: moving["direction"]?.string == "sending", doneCount: Int(clamping: done),
-                totalCount: moving["total"]?.integer.map { Int(clamping: $0) }, byteCount: Int(clamping: byteCount)))
+                totalCount: moving["total"]?.integer.map { Int(clamping: $0) }, byteCount: Int(clamping: byteCount),
+                totalByteCount: moving["totalByteCount"]?.integer.map { Int(clamping: $0) }))
     }
 }
 
