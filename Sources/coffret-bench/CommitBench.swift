@@ -44,10 +44,13 @@ enum CommitBench {
         }
         try vault.synchronizeIndex()
         var commits: [(wall: Double, processor: Double)] = []
-        for index in 0..<count {
+        // Made before, so that making them does not stand between two commits.
+        let values = (0..<count).map { _ in
             var text = ""
             while text.utf8.count < 1024 { text += generator.next().body + "\n" }
-            let value = String(decoding: Array(text.utf8).prefix(1024), as: UTF8.self)
+            return String(decoding: Array(text.utf8).prefix(1024), as: UTF8.self)
+        }
+        for (index, value) in values.enumerated() {
             let id = ids[index % ids.count]
             commits.append(
                 try measureBoth {
