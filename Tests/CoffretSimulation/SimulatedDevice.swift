@@ -1,7 +1,7 @@
 // A device in memory: a vault on a disk that fails and loses power. The one thing to keep true: what it
 // acknowledged to its person is on the disk, whatever happens next.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretCrypto
 package import CoffretStorage
 package import CoffretSync
@@ -160,13 +160,30 @@ package final class SimulatedDevice {
     }
 
     /// Adds a line to a text; where there are several texts, the person puts them together.
-    package func addLine(_ line: String, to key: FactKey) throws {
+    package func addLine(_ line: String, to key: FactKey, time: Milliseconds = 1) throws {
         var lines: [Substring] = []
         for text in try texts(key) {
             for line in text.split(separator: "\n") where !lines.contains(line) { lines.append(line) }
         }
         let value = Array((lines + [Substring(line)]).joined(separator: "\n").utf8)
-        try repository.commit([FactChange(key: key, value: value)], time: 1)
+        try repository.commit([FactChange(key: key, value: value)], time: time)
+    }
+
+    /// Packs the vault, removing what other devices removed, and history if that is wanted.
+    package func compact(olderThan time: Milliseconds? = nil, droppingParentsOf commit: BlobName? = nil) throws {
+        _ = try repository.compact(
+            dropHistoryOlderThan: time, droppingParentsOf: commit, timeMilliseconds: now)
+    }
+
+    /// Removes here what compactions of other devices removed, if a sync found that due, as the product does after each.
+    ///
+    /// - Returns: whether something was due.
+    package func followRemovals() throws -> Bool {
+        guard var memory = try VaultSync.memory(of: repository), memory.areRemovalsDue else { return false }
+        if try !repository.recordedRemovals().isEmpty { try compact() }
+        memory.areRemovalsDue = false
+        try repository.setSyncNote(memory.encode())
+        return true
     }
 
     package static func key(_ number: Int, _ attribute: Attribute = "text") -> FactKey {

@@ -115,6 +115,25 @@ struct CompactedHeadTests {
         }
     }
 
+    @Test("a first push whose answer was lost is the own commit that a compaction removed since, and no fork")
+    func lostFirstAnswer() throws {
+        try devices[0].addLine("one", to: key)
+        let network = devices[0].network
+        network.onRequest = { request in
+            guard case .push(let push) = request else { return nil }
+            _ = network.zone.push(push)
+            return .unreachable
+        }
+        #expect(code { try devices[0].sync() } == .unreachable)
+        network.onRequest = nil
+        for line in ["two", "three"] { try devices[0].addLine(line, to: key) }
+        let report = try devices[0].repository.compact(dropHistoryOlderThan: 2, timeMilliseconds: 3)
+        #expect(report.removedCommitCount > 0 && zone.head != nil)
+        try devices[0].sync()
+        try expectSame()
+        #expect(try devices[1].texts(key)[0].contains("three"))
+    }
+
     @Test("R1, R7: a server that shows what was before is found out all the same")
     func rollback() throws {
         try devices[0].addLine("zero", to: key)

@@ -6,16 +6,19 @@ import CoffretTestSupport
 import Dispatch
 import Glibc
 
-/// `coffret-simulator WORLDS`, or `coffret-simulator --seed SEED`, which also tells what happens.
+/// `coffret-simulator [--drop-history] WORLDS`, or `coffret-simulator [--drop-history] --seed SEED`, which also tells what
+/// happens.
 @main
 enum Main {
     static func main() {
         var arguments = CommandLine.arguments.dropFirst()
+        let dropsHistory = arguments.first == "--drop-history"
+        if dropsHistory { arguments.removeFirst() }
         if arguments.first == "--seed", arguments.count == 2, let seed = arguments.last.flatMap({ UInt64($0) }) {
-            exit(run(seed, isTold: true) ? 0 : 1)
+            exit(run(seed, isTold: true, dropsHistory: dropsHistory) ? 0 : 1)
         }
         guard let text = arguments.popFirst(), let count = Int(text), count > 0, arguments.isEmpty else {
-            print("usage: coffret-simulator WORLDS | --seed SEED")
+            print("usage: coffret-simulator [--drop-history] WORLDS | --seed SEED")
             exit(64)
         }
         let first = SeededGenerator.fromEnvironment()
@@ -24,19 +27,21 @@ enum Main {
         let failures = Failures()
         DispatchQueue.concurrentPerform(iterations: count) { index in
             // One seed is enough to find the fault; more only hide it.
-            if failures.count == 0, !run(seeds[index], isTold: false) { failures.add() }
+            if failures.count == 0, !run(seeds[index], isTold: false, dropsHistory: dropsHistory) { failures.add() }
         }
         guard failures.count == 0 else { exit(1) }
         let spent = seconds() - start
         print("\(count) worlds came to one state each, nothing lost or doubled, in \(Int(spent)) s; seed \(first.seed)")
     }
 
-    private static func run(_ seed: UInt64, isTold: Bool) -> Bool {
+    private static func run(_ seed: UInt64, isTold: Bool, dropsHistory: Bool) -> Bool {
         do {
-            try SimulatedWorld.run(SeededGenerator(seed: seed), isTold: isTold)
+            try SimulatedWorld.run(SeededGenerator(seed: seed), isTold: isTold, dropsHistory: dropsHistory)
             return true
         } catch {
-            print("FAILED: \(error)\nrun it again: Scripts/simulate --seed \(seed)")
+            print(
+                "FAILED: \(error)\nrun it again: Scripts/simulate \(dropsHistory ? "--drop-history " : "")--seed \(seed)"
+            )
             return false
         }
     }

@@ -10,6 +10,9 @@ final class CommitGraph {
     /// Of commits that are on their way in.
     var incomingCompactions: [BlobName: CompactionRecord] = [:]
     private var vectors: [BlobName: VersionVector]
+    /// Commits of which it is only known what they have seen at most: a compaction removed what lies below them, and none
+    /// on the way up to them states it.
+    private var vague: Set<BlobName> = []
     private var summaries: [BlobName: CommitSummary] = [:]
 
     /// - Parameter known: vectors that are known already.
@@ -22,11 +25,20 @@ final class CommitGraph {
         vectors = known
     }
 
-    /// All vectors that are known by now.
-    var knownVersions: [BlobName: VersionVector] { vectors }
+    /// All vectors that are known by now, and are more than bounds.
+    var knownVersions: [BlobName: VersionVector] { vectors.filter { !vague.contains($0.key) } }
 
     /// Notes the vector of a commit that was verified.
-    func note(_ versions: VersionVector, of name: BlobName) { vectors[name] = versions }
+    func note(_ versions: VersionVector, of name: BlobName, isVague: Bool) {
+        vectors[name] = versions
+        if isVague { vague.insert(name) } else { vague.remove(name) }
+    }
+
+    /// Whether `versions(of:)` gives a bound and no more.
+    func isVague(_ name: BlobName) throws(StorageError) -> Bool {
+        _ = try versions(of: name)
+        return vague.contains(name)
+    }
 
     func summary(_ name: BlobName) throws(StorageError) -> CommitSummary {
         if let known = summaries[name] { return known }
@@ -37,21 +49,24 @@ final class CommitGraph {
 
     func contains(_ name: BlobName) throws(StorageError) -> Bool { try history.reader.containsBlob(name) }
 
-    /// What a commit and its ancestors are.
+    /// What a commit and its ancestors are; where a compaction removed what says it, what they are at most.
     ///
     /// - Complexity: walks back to the nearest commit that states it, which all merges and checkpoints do.
     func versions(of name: BlobName) throws(StorageError) -> VersionVector {
         var pending: [CommitSummary] = []
         var next: BlobName? = name
         var vector = VersionVector()
+        var isVague = false
         while let name = next {
             if let known = vectors[name] {
                 vector = known
+                isVague = vague.contains(name)
                 break
             }
             guard try contains(name) else {
-                // Below a compaction only what it says is known.
-                vector = try removal(of: name)?.removedVersions ?? vector
+                // Below a compaction only what it and those before it say is known.
+                vector = try allRemovedVersions()
+                isVague = true
                 break
             }
             let commit = try summary(name)
@@ -64,14 +79,18 @@ final class CommitGraph {
         }
         for commit in pending.reversed() {
             vector = commit.commit.versionVector ?? vector.advanced(by: commit.dot)
-            vectors[commit.name] = vector
+            note(vector, of: commit.name, isVague: isVague)
         }
         return vector
     }
 
-    private func removal(of name: BlobName) throws(StorageError) -> CompactionRecord? {
-        if let record = incomingCompactions.values.first(where: { $0.removedParents.contains(name) }) { return record }
-        return try compactions().values.first { $0.removedParents.contains(name) }
+    /// What compactions have removed, of those that count here and those on their way in.
+    ///
+    /// - Complexity: reads all commits.
+    func allRemovedVersions() throws(StorageError) -> VersionVector {
+        var versions = try removedVersions()
+        for record in incomingCompactions.values { versions.merge(record.removedVersions) }
+        return versions
     }
 
     /// What compactions that count here have removed.

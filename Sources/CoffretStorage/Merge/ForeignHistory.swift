@@ -66,9 +66,6 @@ struct ForeignHistory {
     let known: KnownCommits
     /// Commits whose removed parents are not asked for: their trees are here, and stand for them.
     let beginnings: HistoryBeginnings
-    /// Commits of which it is only known what they may have seen at most: what lies below them was removed.
-    private var vague: Set<BlobName> = []
-
     private(set) var commits: [BlobName: CheckedCommit] = [:]
     /// Commits of the local head that count no more: a revoked device wrote them behind the cut that came now, or they
     /// build on such a commit.
@@ -110,8 +107,8 @@ struct ForeignHistory {
         for (index, name) in names.enumerated() {
             let (unverified, summary, _) = try graph.history.unverified(name)
             let verified = try verifier.verify(unverified, context: summary.context)
-            let versions = try checkPlace(summary)
-            graph.note(versions, of: name)
+            let (versions, isVague) = try checkPlace(summary)
+            graph.note(versions, of: name, isVague: isVague)
             try checkRoot(summary, laterNames: names[(index + 1)...], heads: heads)
             checked.append((summary, verified, versions))
         }
@@ -158,7 +155,11 @@ struct ForeignHistory {
     }
 
     /// Number, version vector, epoch and chain heads against the parents.
-    private mutating func checkPlace(_ commit: CommitSummary) throws(StorageError) -> VersionVector {
+    ///
+    /// - Returns: what it has seen, or where what lies below it was removed, what it may have seen at most.
+    private mutating func checkPlace(
+        _ commit: CommitSummary
+    ) throws(StorageError) -> (versions: VersionVector, isVague: Bool) {
         let place = "commit \(commit.name)"
         guard commit.sequence <= Self.sequenceMax else { throw StorageError(.commitMalformed, place: place) }
         if commit.instance == ownInstance, try !known.isStored(commit.name) {
@@ -169,10 +170,10 @@ struct ForeignHistory {
         for parent in commit.parents {
             if beginnings.isRemoved(parent, of: commit.name) {
                 isVague = true
-                versions.merge(beginnings.versions(below: parent))
+                versions.merge(try graph.allRemovedVersions())
                 continue
             }
-            isVague = isVague || vague.contains(parent)
+            if try graph.isVague(parent) { isVague = true }
             versions.merge(try graph.versions(of: parent))
             guard try graph.contains(parent) else { continue }
             let parentContext = try graph.summary(parent).context
@@ -183,20 +184,20 @@ struct ForeignHistory {
                 throw StorageError(.commitChainHeadsBehind, place: place)
             }
         }
-        try checkPrevious(commit, before: versions[commit.instance])
+        // Of what only a bound is known, no number is said to be the one before.
+        if !isVague { try checkPrevious(commit, before: versions[commit.instance]) }
         try checkDots(commit, versions)
         versions.advance(commit.dot)
         if let stated = commit.commit.versionVector {
             // Who has seen what was removed has compared it: the author and those that had the history.
             let fits = isVague ? versions.covers(stated) && stated.covers(commit.dot) : stated == versions
             guard fits else { throw StorageError(.commitMalformed, place: place) }
-            return stated
+            return (stated, false)
         }
         if commit.parents.count > 1 {
             throw StorageError(.commitMalformed, place: place)
         }
-        if isVague { vague.insert(commit.name) }
-        return versions
+        return (versions, isVague)
     }
 
     /// An instance's commit follows its last one, by a number that was not used (protocol 10).
@@ -213,7 +214,9 @@ struct ForeignHistory {
                 guard try graph.contains(parent) else { return }
                 if try graph.summary(parent).dot == previous { isParent = true }
             }
-            guard isParent else { throw forked }
+            if isParent { return }
+            // Whoever removed the commit before has nothing to name.
+            guard try graph.allRemovedVersions().covers(previous) else { throw forked }
         }
     }
 
@@ -293,8 +296,12 @@ struct ForeignHistory {
         let forked = StorageError(.historyForked, place: "commit \(commit.name)")
         if commit.sequence <= newest {
             // Seen, and yet not here: another commit has its number, its author dropped it, or a compaction did.
-            if try graph.commit(with: commit.dot, from: localHead) != nil { throw forked }
-            if try isRemoved(commit) { return }
+            let isRemoved = try isRemoved(commit)
+            if let found = try graph.commit(with: commit.dot, from: localHead) {
+                // What leads to it is here again, so it may be the one that was removed.
+                guard isRemoved, found == commit.name else { throw forked }
+            }
+            if isRemoved { return }
             guard try isDroppable(commit) else { throw forked }
             return
         }

@@ -17,10 +17,6 @@ struct HistoryBeginnings {
         roots.contains(commit) && removed[parent] != nil
     }
 
-    /// What a removed parent and all that led to it had seen, as the records say.
-    func versions(below parent: BlobName) -> VersionVector { removedVersions[parent] ?? VersionVector() }
-    private var removedVersions: [BlobName: VersionVector] = [:]
-
     /// Looks through all commits that lead to `heads`, as far as they are there.
     ///
     /// - Parameter recorded: what compactions that are known here removed; asked for only where a parent is missing.
@@ -53,7 +49,6 @@ struct HistoryBeginnings {
         for (name, record) in all {
             for parent in record.removedParents {
                 removed[parent, default: []].insert(name)
-                removedVersions[parent, default: VersionVector()].merge(record.removedVersions)
             }
         }
         guard !removed.isEmpty else { return }

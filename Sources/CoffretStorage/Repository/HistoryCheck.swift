@@ -15,6 +15,9 @@ struct HistoryCheck {
     private(set) var signatureCount = 0
     private(set) var rootCount = 0
     private var vectors: [BlobName: VersionVector] = [:]
+    /// Commits whose vector is no more than a bound: a compaction removed what lies below them.
+    private var vague: Set<BlobName> = []
+    private var removedVersions = VersionVector()
     /// The trees of commits that still have children to come.
     private var roots: [BlobName: TreeNode] = [:]
     private var childCounts: [BlobName: Int] = [:]
@@ -58,6 +61,7 @@ struct HistoryCheck {
             if let record = commit.commit.compaction {
                 removals.append(
                     FsckReport.Removal(commit: commit.name, removedCommitCount: record.removedCommitCount))
+                removedVersions.merge(record.removedVersions)
             }
             for parent in commit.parents { childCounts[parent, default: 0] += 1 }
         }
@@ -73,44 +77,44 @@ struct HistoryCheck {
     /// One commit per instance and number, each after the one before; and the stated version vector.
     private mutating func checkSequence(_ commit: CommitSummary) throws(StorageError) {
         var vector = VersionVector()
-        for (index, parent) in commit.parents.enumerated() where index == 0 || commit.parents.count > 1 {
-            // Below a compaction the vectors of removed parents are unknown.
-            guard let known = vectors[parent] else {
-                vectors[commit.name] = stated(commit, above: removedVersions(commit))
-                byDot[commit.dot] = commit.name
-                return
-            }
-            vector.merge(known)
+        var isVague = false
+        for parent in commit.parents {
+            isVague = isVague || vague.contains(parent) || vectors[parent] == nil
+            vector.merge(vectors[parent] ?? removedVersions)
         }
         let place = "commit \(commit.name)"
-        guard byDot.updateValue(commit.name, forKey: commit.dot) == nil,
-            commit.sequence > vector[commit.instance]
-        else { throw StorageError(.historyForked, place: place) }
-        // A number may be missing: its merge was dropped for an equal one.
-        if vector[commit.instance] > 0 {
-            let previous = byDot[Dot(instance: commit.instance, sequence: vector[commit.instance])]
-            let isStated =
-                commit.commit.previousOfInstance.map { $0 == previous }
-                ?? (previous.map { commit.parents.contains($0) } ?? true)
-            guard isStated else { throw StorageError(.historyForked, place: place) }
+        guard byDot.updateValue(commit.name, forKey: commit.dot) == nil else {
+            throw StorageError(.historyForked, place: place)
         }
+        if !isVague { try checkPrevious(commit, before: vector[commit.instance]) }
         vector.advance(commit.dot)
-        if let statedVector = commit.commit.versionVector, statedVector != vector {
-            throw StorageError(.commitMalformed, place: place)
+        if let stated = commit.commit.versionVector {
+            // Below a compaction it is known what a commit may have seen at most.
+            guard isVague ? vector.covers(stated) && stated.covers(commit.dot) : stated == vector else {
+                throw StorageError(.commitMalformed, place: place)
+            }
+            vectors[commit.name] = stated
+            return
         }
         vectors[commit.name] = vector
+        if isVague { vague.insert(commit.name) }
     }
 
-    private func stated(_ commit: CommitSummary, above base: VersionVector) -> VersionVector {
-        commit.commit.versionVector ?? base.advanced(by: commit.dot)
-    }
-
-    /// What the compaction that removed a parent of `commit` says about removed versions.
-    private func removedVersions(_ commit: CommitSummary) -> VersionVector {
-        let record = commits.lazy.compactMap(\.commit.compaction).first { record in
-            commit.parents.contains { record.removedParents.contains($0) }
+    private func checkPrevious(_ commit: CommitSummary, before: UInt64) throws(StorageError) {
+        let forked = StorageError(.historyForked, place: "commit \(commit.name)")
+        guard commit.sequence > before else { throw forked }
+        guard before > 0 else { return }
+        let dot = Dot(instance: commit.instance, sequence: before)
+        let isRemoved = removedVersions.covers(dot)
+        guard let previous = byDot[dot] else {
+            // A number may be missing: its merge was dropped for an equal one, or a compaction removed it.
+            guard isRemoved || commit.commit.previousOfInstance == nil else { throw forked }
+            return
         }
-        return record?.removedVersions ?? VersionVector()
+        // Whoever had removed the commit before had nothing to name.
+        let isNamed =
+            commit.commit.previousOfInstance.map { $0 == previous } ?? (isRemoved || commit.parents.contains(previous))
+        guard isNamed else { throw forked }
     }
 
     /// Applies what the commit changed to the tree of its first parent.

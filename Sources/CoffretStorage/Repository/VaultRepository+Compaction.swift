@@ -118,6 +118,8 @@ extension VaultRepository {
                 removed.insert(commit.name)
                 plan.removedCount += 1
                 plan.removedVersions.advance(commit.dot)
+                // What says what is gone goes too: from now on this one says it.
+                if let record = commit.commit.compaction { plan.removedVersions.merge(record.removedVersions) }
             } else {
                 plan.kept.append(commit)
                 if commit.name == cut { removed.formUnion(commit.parents) }
