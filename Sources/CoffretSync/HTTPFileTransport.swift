@@ -126,9 +126,14 @@ extension HTTPZoneTransport: FileTransport {
     package func chunk(at address: BlobAddress, variant: Int) throws(SyncError) -> StoredVariant? {
         var path = "/chunks/" + Hex.encode(address.bytes)
         if variant > 0 { path += "?variant=\(variant)" }
-        var bytes: [UInt8] = []
+        var bytes = interrupted?.path == path ? interrupted?.bytes ?? [] : []
+        interrupted = nil
         var tryCount = 0
         for _ in 0..<Self.pieceCountMax {
+            guard mayGoOn?() ?? true else {
+                interrupted = (path, bytes)
+                throw SyncError(.fileInterrupted)
+            }
             let start = bytes.count
             do throws(SyncError) {
                 let (response, refusal) = try piece(path, appendingTo: &bytes)
@@ -142,6 +147,7 @@ extension HTTPZoneTransport: FileTransport {
                 case .some(let status): throw refusedFile(status, refusal)
                 }
             } catch {
+                if error.code == .fileInterrupted { interrupted = (path, bytes) }
                 tryCount = bytes.count > start ? 0 : tryCount + 1
                 guard error.code == .unreachable, tryCount < Self.tryCountMax else { throw error }
             }
@@ -158,7 +164,7 @@ extension HTTPZoneTransport: FileTransport {
         let start = bytes.count
         var received = bytes
         var refusal: [UInt8] = []
-        var (isTooLong, hasBegun) = (false, false)
+        var (isTooLong, hasBegun, isStopped) = (false, false, false)
         defer { bytes = received }
         do throws(SyncError) {
             let response = try exchange {
@@ -168,7 +174,7 @@ extension HTTPZoneTransport: FileTransport {
                 request.time = nil
                 if start > 0 { request.fields.append(("Range", "bytes=\(start)-")) }
                 return request
-            } sink: { status, more in
+            } sink: { [self] status, more in
                 guard status == 200 || status == 206 else {
                     refusal += more
                     return refusal.count <= ServerLimits.errorTextByteCountMax * 2
@@ -178,12 +184,13 @@ extension HTTPZoneTransport: FileTransport {
                 hasBegun = true
                 received += more
                 isTooLong = received.count > ServerLimits.chunkByteCountMax
-                return !isTooLong
+                isStopped = !(mayGoOn?() ?? true)
+                return !isTooLong && !isStopped
             }
             return (response, refusal)
         } catch {
             if isTooLong { return (nil, []) }
-            throw error
+            throw isStopped ? SyncError(.fileInterrupted) : error
         }
     }
 
@@ -209,7 +216,7 @@ extension HTTPZoneTransport: FileTransport {
             }
             let seconds = response.field("Retry-After").flatMap(Int.init) ?? 0
             if response.status == 429 || response.status == 503, (1...Self.waitSecondsMax).contains(seconds),
-                waitCount < Self.waitCountMax
+                waitCount < Self.waitCountMax, mayGoOn == nil
             {
                 waitCount += 1
                 sleep(UInt32(seconds))

@@ -15,6 +15,11 @@ package final class HTTPZoneTransport: SyncTransport {
     private let fields: () -> [(name: String, value: String)]
     /// Makes a new session when the server has forgotten the old one; false if that failed.
     let renew: () -> Bool
+    /// Asked while a chunk of a file comes, and before each: false lets changes go first. Nil where nothing waits. With it
+    /// a busy server is not waited for either.
+    package var mayGoOn: (() -> Bool)?
+    /// What came of the chunk that was interrupted.
+    var interrupted: (path: String, bytes: [UInt8])?
     /// What the last failure was, for people.
     package internal(set) var lastError: HTTPError?
 

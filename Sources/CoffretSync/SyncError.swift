@@ -34,6 +34,10 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case fileNoRoom = "sync.file.no-room"
         /// Files that cannot be read here; all else was synced.
         case fileUnreadable = "sync.file.unreadable"
+        /// A file was not fetched whole, since changes go first; it goes on where it was.
+        case fileInterrupted = "sync.file.interrupted"
+        /// The disk here has no room for a file from the server.
+        case diskFull = "sync.file.disk-full"
         /// What the server has in place of a file's chunk is not it (R14).
         case fileRefused = "sync.file.refused"
         /// The server does not have an attachment's file.

@@ -74,8 +74,10 @@ package struct AgentSyncWork: Equatable, Sendable {
 ///
 /// Layout, deterministic CBOR: `VAULT` = [1, succeeded at or null, tried at, code or null]; `agent` = [1, kind (0 off, 1
 /// idle, 2 connected, 3 waiting, 4 moving), code or null, until or null], with kind 4 instead [1, 4, vault in hex, 0
-/// receiving or 1 sending, items done, of how many or null, bytes, of files of how many or null], locked (flock) by the process that syncs, so that one
-/// that was ended does not seem to go on; `settings/off`, empty: the agent does not sync. Spec: Spec/sync.md.
+/// receiving or 1 sending, items done, of how many or null, bytes, of files of how many or null], locked (flock) by the
+/// process that syncs, so that one that was ended does not seem to go on; `settings/off`, empty: the agent does not sync;
+/// `files-VAULT` = [1, code], why files do not come; `settings/asked-VAULT`, empty: they stay at the server until somebody
+/// asks for them. Spec: Spec/sync.md.
 package struct SyncRecords: Sendable {
     private static let byteCountMax = 4_096
     private static let codeByteCountMax = 256
@@ -118,6 +120,52 @@ package struct SyncRecords: Sendable {
         }
         try? makeFolder()
         try? fileSystem.replaceFile(path(vaultHex), with: bytes)
+    }
+
+    // MARK: Files
+
+    private func filesPath(_ vaultHex: String) -> String { path("files-" + vaultHex) }
+    private func askedPath(_ vaultHex: String) -> String { PathText.join(settingsFolder, "asked-" + vaultHex) }
+
+    /// Why files of a vault that are not here do not come at the moment; nil if nothing is wrong.
+    package func fileProblem(_ vaultHex: String) -> String? {
+        guard let bytes = try? fileSystem.readFile(filesPath(vaultHex), byteCountMax: Self.byteCountMax) else {
+            return nil
+        }
+        return try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 2)
+            guard try decoder.readUnsigned() == 1 else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+            return try decoder.readText(byteCountMax: Self.codeByteCountMax)
+        }
+    }
+
+    /// Notes why; nil once it is over.
+    package func noteFiles(_ vaultHex: String, problem: String?) {
+        guard let problem else {
+            if fileProblem(vaultHex) != nil { try? fileSystem.remove(filesPath(vaultHex)) }
+            return
+        }
+        let bytes = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 1)
+            encoder.encode(text: problem)
+        }
+        try? makeFolder()
+        try? fileSystem.replaceFile(filesPath(vaultHex), with: bytes)
+    }
+
+    /// Whether files of a vault stay at the server until somebody asks for them.
+    package func areFilesAsked(_ vaultHex: String) -> Bool {
+        ((try? fileSystem.exists(askedPath(vaultHex))) ?? false) == true
+    }
+
+    package func setFilesAsked(_ vaultHex: String, _ areAsked: Bool) throws(FileSystemError) {
+        try fileSystem.makeDirectories(settingsFolder)
+        if areAsked {
+            try fileSystem.replaceFile(askedPath(vaultHex), with: [])
+        } else if areFilesAsked(vaultHex) {
+            try fileSystem.remove(askedPath(vaultHex))
+        }
     }
 
     // MARK: The agent

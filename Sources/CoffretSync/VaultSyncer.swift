@@ -172,6 +172,44 @@ package final class VaultSyncer {
         get throws { try VaultSync.memory(of: vault.repository)?.areRemovalsDue ?? false }
     }
 
+    /// Fetches the files of the present that are not here, small ones first.
+    ///
+    /// - Parameters:
+    ///   - transport: may be another one than changes go by.
+    ///   - hasRoom: whether so many bytes more may lie on this disk.
+    /// - Returns: what became of them, the wrong ones among them.
+    /// - Throws: a `SyncError`: `.diskFull`, `.fileInterrupted` and failures that concern all; what came by then stays.
+    package func fetchFiles(
+        through transport: any FileTransport, hasRoom: (_ byteCount: Int) -> Bool,
+        progress: @escaping (FileProgress) -> Void
+    ) throws -> FileTally {
+        try vault.repository.refresh()
+        var tally = FileTally()
+        let absent = try vault.absentAttachments().sorted { $0.byteCount < $1.byteCount }
+        var state = FileProgress(direction: .fetching)
+        state.totalCount = absent.count
+        state.totalByteCount = absent.reduce(0) { $0 + $1.byteCount }
+        for attachment in absent {
+            guard hasRoom(attachment.byteCount) else { throw SyncError(.diskFull) }
+            let before = state
+            let one: FileTally
+            do {
+                one = try store.fetchFiles(of: [attachment], in: vault, through: transport) { part in
+                    state.doneByteCount = before.doneByteCount + part.doneByteCount
+                    progress(state)
+                }
+            } catch let error as SyncError where (error.cause as? StorageError)?.code == .diskFull {
+                throw SyncError(.diskFull, cause: error)
+            }
+            state.doneCount = before.doneCount + 1
+            state.doneByteCount = before.doneByteCount + attachment.byteCount
+            tally.movedCount += one.movedCount
+            tally.movedByteCount += one.movedByteCount
+            tally.problems += one.problems
+        }
+        return tally
+    }
+
     /// Removes here what another device's compaction removed.
     ///
     /// - Returns: how many commits.

@@ -168,3 +168,42 @@ struct SyncScheduleTests {
         #expect(schedule.next(at: now) == .wait(until: now + 100_000), "nothing waits any more")
     }
 }
+
+@Suite("Files in the background")
+struct FileScheduleTests {
+    private let random = SeededGenerator(seed: 3)
+
+    @Test("files come behind a burst of changes, make way, and go on at once")
+    func turns() {
+        var files = FileSchedule<String>(random: random)
+        #expect(files.due(at: 0) == nil && files.nextAt == nil)
+        for now in stride(from: Int64(0), through: 200, by: 100) { files.noticed("a", at: now) }
+        #expect(files.due(at: 499) == nil && files.nextAt == 500)
+        #expect(files.due(at: 500) == "a")
+        files.interrupted("a", at: 700)
+        #expect(files.due(at: 700) == "a")
+        files.done("a")
+        #expect(files.nextAt == nil)
+    }
+
+    @Test("what failed is tried ever more rarely, sooner with news; a full disk is left alone whatever comes")
+    func failures() throws {
+        var files = FileSchedule<String>(random: random)
+        var now: Int64 = 1_000
+        var pauses: [Int64] = []
+        files.noticed("a", at: now)
+        for _ in 0..<12 {
+            files.failed("a", isTransient: true, at: now)
+            let next = try #require(files.nextAt)
+            pauses.append(next - now)
+            now = next
+        }
+        #expect(pauses[0] <= 1_000 && pauses[11] >= 400_000 && pauses.allSatisfy { $0 <= 900_000 })
+        files.failed("a", isTransient: true, at: now)
+        files.noticed("a", at: now)
+        #expect(files.nextAt == now + FileSchedule<String>.quietMilliseconds)
+        files.failed("a", isTransient: false, at: now)
+        files.noticed("a", at: now)
+        #expect(files.due(at: now + 899_999) == nil && files.due(at: now + 900_000) == "a")
+    }
+}

@@ -13,6 +13,7 @@ package final class LoopbackTunnel: Sendable {
         var recorded: [UInt8] = []
         var budget: [Direction: Int] = [:]
         var isCut = false
+        var isSlow = false
         /// The descriptors of connections that have not ended.
         var open: Set<Int32> = []
     }
@@ -75,6 +76,9 @@ package final class LoopbackTunnel: Sendable {
     /// From now on everything passes.
     package func mend() { state.withLock { ($0.budget, $0.isCut) = ([:], false) } }
 
+    /// Whether a lot takes long on its way down, on each connection by itself; little is as fast as ever.
+    package func setSlow(_ isSlow: Bool) { state.withLock { $0.isSlow = isSlow } }
+
     /// Whether the cut has happened.
     package var didCut: Bool { state.withLock(\.isCut) }
 
@@ -116,6 +120,7 @@ package final class LoopbackTunnel: Sendable {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = unsafe recv(from, &buffer, buffer.count, 0)
+            if direction == .down, count > 8_192, state.withLock(\.isSlow) { usleep(100_000) }
             guard count > 0, pass(buffer[..<count], direction), Self.write(buffer[..<count], to: to) else { break }
         }
         shutdown(to, Int32(SHUT_WR))

@@ -24,27 +24,29 @@ final class SyncRound {
     private var store: Store?
     private let open: () throws -> Store
     private let key: SyncKey
-    private let layout: StoreLayout
+    let layout: StoreLayout
     private let fileSystem: any FileSystem
     private let settings: HTTPSettings
     private let serverName: String?
     private let accountID: ChainID
     private let deviceID: UniqueID
-    private let records: SyncRecords
+    let records: SyncRecords
     private let file: AgentSyncFile?
-    private let waiter: SyncWaiter
+    let waiter: SyncWaiter
     private let random: any RandomSource
     private let clock: any WallClock
     private let note: (SyncNews) -> Void
     private let requests: PairingWatch
-    private var schedule: SyncSchedule<String>
+    private(set) var schedule: SyncSchedule<String>
+    /// Whose files are fetched when; behind everything else.
+    var files: FileSchedule<String>
     /// The journals of the synced vaults, by the vault's id in hex.
-    private let vaults: [String: String]
+    let vaults: [String: String]
     private var connection: ServerConnection?
     /// Nil while the store is closed, or there is no connection.
     private var sync: AccountSync?
-    private var usedAt: Int64 = 0
-    private var socket: WebSocketConnection?
+    var usedAt: Int64 = 0
+    private(set) var socket: WebSocketConnection?
     /// The head that the server is known to show, so that this device's own pushes are no news.
     private var serverHeads: [String: [UInt8]] = [:]
     /// Failures that only a person can put right, by vault.
@@ -52,11 +54,11 @@ final class SyncRound {
     private var isAccountDue = false
     private var isRequestDue = false
     private var hasAcknowledged: Set<String> = []
-    private var state: AgentSyncState?
+    private(set) var state: AgentSyncState?
     private var isOver = false
     /// Between two words about how far a sync is.
     private static let tellMilliseconds: Int64 = 200
-    private var beganAt: Int64 = 0
+    var beganAt: Int64 = 0
     private var toldAt: Int64 = 0
     private let generation: UInt64
 
@@ -90,11 +92,12 @@ final class SyncRound {
         self.note = note
         self.requests = requests
         schedule = SyncSchedule(random: random)
+        files = FileSchedule(random: random)
         generation = store.keyring.generation
         usedAt = now
     }
 
-    private var now: Int64 { Int64(coffret_boot_nanoseconds() / 1_000_000) }
+    var now: Int64 { Int64(coffret_boot_nanoseconds() / 1_000_000) }
 
     /// Runs until keys, server or settings have changed.
     func run() {
@@ -107,7 +110,14 @@ final class SyncRound {
             case .sync(let zone, let need): perform(zone, need)
             case .ping: ping()
             case .drop: lost(HTTPError(.timedOut))
-            case .wait(let until): wait(until: until)
+            case .wait(let until):
+                if schedule.isUp, let id = files.due(at: now) {
+                    fetchFiles(id, until: until)
+                    // What happened meanwhile goes first.
+                    wait(until: now)
+                } else {
+                    wait(until: min(until ?? .max, schedule.isUp ? files.nextAt ?? .max : .max))
+                }
             }
         }
         socket?.close()
@@ -130,7 +140,7 @@ final class SyncRound {
     }
 
     /// The store's account, over the connection that there is.
-    private func openedSync() -> AccountSync? {
+    func openedSync() -> AccountSync? {
         guard let connection, let store = openedStore() else { return nil }
         if let sync { return sync }
         sync = AccountSync(
@@ -138,7 +148,7 @@ final class SyncRound {
         return sync
     }
 
-    private func record(_ id: String) -> VaultRecord? {
+    func record(_ id: String) -> VaultRecord? {
         (try? store?.vaults)?.first { $0.vaultID.hex == id }
     }
 
@@ -151,7 +161,7 @@ final class SyncRound {
         coffret_return_free_memory()
     }
 
-    private func show(_ state: AgentSyncState) {
+    func show(_ state: AgentSyncState) {
         guard state != self.state else { return }
         self.state = state
         file?.write(state)
@@ -159,23 +169,26 @@ final class SyncRound {
 
     // MARK: Waiting
 
-    private func wait(until: Int64?) {
+    private func wait(until: Int64) {
         // Bytes that came with others do not make the socket readable.
         if receiveEvents() { return }
         var until = until
         if key.isSealable {
             let restAt = usedAt + IdleLock.delayMilliseconds
-            if now >= restAt { rest() } else { until = min(until ?? .max, restAt) }
+            if now >= restAt { rest() } else { until = min(until, restAt) }
         }
         let wake = waiter.wait(
-            until: until.map { UInt64(max(0, $0)) * 1_000_000 + 999_999 }, socket: socket?.descriptor)
+            until: until == .max ? nil : UInt64(max(0, until)) * 1_000_000 + 999_999, socket: socket?.descriptor)
         if wake.hasNetworkChanged { schedule.networkChanged(at: now) }
         if wake.places.contains(.store) || wake.isOverrun,
             SyncWorker.generation(of: layout.path, fileSystem) != generation
         {
             isOver = true
         }
-        if wake.places.contains(.settings) || wake.isOverrun, records.isOff { isOver = true }
+        if wake.places.contains(.settings) || wake.isOverrun {
+            if records.isOff { isOver = true }
+            for id in vaults.keys { files.noticed(id, at: now) }
+        }
         for id in vaults.keys where wake.isOverrun || wake.places.contains(.vault(id)) { look(id) }
         _ = receiveEvents()
     }
@@ -337,6 +350,7 @@ final class SyncRound {
                 sync.note(record, nil)
             }
             show(.connected)
+            if need == .whole || report.receivedCommitCount > 0 { files.noticed(id, at: now) }
             // After a first sync: whoever lists or searches meanwhile reads the items themselves.
             if report.receivedCommitCount > 0 { try? sync.syncer(for: record).makeIndex() }
         } catch {
@@ -345,7 +359,7 @@ final class SyncRound {
     }
 
     /// Says how far a sync is; nothing of one that is over at once.
-    private func tell(_ work: AgentSyncWork) {
+    func tell(_ work: AgentSyncWork) {
         guard now - beganAt >= Self.tellMilliseconds, now - toldAt >= Self.tellMilliseconds else { return }
         toldAt = now
         show(.moving(work))

@@ -63,6 +63,15 @@ final class SyncWaiter {
         return wake
     }
 
+    /// Whether waiting would end at once. The end of the agent ends this process.
+    func isSomethingThere(socket: Int32?) -> Bool {
+        let readable = Int16(POLLIN)
+        var polled = [files, network, control, socket ?? -1].map { pollfd(fd: $0, events: readable, revents: 0) }
+        guard unsafe poll(&polled, nfds_t(polled.count), 0) > 0 else { return false }
+        if polled[2].revents != 0 { _exit(0) }
+        return true
+    }
+
     private func takeFiles(into wake: inout Wake) {
         while case let count = unsafe coffret_watch_take(files, &folders, Int32(folders.count)), count > 0 {
             for folder in folders[..<Int(count)] {

@@ -33,7 +33,7 @@ enum AttachCommand {
             CommandDescription(
                 "get", "Fetch attachments of a synced vault from the server",
                 discussion: [
-                    "What coffret sync --without-files left there, or what broke off. What is here already is not fetched again; every byte is verified before it counts. coffret attach extract then writes it out."
+                    "What was left there (coffret sync --without-files, coffret vault files NAME asked), or what broke off. What is here already is not fetched again; every byte is verified before it counts. coffret attach extract then writes it out."
                 ],
                 arguments: [CommonArguments.item, names], run: get),
             CommandDescription(

@@ -326,6 +326,25 @@ enum VaultSyncing {
         throw problem
     }
 
+    static func files(_ context: CommandContext) throws {
+        let wanted = context.arguments.value(VaultCommand.files)
+        let session = try StoreSession.open(context, with: .passphrase)
+        let record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
+        guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
+        let records = try SyncStatus.records(session)
+        if let wanted { try records.setFilesAsked(record.vaultID.hex, wanted == "asked") }
+        let areAsked = records.areFilesAsked(record.vaultID.hex)
+        let value = JSONValue.fields([
+            "vault": .string(record.name), "id": .string(record.vaultID.hex),
+            "files": .string(areAsked ? "asked" : "all"),
+        ])
+        try context.print(value) {
+            areAsked
+                ? "Files of \"\(TextWidth.displaySafe(record.name))\" come when you ask for them: coffret sync, coffret attach get."
+                : "Files of \"\(TextWidth.displaySafe(record.name))\" come to this device by themselves."
+        }
+    }
+
     static func end(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
         let record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))

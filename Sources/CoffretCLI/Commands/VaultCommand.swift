@@ -9,6 +9,9 @@ enum VaultCommand {
     static let name = ArgumentDescription.required("NAME", "the vault's name")
     static let vault = ArgumentDescription.required("VAULT", "the vault's name or id")
 
+    static let files = ArgumentDescription.optional(
+        "FILES", .choice(["all", "asked"]), "all or asked; without it the setting is said")
+
     static let description = CommandDescription(
         "vault", group: .store, "List vaults, make, rename and sync them",
         discussion: ["Vaults have keys of their own and are opened by the same passphrase."],
@@ -22,6 +25,12 @@ enum VaultCommand {
                     "It is sealed before it leaves; your other devices get its keys through the server, sealed to each of them."
                 ],
                 arguments: [vault], run: VaultSyncing.begin),
+            CommandDescription(
+                "files", "Say whether attached files come to this device by themselves",
+                discussion: [
+                    "all, which it is at first: while the store is unlocked the agent fetches them, behind everything else. asked: they stay at the server until coffret sync or coffret attach get; for a line that costs, or a small disk. It is about this device only."
+                ],
+                arguments: [vault, files], run: VaultSyncing.files),
             CommandDescription(
                 "unsync", "Keep a vault on this device only from now on",
                 discussion: [

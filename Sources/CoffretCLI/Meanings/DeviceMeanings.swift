@@ -85,6 +85,11 @@ extension FailureMeaning {
             .inputOutput,
             "a file cannot be read on this device, so it did not go to the server; everything else was synced",
             hint: "coffret fsck --vault NAME says which; look after the disk, and coffret sync tries again"),
+        "sync.file.disk-full": FailureMeaning(
+            .diskFull, "the disk of this device has no room for files that the server has",
+            hint: "make room, or leave them there: coffret vault files NAME asked"),
+        "sync.file.interrupted": FailureMeaning(
+            .busy, "a file made way for changes while it was fetched", hint: "try again: it goes on where it was"),
         "sync.file.refused": FailureMeaning(
             .notAuthentic, "what the server has in place of a file is not what was attached; nothing of it was kept",
             showsPlace: true, hint: "coffret sync on a device that has the file; ask whoever runs the server"),

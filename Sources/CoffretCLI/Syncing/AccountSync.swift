@@ -16,6 +16,8 @@ package final class AccountSync {
     private let clock: any WallClock
     private let records: SyncRecords
     private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
+    /// By which files come in the background: breaking one off costs changes no new connection.
+    private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
 
     /// Connects and logs in.
     package convenience init(
@@ -51,21 +53,53 @@ package final class AccountSync {
     package func syncer(for record: VaultRecord) throws -> VaultSyncer { try entry(record).syncer }
 
     /// Forgets open vaults: their keys have changed.
-    package func forgetVaults() { syncers = [:] }
+    package func forgetVaults() {
+        syncers = [:]
+        fileTransports = [:]
+    }
 
     private func entry(_ record: VaultRecord) throws -> (syncer: VaultSyncer, transport: HTTPZoneTransport) {
         if let known = syncers[record.vaultID] { return known }
-        let account = account
-        let transport = HTTPZoneTransport(
-            client: account.connection.client, zone: record.vaultID.bytes,
-            device: try store.keyring.deviceID().bytes, fields: { account.connection.fields },
-            renew: { (try? account.renewSession()) != nil })
+        let transport = try makeTransport(record, account.connection.client)
         let syncer = try VaultSyncer(
             store, record, server: account.connection.settings.address.url, transport: transport, random: random,
             clock: clock)
         syncers[record.vaultID] = (syncer, transport)
         return (syncer, transport)
     }
+
+    private func makeTransport(_ record: VaultRecord, _ client: HTTPClient) throws -> HTTPZoneTransport {
+        let account = account
+        return HTTPZoneTransport(
+            client: client, zone: record.vaultID.bytes, device: try store.keyring.deviceID().bytes,
+            fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
+    }
+
+    /// Fetches the files of a vault that are not here, over a connection of their own.
+    ///
+    /// - Parameters:
+    ///   - hasRoom: whether so many bytes more may lie on this disk.
+    ///   - mayGoOn: asked again and again; false ends it with `.fileInterrupted`, and the next call goes on.
+    package func fetchFiles(
+        of record: VaultRecord, hasRoom: (_ byteCount: Int) -> Bool, mayGoOn: @escaping () -> Bool,
+        progress: @escaping (FileProgress) -> Void
+    ) throws -> FileTally {
+        let transport: HTTPZoneTransport
+        if let known = fileTransports[record.vaultID] {
+            transport = known
+        } else {
+            var settings = account.connection.settings
+            // Nobody notices a file that pauses; somebody may notice what waits behind it.
+            settings.stallTime = Self.fileStallTime
+            transport = try makeTransport(record, HTTPClient(settings))
+            fileTransports[record.vaultID] = transport
+        }
+        transport.mayGoOn = mayGoOn
+        defer { transport.mayGoOn = nil }
+        return try entry(record).syncer.fetchFiles(through: transport, hasRoom: hasRoom, progress: progress)
+    }
+
+    private static let fileStallTime = Duration.seconds(5)
 
     /// Brings one vault and its zone together; a zone that is not there is made.
     package func sync(

@@ -14,6 +14,7 @@ struct VaultStanding {
     let last: LastSync?
     /// Files that the server has no room for: in words, and for programs.
     var waitingFiles: (words: [String], json: JSONValue) = ([], .array([]))
+    var absentFiles = AbsentFiles()
 
     /// `all sent; last synced 3 min ago`.
     func words(_ context: CommandContext) -> String {
@@ -26,6 +27,7 @@ struct VaultStanding {
             parts.append("\(NumberText.counted(count, "change")) \(count == 1 ? "waits" : "wait") to be sent")
         }
         parts += waitingFiles.words
+        if let words = absentFiles.words { parts.append(words) }
         if let moment = last?.succeededAt { parts.append("last synced \(context.relativeTime.moment(moment))") }
         if let problem = last?.problem { parts.append(FailureMeaning.find(problem).plainText) }
         return parts.joined(separator: "; ")
@@ -35,7 +37,43 @@ struct VaultStanding {
         .fields([
             "pending": pendingCount.map { .integer($0) } ?? .null,
             "lastSynced": last?.succeededAt.map { .moment($0) } ?? .null,
-            "waitingFiles": waitingFiles.json, "problem": last?.problem.map { .string($0) } ?? .null,
+            "waitingFiles": waitingFiles.json, "absentFiles": absentFiles.json,
+            "problem": last?.problem.map { .string($0) } ?? .null,
+        ])
+    }
+}
+
+/// Files of a synced vault that are not on this device.
+struct AbsentFiles {
+    var count = 0
+    var byteCount = 0
+    /// They stay at the server until somebody asks for them.
+    var areAsked = false
+    /// Why they do not come at the moment.
+    var problem: String?
+
+    init() {}
+
+    init(of vault: Vault, _ record: VaultRecord, _ records: SyncRecords) {
+        let absent = (try? vault.absentAttachments()) ?? []
+        count = absent.count
+        byteCount = absent.reduce(0) { $0 + $1.byteCount }
+        areAsked = records.areFilesAsked(record.vaultID.hex)
+        problem = absent.isEmpty ? nil : records.fileProblem(record.vaultID.hex)
+    }
+
+    /// `3 files (1.2 MB) are not here yet: the disk of this device has no room for …`; nil if all are here.
+    var words: String? {
+        guard count > 0 else { return nil }
+        let what = "\(NumberText.counted(count, "file")) (\(NumberText.bytes(byteCount))) \(count == 1 ? "is" : "are") "
+        if areAsked { return what + "at the server only, as you wish" }
+        return what + "not here yet" + (problem.map { ": " + FailureMeaning.find($0).plainText } ?? "")
+    }
+
+    var json: JSONValue {
+        .fields([
+            "count": .integer(count), "byteCount": .integer(byteCount), "wanted": .string(areAsked ? "asked" : "all"),
+            "problem": problem.map { .string($0) } ?? .null,
         ])
     }
 }
@@ -64,7 +102,8 @@ enum SyncStatus {
         return VaultStanding(
             pendingCount: (try? VaultSyncer.unsentCommitCount(of: vault)) ?? nil,
             last: records.last(record.vaultID.hex),
-            waitingFiles: (WaitingFileText.words(files, in: vault), WaitingFileText.json(files, in: vault)))
+            waitingFiles: (WaitingFileText.words(files, in: vault), WaitingFileText.json(files, in: vault)),
+            absentFiles: AbsentFiles(of: vault, record, records))
     }
 
     /// What the agent's sync does, in a few words; nil if none runs.

@@ -1,0 +1,64 @@
+// Files of attachments, fetched while nothing else is to be done. The one thing to keep true: a change, here or there, waits
+// for no file, and a file never takes the last of a disk.
+
+internal import CoffretBase
+internal import CoffretCLI
+internal import CoffretCore
+internal import CoffretHTTP
+internal import CoffretKeys
+internal import CoffretSync
+internal import Glibc
+
+extension SyncRound {
+    /// Files from elsewhere leave a twentieth of the disk to its owner, at most this.
+    private static let diskReserveByteCountMax: UInt64 = 256 << 20
+
+    /// Fetches what is not here of a vault's files until there is something else to do.
+    ///
+    /// - Parameter until: when the next step is due; nil for never.
+    func fetchFiles(_ id: String, until: Int64?) {
+        guard !records.areFilesAsked(id) else {
+            records.noteFiles(id, problem: nil)
+            return files.done(id)
+        }
+        guard let sync = openedSync(), let record = record(id) else { return files.done(id) }
+        beganAt = now
+        defer {
+            usedAt = now
+            if case .moving? = state { show(.connected) }
+        }
+        do {
+            let tally = try sync.fetchFiles(
+                of: record, hasRoom: { self.hasRoom($0) },
+                mayGoOn: { [self] in
+                    (until.map { now < $0 } ?? true) && !waiter.isSomethingThere(socket: socket?.descriptor)
+                },
+                progress: { self.tell(AgentSyncWork($0, vault: id)) })
+            if let problem = tally.problems.first {
+                failed(id, problem, isTransient: true)
+            } else {
+                records.noteFiles(id, problem: nil)
+                files.done(id)
+            }
+        } catch let error as SyncError where error.code == .fileInterrupted {
+            files.interrupted(id, at: now)
+        } catch {
+            failed(id, error, isTransient: SyncTrouble.isTransient(error))
+        }
+    }
+
+    private func failed(_ id: String, _ error: any Error, isTransient: Bool) {
+        // A network that is away is told of by the line to the server.
+        if (error as? SyncError)?.code != .unreachable { records.noteFiles(id, problem: FailureCode.of(error)) }
+        files.failed(id, isTransient: isTransient, at: now)
+    }
+
+    private func hasRoom(_ byteCount: Int) -> Bool {
+        var information = statvfs()
+        guard unsafe statvfs(layout.path, &information) == 0 else { return true }
+        let (unit, blocks) = (UInt64(information.f_frsize), UInt64(information.f_blocks))
+        let reserve = min(blocks / 20, Self.diskReserveByteCountMax / max(1, unit))
+        let needed = UInt64(byteCount) / max(1, unit) + 1
+        return UInt64(information.f_bavail) >= reserve + needed
+    }
+}
