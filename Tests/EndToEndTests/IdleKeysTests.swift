@@ -154,6 +154,29 @@ struct IdleKeysTests {
     }
 
     @Test(
+        "R31: a status that follows gets the keys for as long as a look takes, and leaves them sealed",
+        .enabled(if: ServerRunner.isAvailable, "needs coffret-server"))
+    func watching() throws {
+        let server = try ServerRunner()
+        let world = try World { runner in
+            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+            try runner.succeed("vault", "sync", "Personal")
+        }
+        defer { try? world.agent.stop() }
+        try Waiting.until("connected") { try world.isConnected() }
+        try world.rest()
+        let watch = try TerminalProcess(
+            CoffretRunner.executable, ["sync", "--status", "--watch"],
+            environment: world.agent.runner.environment(world.agent.environment(["TERM": "dumb"])),
+            directory: world.agent.runner.workPath)
+        try watch.wait(for: ", 1 item\r\n")
+        // Sooner than 20 seconds after a use: a look is none.
+        try Waiting.until("the keys are sealed", seconds: 15) { (try? world.isInMemory()) == false }
+        watch.type("\u{3}")
+        #expect(try watch.finish() == 0, "\(watch.screen)")
+    }
+
+    @Test(
         "R31: a sync that could not start, because the process that asks the TPM was ended, starts again later",
         .enabled(if: ServerRunner.isAvailable, "needs coffret-server"))
     func syncStartsAgain() throws {
