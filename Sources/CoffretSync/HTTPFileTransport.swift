@@ -25,6 +25,7 @@ extension HTTPZoneTransport: FileTransport {
         }
         guard response.status == 200 else { throw refusedFile(response.status, response.body) }
         guard let list = try? ChunkList(decoding: response.body) else { throw SyncError(.answerMalformed) }
+        reliesOnSession = true
         return list.chunks
     }
 
@@ -102,6 +103,7 @@ extension HTTPZoneTransport: FileTransport {
             }
             return request
         }
+        if (200...202).contains(response.status) { reliesOnSession = true }
         switch response.status {
         case 200, 201: return .whole
         case 202: return .part
@@ -197,7 +199,7 @@ extension HTTPZoneTransport: FileTransport {
     // MARK: Requests
 
     /// Sends a request, with a new session if the old one has ended, and again when a busy server says when.
-    private func exchange(
+    func exchange(
         _ make: () -> HTTPRequest, sink: ((_ status: Int, _ bytes: [UInt8]) -> Bool)? = nil
     ) throws(SyncError) -> HTTPResponse {
         var hasRenewed = false
@@ -210,9 +212,14 @@ extension HTTPZoneTransport: FileTransport {
                 lastError = error
                 throw SyncError(.unreachable, cause: error)
             }
-            if response.status == 401, !hasRenewed, renew() {
-                hasRenewed = true
-                continue
+            if response.status == 401, !hasRenewed {
+                // What was put down in the old session may have been swept since.
+                let isCut = endSession()
+                if renew() {
+                    guard !isCut else { throw SyncError(.unreachable) }
+                    hasRenewed = true
+                    continue
+                }
             }
             let seconds = response.field("Retry-After").flatMap(Int.init) ?? 0
             if response.status == 429 || response.status == 503, (1...Self.waitSecondsMax).contains(seconds),
@@ -226,7 +233,7 @@ extension HTTPZoneTransport: FileTransport {
         }
     }
 
-    private func refusedFile(_ status: Int, _ body: [UInt8]) -> SyncError {
+    func refusedFile(_ status: Int, _ body: [UInt8]) -> SyncError {
         guard case .refused(let code) = refusal(status: status, body: body) else { return SyncError(.unreachable) }
         return SyncError(refusal: code)
     }

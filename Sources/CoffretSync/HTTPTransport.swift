@@ -22,6 +22,9 @@ package final class HTTPZoneTransport: SyncTransport {
     var interrupted: (path: String, bytes: [UInt8])?
     /// What the last failure was, for people.
     package internal(set) var lastError: HTTPError?
+    /// Something was put down that no head names yet. A server waits a day for the head before it lets others sweep, and a
+    /// session is shorter: within one nothing of it has gone.
+    var reliesOnSession = false
 
     private static let headByteCountMax = 4 << 10
     private static let listByteCountMax = 24 << 20
@@ -43,9 +46,22 @@ package final class HTTPZoneTransport: SyncTransport {
     }
 
     package func send(_ request: ServerRequest, frame: (ChangeFrame) throws -> Void) -> ServerReply {
-        let reply = attempt(request, frame: frame)
-        guard reply == .refused(code: "server.session.unknown"), renew() else { return reply }
-        return attempt(request, frame: frame)
+        var reply = attempt(request, frame: frame)
+        if reply == .refused(code: "server.session.unknown") {
+            let isCut = endSession()
+            guard renew() else { return reply }
+            // Then it begins anew.
+            guard !isCut else { return .unreachable }
+            reply = attempt(request, frame: frame)
+        }
+        if case .push(let push) = request, case .pushed = reply { reliesOnSession = push.isStaging }
+        return reply
+    }
+
+    /// - Returns: whether something was put down in the session that has ended.
+    func endSession() -> Bool {
+        defer { reliesOnSession = false }
+        return reliesOnSession
     }
 
     private func attempt(_ request: ServerRequest, frame: (ChangeFrame) throws -> Void) -> ServerReply {

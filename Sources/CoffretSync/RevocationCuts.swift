@@ -71,6 +71,7 @@ extension SyncReport {
         both.sentFileCount += sentFileCount
         both.sentFileByteCount += sentFileByteCount
         both.absentFileCount = max(absentFileCount, next.absentFileCount)
+        both.sweep = sweep.followed(by: next.sweep)
         both.requestCount += requestCount
         both.progress.receivedCount += progress.receivedCount
         both.progress.receivedByteCount += progress.receivedByteCount

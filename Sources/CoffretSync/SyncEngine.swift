@@ -256,6 +256,7 @@ package struct SyncEngine {
         guard partIsLast else { return [.progress(report.progress)] + nextPart() }
         memory.cursor = receipt.cursor
         memory.head = export?.head
+        memory.sweep = export?.sweep ?? memory.sweep
         memory.epoch = max(memory.epoch, export?.epoch ?? 0)
         report.sentCommitCount += export?.commitCount ?? 0
         serverHead = export?.address
@@ -320,6 +321,8 @@ package struct SyncEngine {
         report.removals += adoption.removals
         report.head = adoption.localHead
         if adoption.areRemovalsDue { memory.areRemovalsDue = true }
+        // What was removed goes here first, so that what says so of own commits is pushed with them.
+        guard !adoption.areRemovalsDue else { return finish() }
         let triesFiles = options.triesWaitingFiles && (!memory.waitingFiles.isEmpty || memory.hasMoreWaitingFiles)
         if adoption.localHead == adoption.head, !triesFiles { return acknowledge() }
         return prepare(from: adoption.head)

@@ -4,11 +4,22 @@
 package import CoffretBase
 package import CoffretStorage
 
+/// What a compaction of this device removed and the server has still.
+package struct DueSweep: Equatable, Sendable {
+    /// The commit that says what was removed.
+    package let compaction: BlobName
+    /// When it went to the server, by the own clock.
+    package let since: Milliseconds
+    /// After an attempt that came to nothing.
+    package var notBefore: Milliseconds = 0
+}
+
 /// What was last seen of one server's zone; lies in the vault's state.
 ///
-/// Layout: deterministic CBOR [4, server (text), cursor, head or empty, acknowledgement counter,
+/// Layout: deterministic CBOR [5, server (text), cursor, head or empty, acknowledgement counter,
 /// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits,
-/// [[file (16), bytes, room or null, reason]], [instance (16), number] of the head or null, flags]. Spec: Spec/sync.md.
+/// [[file (16), bytes, room or null, reason]], [instance (16), number] of the head or null, flags,
+/// [compaction (32), since, not before] or null]. Spec: Spec/sync.md.
 package struct SyncMemory: Equatable, Sendable {
     /// What another device acknowledged last.
     package struct Acknowledged: Equatable, Sendable {
@@ -48,6 +59,9 @@ package struct SyncMemory: Equatable, Sendable {
     /// What compactions of other devices removed is still to be removed here.
     package var areRemovalsDue = false
 
+    /// What this device's compaction removed lies at the server still.
+    package var sweep: DueSweep?
+
     private static let moreFilesFlag: UInt64 = 1
     private static let removalsFlag: UInt64 = 2
 
@@ -55,8 +69,8 @@ package struct SyncMemory: Equatable, Sendable {
 
     package func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 11)
-            encoder.encode(unsigned: 4)
+            encoder.encodeArrayHeader(count: 12)
+            encoder.encode(unsigned: 5)
             encoder.encode(text: server)
             encoder.encode(bytes: cursor)
             encoder.encode(bytes: head?.bytes ?? [])
@@ -93,6 +107,14 @@ package struct SyncMemory: Equatable, Sendable {
             }
             encoder.encode(
                 unsigned: (hasMoreWaitingFiles ? Self.moreFilesFlag : 0) | (areRemovalsDue ? Self.removalsFlag : 0))
+            if let sweep {
+                encoder.encodeArrayHeader(count: 3)
+                encoder.encode(bytes: sweep.compaction.bytes)
+                encoder.encode(signed: sweep.since)
+                encoder.encode(signed: sweep.notBefore)
+            } else {
+                encoder.encodeNull()
+            }
         }
     }
 
@@ -103,10 +125,10 @@ package struct SyncMemory: Equatable, Sendable {
 
     private init(from decoder: inout CBORDecoder) throws(CBORError) {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
-        // Version 1 knew no times, version 2 no files, version 3 nothing behind those.
+        // Version 1 knew no times, version 2 no files, version 3 nothing behind those, version 4 no sweeps.
         let memberCount = try decoder.readArrayHeader()
         let version = try decoder.readUnsigned()
-        guard [1: 7, 2: 8, 3: 9, 4: 11][version] == memberCount else { throw malformed }
+        guard [1: 7, 2: 8, 3: 9, 4: 11, 5: 12][version] == memberCount else { throw malformed }
         let isOld = version == 1
         server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
         cursor = try decoder.readBytes(countMax: 64)
@@ -160,5 +182,14 @@ package struct SyncMemory: Equatable, Sendable {
         guard flags <= Self.moreFilesFlag | Self.removalsFlag else { throw malformed }
         hasMoreWaitingFiles = flags & Self.moreFilesFlag != 0
         areRemovalsDue = flags & Self.removalsFlag != 0
+        guard version >= 5 else { return }
+        guard !decoder.isNextNull else {
+            try decoder.readNull()
+            return
+        }
+        try decoder.readArrayHeader(count: 3)
+        guard let compaction = BlobName(bytes: try decoder.readBytes(count: 32)) else { throw malformed }
+        let since = try decoder.readSigned()
+        sweep = DueSweep(compaction: compaction, since: since, notBefore: try decoder.readSigned())
     }
 }

@@ -140,11 +140,14 @@ package struct SyncExport: Equatable, Sendable {
     package let blobCount: Int
     /// That the commits on the way name.
     package let files: [UniqueID]
+    /// A commit on the way says what a compaction removed: after the push it can be swept.
+    package let sweep: DueSweep?
 
     package init(
         head: BlobName?, address: BlobAddress?, base: BlobAddress? = nil, epoch: UInt32, commitCount: Int,
-        blobCount: Int, files: [UniqueID] = []
+        blobCount: Int, files: [UniqueID] = [], sweep: DueSweep? = nil
     ) {
+        self.sweep = sweep
         self.head = head
         self.address = address
         self.base = base
@@ -223,6 +226,8 @@ package struct SyncReport: Equatable, Sendable {
     package var sentFileByteCount = 0
     /// Files that this device should have sent and does not have.
     package var absentFileCount = 0
+    /// What the server let go of after a compaction.
+    package var sweep = SweepTally()
     /// Files that are here, and that the server has no room for or that cannot be read.
     package var waitingFiles: [WaitingFile] = []
     /// What the waiting files are to people, all else having been synced; nil if there are none.

@@ -245,8 +245,8 @@ package final class VaultSync: SyncVault {
         return .exported(
             SyncExport(
                 head: head, address: address, base: base, epoch: repository.currentEpoch,
-                commitCount: contents.commitCount,
-                blobCount: contents.names.count, files: files))
+                commitCount: contents.commitCount, blobCount: contents.names.count, files: files,
+                sweep: known == nil ? nil : contents.compaction.map { DueSweep(compaction: $0, since: now()) }))
     }
 
     private func nextPart(_ byteCountMax: Int) throws(StorageError) -> VaultReply {

@@ -14,7 +14,7 @@ package final class VaultSyncer {
     package let record: VaultRecord
     private let store: Store
     private let server: String
-    private let transport: any SyncTransport & FileTransport
+    private let transport: any SyncTransport & FileTransport & SweepTransport
     private let random: any RandomSource
     private let clock: any WallClock
     private let vault: Vault
@@ -23,7 +23,8 @@ package final class VaultSyncer {
     ///
     /// - Parameter server: the address that the memory is kept under; another one begins anew.
     package init(
-        _ store: Store, _ record: VaultRecord, server: String, transport: any SyncTransport & FileTransport,
+        _ store: Store, _ record: VaultRecord, server: String,
+        transport: any SyncTransport & FileTransport & SweepTransport,
         random: any RandomSource, clock: any WallClock
     ) throws(CoreError) {
         self.store = store
@@ -101,6 +102,11 @@ package final class VaultSyncer {
         try VaultSync.memory(of: vault.repository)?.waitingFiles ?? []
     }
 
+    /// Whether what this device dropped lies at the server still, as far as is known.
+    package static func isSweepDue(of vault: Vault) throws -> Bool {
+        try VaultSync.memory(of: vault.repository)?.sweep != nil
+    }
+
     /// Brings the vault and its zone together.
     ///
     /// - Parameters:
@@ -136,16 +142,21 @@ package final class VaultSyncer {
             }, now: now)
         defer { side.cancel() }
         let files = FileExchange(store: try vault.contents(), transport: transport, progress: fileProgress)
+        var lastMemory: SyncMemory?
         func run() throws -> SyncReport {
             var memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: server)
             if memory.server != server { memory = SyncMemory(server: server) }
             let engine = SyncEngine(memory: memory, knownEpoch: repository.currentEpoch, options: options)
-            return try SyncSession(transport: transport, vault: side, files: files, progress: progress).run(engine)
-                .report
+            let session = SyncSession(transport: transport, vault: side, files: files, progress: progress)
+            let done = try session.run(engine)
+            lastMemory = done.memory
+            return done.report
         }
         let cuts = RevocationCuts(chain: chain, signers: signers)
         // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
         if let own = try store.keyring.newestOwnRevocation() { try write(cuts, upTo: own) }
+        // Left over from a sync that was ended: before anything that was written on top of it is pushed.
+        if (try? areRemovalsDue) ?? false { _ = try? followRemovals() }
         var report: SyncReport
         do {
             report = try run()
@@ -157,12 +168,16 @@ package final class VaultSyncer {
         if try write(cuts, upTo: .max) { report = try report.followed(by: run()) }
         if try areRemovalsDue {
             report.removedCommitCount = try followRemovals()
-            // What this device wrote on top of what is gone has its own record now, without which nobody can take it.
-            if repository.headNames.first != report.head { report = try report.followed(by: run()) }
+            // What this device wrote on top of what is gone has its own record now, without which nobody can take it: both
+            // go in one push.
+            report = try report.followed(by: run())
         } else if let before, report.receivedCommitCount > 0 {
             // A compaction may have taken the state before away; then the list tells when it is asked.
             try repository.refresh()
             report.conflictedItemCount = try vault.conflictedItems(since: before).count
+        }
+        if options.acknowledges, let lastMemory {
+            report.sweep = sweep(lastMemory, at: report.serverHead, others: Set(others), side)
         }
         return report
     }
@@ -208,6 +223,26 @@ package final class VaultSyncer {
             tally.problems += one.problems
         }
         return tally
+    }
+
+    /// Lets the server forget what a compaction of this device removed. What goes wrong with that is no failure of the
+    /// sync: it is tried again with a later one.
+    private func sweep(
+        _ memory: SyncMemory, at head: BlobAddress?, others: Set<UniqueID>, _ side: VaultSync
+    ) -> SweepTally {
+        guard memory.sweep != nil, let head else { return SweepTally() }
+        do {
+            try vault.repository.refresh()
+            let sweeper = ZoneSweeper(
+                repository: vault.repository, files: try vault.contents(),
+                author: try store.author(for: record.vaultID), zoneID: record.vaultID.bytes, transport: transport)
+            let (tally, next) = try sweeper.run(memory, at: head, others: others, now: clock.now)
+            if next != memory { _ = side.perform(.remember(next)) }
+            return tally
+        } catch {
+            // The vault itself could not be read: the next sync says so, or finds it well.
+            return SweepTally()
+        }
     }
 
     /// Removes here what another device's compaction removed.

@@ -17,6 +17,11 @@ package final class SimulatedZone {
     /// Tells apart the cursors of this server from those of others.
     package var family: UInt8 = 1
     package var acknowledgements: [[UInt8]: [UInt8]] = [:]
+    /// Places of objects that were swept. They are gone at once, so that nothing lives on what a real server keeps.
+    private var swept: Set<Int> = []
+    /// Devices that put something down that no head names yet.
+    private var staging: Set<[UInt8]> = []
+    package private(set) var sweepCount = 0
 
     package init() {}
 
@@ -24,7 +29,7 @@ package final class SimulatedZone {
 
     package var state: ZoneHead { ZoneHead(address: head, cursor: cursor(objects.count), epoch: epoch) }
 
-    package func push(_ push: ZonePush) -> ServerReply {
+    package func push(_ push: ZonePush, by device: [UInt8] = [0]) -> ServerReply {
         // A push that was made already is answered as it was then.
         if push.newHead != push.expectedHead, push.newHead == head { return .pushed(PushReceipt(cursor: state.cursor)) }
         guard push.expectedHead == head else { return .headMoved(state) }
@@ -32,6 +37,7 @@ package final class SimulatedZone {
         for object in push.objects where digests.insert(object.address + object.ciphertext).inserted {
             objects.append(object)
         }
+        if push.isStaging { staging.insert(device) } else { staging.remove(device) }
         if push.newHead != head {
             head = push.newHead
             epoch = max(epoch, push.epoch)
@@ -47,7 +53,7 @@ package final class SimulatedZone {
             start = min(Int(count), objects.count)
         }
         var frames: [ChangeFrame] = []
-        for index in start..<objects.count {
+        for index in start..<objects.count where !swept.contains(index) {
             frames.append(.object(objects[index], uploader: [UInt8](repeating: 0, count: 32)))
             if index % 5 == 4 { frames.append(.mark(head: head, cursor: cursor(index + 1), hasMore: true)) }
         }
@@ -56,21 +62,48 @@ package final class SimulatedZone {
 
     package func fetch(_ addresses: [BlobAddress]) -> [ChangeFrame] {
         let wanted = Set(addresses.map(\.bytes))
-        return objects.filter { wanted.contains($0.address) }.map {
-            .object($0, uploader: [UInt8](repeating: 0, count: 32))
-        } + [.mark(head: head, cursor: cursor(objects.count), hasMore: false)]
+        return objects.indices.filter {
+            wanted.contains(objects[$0].address) && !swept.contains($0)
+        }.map { .object(objects[$0], uploader: [UInt8](repeating: 0, count: 32)) } + [
+            .mark(head: head, cursor: cursor(objects.count), hasMore: false)
+        ]
+    }
+
+    /// The addresses of what counts.
+    package var addresses: [[UInt8]] { objects.indices.filter { !swept.contains($0) }.map { objects[$0].address } }
+
+    /// - Returns: nil if the head is another one.
+    package func sweep(_ sweep: ZoneSweep, by device: [UInt8]) throws(SyncError) -> SweepReceipt? {
+        guard head == sweep.expectedHead else { return nil }
+        guard staging.subtracting([device]).isEmpty else { throw SyncError(.refused, at: "server.zone.push-pending") }
+        let wanted = Set(sweep.objects)
+        var (count, byteCount) = (0, 0)
+        for index in objects.indices where wanted.contains(objects[index].address) && swept.insert(index).inserted {
+            // Pushed again it is new.
+            digests.remove(objects[index].address + objects[index].ciphertext)
+            count += 1
+            byteCount += objects[index].ciphertext.count
+        }
+        sweepCount += count
+        return SweepReceipt(count: UInt64(count), byteCount: UInt64(byteCount))
     }
 
     /// Puts the zone back to what it was after so many objects.
     package func restore(objectCount: Int, head: [UInt8]?) {
         objects = Array(objects.prefix(objectCount))
+        swept = swept.filter { $0 < objectCount }
         digests = Set(objects.map { $0.address + $0.ciphertext })
         self.head = head
         family &+= 1
     }
 
     package func remove(_ address: BlobAddress) {
-        objects.removeAll { $0.address == address.bytes }
+        let kept = objects.indices.filter { objects[$0].address != address.bytes }
+        for object in objects where object.address == address.bytes {
+            digests.remove(object.address + object.ciphertext)
+        }
+        swept = Set(kept.indices.filter { swept.contains(kept[$0]) })
+        objects = kept.map { objects[$0] }
         family &+= 1
     }
 
@@ -101,6 +134,7 @@ package final class SimulatedNetwork: SyncTransport {
     private var delayed: [ZonePush] = []
     package private(set) var requestCount = 0
     package var onRequest: ((ServerRequest) -> ServerReply?)?
+    package var onSweep: ((ZoneSweep) -> Result<SweepReceipt?, SyncError>?)?
 
     package init(zone: SimulatedZone, random: SeededGenerator, device: [UInt8] = [0]) {
         self.zone = zone
@@ -114,15 +148,17 @@ package final class SimulatedNetwork: SyncTransport {
         let isFaulty = faultRate > 0 && random.int(in: 1...faultRate) == 1
         let fault = isFaulty ? random.int(in: 0...3) : -1
         if fault == 0 { return .unreachable }
-        if faultRate > 0, !delayed.isEmpty, random.int(in: 0...3) == 0 { _ = zone.push(delayed.removeFirst()) }
+        if faultRate > 0, !delayed.isEmpty, random.int(in: 0...3) == 0 {
+            _ = zone.push(delayed.removeFirst(), by: device)
+        }
         let reply: ServerReply
         switch request {
         case .head: reply = .head(zone.state)
         case .changes(let since): return stream(zone.frames(since: since), isCut: fault >= 1, frame)
         case .fetch(let addresses): return stream(zone.fetch(addresses), isCut: fault >= 1, frame)
         case .push(let push):
-            reply = zone.push(push)
-            if fault == 2 { _ = zone.push(push) }
+            reply = zone.push(push, by: device)
+            if fault == 2 { _ = zone.push(push, by: device) }
             if fault == 3 { delayed.append(push) }
         case .acknowledge(let bytes):
             zone.acknowledgements[device] = bytes
@@ -148,5 +184,23 @@ package final class SimulatedNetwork: SyncTransport {
             return .unreachable
         }
         return isCut ? .unreachable : .streamEnd
+    }
+}
+
+extension SimulatedNetwork: SweepTransport {
+    package func storedObjects(after: [UInt8]) throws(SyncError) -> AddressPage {
+        let all = zone.addresses
+        // Small pages, so that several are read.
+        let start = after.isEmpty ? 0 : min(Int(after[0]) << 8 + Int(after[1]), all.count)
+        let end = min(start + 50, all.count)
+        return AddressPage(
+            next: end < all.count ? [UInt8(end >> 8), UInt8(end & 255)] : [], addresses: Array(all[start..<end]))
+    }
+
+    package func storedChunks(after: [UInt8]) throws(SyncError) -> AddressPage { AddressPage(next: [], addresses: []) }
+
+    package func sweep(_ sweep: ZoneSweep) throws(SyncError) -> SweepReceipt? {
+        if let reply = onSweep?(sweep) { return try reply.get() }
+        return try zone.sweep(sweep, by: device)
     }
 }

@@ -212,7 +212,29 @@ enum SyncCommand {
             parts.append(
                 "received \(NumberText.counted(files.movedCount, "file")) (\(NumberText.bytes(files.movedByteCount)))")
         }
+        if report.sweep.byteCount > 0 {
+            parts.append("the server gave back \(NumberText.bytes(report.sweep.byteCount)) of dropped history")
+        }
         return parts.isEmpty ? "up to date" : parts.joined(separator: ", ")
+    }
+
+    /// Why what was dropped lies at the server still; nil if it does not.
+    private static func sweepWords(_ sweep: SweepTally, _ session: StoreSession) -> String? {
+        guard sweep.isDue else { return nil }
+        if !sweep.waitsFor.isEmpty {
+            let names = sweep.waitsFor.map { TextWidth.displaySafe(session.deviceName($0.bytes)) }
+            return "what you dropped stays at the server until \(names.joined(separator: " and ")) "
+                + "\(names.count == 1 ? "has" : "have") synced, or for 30 days"
+        }
+        if sweep.problem?.place == "server.zone.push-pending" {
+            return "what you dropped stays at the server while another device sends something; a later sync tries again"
+        }
+        if let problem = sweep.problem {
+            return
+                "the server did not give back the space of what you dropped (\(problem.place ?? problem.code.rawValue)); "
+                + "a sync tomorrow tries again"
+        }
+        return "what you dropped stays at the server until a later sync"
     }
 
     static func json(_ report: SyncReport) -> [JSONValue.Member] {
@@ -226,7 +248,8 @@ enum SyncCommand {
             JSONValue.Member("setAside", .integer(report.setAsideCount)),
             JSONValue.Member("sentFiles", .integer(report.sentFileCount)),
             JSONValue.Member("sentFileByteCount", .integer(report.sentFileByteCount)),
-            JSONValue.Member("stale", .bool(report.isStale)),
+            JSONValue.Member("sweptByteCount", .integer(report.sweep.byteCount)),
+            JSONValue.Member("isSweepDue", .bool(report.sweep.isDue)), JSONValue.Member("stale", .bool(report.isStale)),
             JSONValue.Member("version", report.head.map { .string($0.description) } ?? .null),
         ]
     }
@@ -257,6 +280,7 @@ enum SyncCommand {
             let device = TextWidth.displaySafe(session.deviceName(peer.device))
             context.warn("\(name): \(device) has changes that the server has not delivered yet")
         }
+        if let words = sweepWords(report.sweep, session) { context.note("\(name): \(words)") }
         if report.isStale {
             context.warn(
                 "\(name): nothing new was heard of your other devices for 14 days (W_STALE); are they off, or does the server withhold it?"

@@ -16,6 +16,9 @@ struct VaultStanding {
     var waitingFiles: (words: [String], json: JSONValue) = ([], .array([]))
     var absentFiles = AbsentFiles()
 
+    /// What was dropped here lies at the server still.
+    var isSweepDue = false
+
     /// `all sent; last synced 3 min ago`.
     func words(_ context: CommandContext) -> String {
         var parts: [String] = []
@@ -28,6 +31,7 @@ struct VaultStanding {
         }
         parts += waitingFiles.words
         if let words = absentFiles.words { parts.append(words) }
+        if isSweepDue { parts.append("the server still has history that you dropped") }
         if let moment = last?.succeededAt { parts.append("last synced \(context.relativeTime.moment(moment))") }
         if let problem = last?.problem { parts.append(FailureMeaning.find(problem).plainText) }
         return parts.joined(separator: "; ")
@@ -37,7 +41,7 @@ struct VaultStanding {
         .fields([
             "pending": pendingCount.map { .integer($0) } ?? .null,
             "lastSynced": last?.succeededAt.map { .moment($0) } ?? .null,
-            "waitingFiles": waitingFiles.json, "absentFiles": absentFiles.json,
+            "waitingFiles": waitingFiles.json, "absentFiles": absentFiles.json, "isSweepDue": .bool(isSweepDue),
             "problem": last?.problem.map { .string($0) } ?? .null,
         ])
     }
@@ -103,7 +107,8 @@ enum SyncStatus {
             pendingCount: (try? VaultSyncer.unsentCommitCount(of: vault)) ?? nil,
             last: records.last(record.vaultID.hex),
             waitingFiles: (WaitingFileText.words(files, in: vault), WaitingFileText.json(files, in: vault)),
-            absentFiles: AbsentFiles(of: vault, record, records))
+            absentFiles: AbsentFiles(of: vault, record, records),
+            isSweepDue: (try? VaultSyncer.isSweepDue(of: vault)) ?? false)
     }
 
     /// What the agent's sync does, in a few words; nil if none runs.

@@ -104,6 +104,11 @@ extension AttachmentStore {
         try AttachmentReceiver(reference, store: self, sealedIn: vaultID ?? keys.vaultID)
     }
 
+    /// Where a chunk of a file may lie on a server, by each epoch.
+    package func addresses(ofChunk index: UInt64, ofFile fileID: UniqueID) -> [BlobAddress] {
+        chunkAddresses(of: fileID, index: index)
+    }
+
     private func chunkAddresses(of fileID: UniqueID, index: UInt64) -> [BlobAddress] {
         let name = BLAKE2b.hash(
             Array("coffret/chunk-place/1".utf8), keys.vaultID.bytes, fileID.bytes + index.bigEndianBytes)

@@ -9,6 +9,8 @@ package struct ExportContents: Equatable, Sendable {
     /// What a commit needs comes before it, and parents before children.
     package let names: [BlobName]
     package let commitCount: Int
+    /// The newest of the commits that says what a compaction removed.
+    package let compaction: BlobName?
 }
 
 /// How two heads are related.
@@ -30,7 +32,9 @@ extension VaultRepository {
         from known: [BlobName], to head: BlobName? = nil, visiting kinds: EntityKinds = .none,
         visitFact: (Fact) throws(StorageError) -> Void = { (_) throws(StorageError) in }
     ) throws(StorageError) -> ExportContents {
-        guard let head = head ?? headNames.first else { return ExportContents(names: [], commitCount: 0) }
+        guard let head = head ?? headNames.first else {
+            return ExportContents(names: [], commitCount: 0, compaction: nil)
+        }
         let graph = try graph()
         var versions = VersionVector()
         var before: [Snapshot] = []
@@ -65,7 +69,48 @@ extension VaultRepository {
             }
             names += own.reversed()
         }
-        return ExportContents(names: names, commitCount: commits.count)
+        return ExportContents(
+            names: names, commitCount: commits.count,
+            compaction: commits.last { $0.commit.compaction != nil }?.name)
+    }
+
+    /// The blobs that a server needs to hold for others: all commits that are kept, with what they changed, and the trees
+    /// with which the history begins.
+    ///
+    /// - Returns: nil if such a tree is not here, so that nobody can tell what it needs.
+    /// - Complexity: reads all commits and those trees.
+    package func neededNames(
+        visiting kinds: EntityKinds, visitFact: (Fact) throws(StorageError) -> Void
+    ) throws(StorageError) -> Set<BlobName>? {
+        var names: Set<BlobName> = []
+        let walk = ReachableBlobs(history: history, nodes: nodes, kinds: kinds)
+        var commits = try setAsideSummaries()
+        var cursor = try log()
+        while let commit = try cursor.next() { commits.append(commit) }
+        for commit in commits {
+            try walk.walk(commit) {
+                names.insert($0).inserted
+            } visitFact: { (fact) throws(StorageError) in
+                try visitFact(fact)
+            }
+            guard try lacksParent(commit) else { continue }
+            guard try backend.containsBlob(commit.commit.root) else { return nil }
+            try walk.walkTree(commit.commit.root) {
+                names.insert($0).inserted
+            } visitFact: {
+                (fact) throws(StorageError) in
+                try visitFact(fact)
+            }
+        }
+        return names
+    }
+
+    /// Whether a commit has seen another one, as far as both are here.
+    package func hasSeen(_ name: BlobName, by other: BlobName) throws(StorageError) -> Bool {
+        if name == other { return true }
+        let graph = try graph()
+        guard try graph.contains(name), try graph.contains(other) else { return false }
+        return try graph.isAncestor(name, of: other)
     }
 
     /// The trees with which the history begins, where one of some commits says that it was cut, or begins it itself.
