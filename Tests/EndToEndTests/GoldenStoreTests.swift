@@ -1,0 +1,104 @@
+// Stores that older builds wrote. The one thing to keep true: the files are never made anew; a build that cannot open one
+// is what is wrong.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Golden stores")
+struct GoldenStoreTests {
+    static let formats: [String] = {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: SharedData.ownVectors("store").path)
+        return (names ?? []).filter { $0.hasPrefix("format-") }.sorted()
+    }()
+
+    @Test("there is one for the first version of the formats")
+    func presence() { #expect(Self.formats.contains("format-1")) }
+
+    @Test(
+        "a store of an older build opens with all that opened it, shows what it showed, and takes changes",
+        arguments: formats)
+    func opens(_ format: String) throws {
+        let golden = SharedData.ownVectors("store/\(format)")
+        let runner = try CoffretRunner()
+        let place = runner.folder.file("golden")
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        let unpacked = try ProcessRunner.run(
+            "/bin/tar", ["-C", place, "-xzf", golden.appendingPathComponent("store.tar.gz").path])
+        try #require(unpacked.exitCode == 0, "\(unpacked.errorText)")
+        func text(_ name: String) throws -> String {
+            try String(contentsOf: golden.appendingPathComponent(name), encoding: .utf8)
+                .trimmingCharacters(in: .newlines)
+        }
+        try runner.setPassphrase(text("passphrase.txt"))
+        let store: [String: String?] = ["COFFRET_STORE": place + "/store"]
+        func succeed(_ arguments: String...) throws -> String {
+            let result = try runner.run(arguments, input: [], environment: store)
+            try #require(result.exitCode == 0, "\(arguments): \(result.errorText)")
+            return result.text
+        }
+
+        try check(runner, store, golden)
+        for vault in ["Personal", "Work"] {
+            #expect(try succeed("fsck", "--vault", vault).contains("Everything is whole"))
+        }
+        #expect(try succeed("fsck", "--vault", "Work").contains("4 earlier changes removed"))
+        #expect(try succeed("search", "--vault", "Personal", "second text").contains("Golden note"))
+        #expect(
+            try succeed("show", "--vault", "Personal", "Golden login", "--field", "password") == "golden password\n")
+        let file = runner.folder.file("work/attached.txt")
+        _ = try succeed("attach", "extract", "Golden note", "attached.txt", "--vault", "Personal", "--output", file)
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "A file that is attached.\n")
+
+        // The note's own passphrase, and the recovery key.
+        let opened = try ProcessRunner.run(
+            "/bin/sh",
+            [
+                "-c", "exec \"$0\" \"$@\" 3< \"$LINES\"", CoffretRunner.executable, "show", "--vault", "Personal",
+                "Locked diary", "--note-passphrase-fd", "3",
+            ],
+            environment: runner.environment(
+                store.merging(["LINES": golden.appendingPathComponent("note-passphrase.txt").path]) { $1 }))
+        #expect(opened.text.contains("The quagga sleeps under the stairs."), "\(opened.errorText)")
+        try runner.setPassphrase(text("recovery-key.txt"))
+        #expect(try !succeed("recovery", "test").isEmpty)
+        try runner.setPassphrase(text("passphrase.txt"))
+
+        // It goes on.
+        let edited = try runner.run(
+            ["edit", "Golden note", "--vault", "Personal"], input: Array("# Golden note\n\nThe third text.\n".utf8),
+            environment: store)
+        #expect(edited.exitCode == 0, "\(edited.errorText)")
+        #expect(try succeed("history", "Golden note", "--vault", "Personal").split(separator: "\n").count == 2)
+        _ = try succeed("fsck", "--vault", "Personal")
+
+        let restored: [String: String?] = ["COFFRET_STORE": place + "/restored"]
+        let result = try runner.run(
+            ["backup", "restore", place + "/golden.backup"], input: [], environment: restored)
+        #expect(result.exitCode == 0, "\(result.errorText)")
+        try check(runner, restored, golden)
+    }
+
+    /// Holds what the vaults export against what they exported when they were new.
+    private func check(_ runner: CoffretRunner, _ store: [String: String?], _ golden: URL) throws {
+        for vault in ["Personal", "Work"] {
+            let path = runner.folder.file("work/\(vault)-\(UUID().uuidString).json")
+            let result = try runner.run(
+                ["export", "--vault", vault, "--format", "json", path, "--yes"], input: [], environment: store)
+            try #require(result.exitCode == 0, "\(result.errorText)")
+            var (now, then) = try (
+                object(URL(fileURLWithPath: path)), object(golden.appendingPathComponent("\(vault).json"))
+            )
+            // The time of the export, and a hash over it.
+            for key in ["exported", "check"] {
+                now[key] = nil
+                then[key] = nil
+            }
+            #expect(now as NSDictionary == then as NSDictionary, "\(vault) exports something else")
+        }
+    }
+
+    private func object(_ file: URL) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+    }
+}
