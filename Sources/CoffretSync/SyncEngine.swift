@@ -268,7 +268,10 @@ package struct SyncEngine {
     private mutating func vault(_ reply: VaultReply) -> [Action] {
         switch (phase, reply) {
         case (.judging, .judged(let standing)): return judged(standing)
-        case (.pulling, .offered), (.pulling, .staged): return []
+        case (.pulling, .offered): return []
+        case (.pulling, .staged(let areRemovalsDue)):
+            if areRemovalsDue { memory.areRemovalsDue = true }
+            return []
         case (.fetching, .offered(let isGood)):
             if isGood { newBlobCount += 1 }
             return []

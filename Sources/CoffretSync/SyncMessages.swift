@@ -83,7 +83,8 @@ package enum VaultReply: Equatable, Sendable {
     case judged(HeadStanding)
     /// Whether the blob verified.
     case offered(Bool)
-    case staged
+    /// - Parameter areRemovalsDue: something came that a compaction has removed here.
+    case staged(areRemovalsDue: Bool)
     /// The head is part of the vault now.
     case adopted(SyncAdoption)
     /// Blobs that the head needs and that did not come, under all addresses that they may have.

@@ -73,10 +73,13 @@ package final class VaultSync: SyncVault {
             case .offer(let blob): return .offered(try offer(blob))
             case .stage(let memory):
                 return try changing { repository in
-                    try begun(repository).stage(note: note(memory, repository))
+                    var due = memory
+                    due.areRemovalsDue = true
+                    let notes = (plain: try note(memory, repository), due: try note(due, repository))
+                    let areRemovalsDue = try begun(repository).stage { $0 ? notes.due : notes.plain }
                     adoption = nil
                     waiting = []
-                    return .staged
+                    return .staged(areRemovalsDue: areRemovalsDue)
                 }
             case .adopt(let address, let memory):
                 return try changing { repository in try adopt(address, memory, repository) }
@@ -178,6 +181,7 @@ package final class VaultSync: SyncVault {
         _ address: BlobAddress, _ memory: SyncMemory, _ repository: VaultRepository
     ) throws -> VaultReply {
         let adoption = try begun(repository)
+        adoption.mayHoldRemoved = memory.areRemovalsDue
         isRepairing = true
         guard let name = try adoption.commitName(at: address) else {
             return .missing([address], place: "the head")

@@ -106,7 +106,8 @@ struct HiddenItemTests {
         "note hide", "note passphrases", "passphrase", "recovery add", "recovery ls", "recovery revoke",
         "recovery test", "server join", "server leave", "server status", "ssh-agent", "ssh-key import", "ssh-key new",
         "sync", "themis keygen", "themis message decrypt", "themis message encrypt", "themis message sign",
-        "themis message verify", "themis open", "themis seal", "unlock", "vault new", "vault rename", "vault sync",
+        "themis message verify", "themis open", "themis seal", "unlock", "vault new", "vault files", "vault rename",
+        "vault sync",
         "vault unsync",
     ]
 

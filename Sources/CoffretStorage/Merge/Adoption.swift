@@ -41,6 +41,8 @@ package final class Adoption {
     let loader: StateLoader
     private let rule: any ValueMergeRule
     var mergeCount = 0
+    /// Whether commits that a compaction removed may have been put down here again by `stage`.
+    package var mayHoldRemoved = false
     /// Numbers of this instance's merges that are dropped here.
     var droppedOwn = VersionVector()
     var contextsWritten: Set<BlobName> = []
@@ -116,18 +118,22 @@ package final class Adoption {
 
     /// Makes all that was offered durable without any head, so that it need not be fetched again; ends the adoption.
     ///
-    /// - Parameter note: what to keep with it for who syncs.
-    package func stage(note: [UInt8]) throws(StorageError) {
+    /// - Parameter note: what to keep with it for who syncs, made with whether removals are to be followed.
+    /// - Returns: whether something came that a compaction has removed here.
+    @discardableResult
+    package func stage(note: (_ areRemovalsDue: Bool) -> [UInt8]) throws(StorageError) -> Bool {
         do throws(StorageError) {
+            let hasRemoved = try offersRemoved()
             try incoming.keepAll(but: stateRoots())
             var state = repository.backend.state
-            try state.annotate { $0.note = note }
+            try state.annotate { $0.note = note(hasRemoved) }
             try transaction.commit(state: state, isCheckpoint: true)
+            repository.forget()
+            return hasRemoved
         } catch {
             transaction.cancel()
             throw error
         }
-        repository.forget()
     }
 
     /// Roots of whole states that were offered. Where the root is stored the whole tree counts as stored, so a root comes in
@@ -141,6 +147,19 @@ package final class Adoption {
         var cursor = try repository.log()
         while let commit = try cursor.next() { roots.insert(commit.commit.root) }
         return roots
+    }
+
+    /// Whether commits were offered that a compaction has removed here: they have to be removed once more, even if no head
+    /// that comes needs them.
+    private func offersRemoved() throws(StorageError) -> Bool {
+        guard !repository.headNames.isEmpty else { return false }
+        let removed = try graph.removedVersions()
+        guard !removed.sequences.isEmpty else { return false }
+        for name in incoming.commitNames {
+            // Of one whose context has not come it cannot be told, nor of what hangs from it.
+            if let commit = try? graph.summary(name), removed.covers(commit.dot) { return true }
+        }
+        return false
     }
 
     /// Verifies `heads` with all that leads to them, merges them with what is here, and makes it durable.
@@ -233,7 +252,8 @@ package final class Adoption {
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
         return KnownCommits(
             graph: graph, backend: repository.backend, evidence: Set(annotation.evidence),
-            versions: repository.headNames.isEmpty ? VersionVector() : try repository.tail().versionVector)
+            versions: repository.headNames.isEmpty ? VersionVector() : try repository.tail().versionVector,
+            removed: mayHoldRemoved ? try graph.removedVersions() : VersionVector())
     }
 
     // MARK: States

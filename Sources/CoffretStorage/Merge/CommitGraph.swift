@@ -47,7 +47,13 @@ final class CommitGraph {
         return summary
     }
 
-    func contains(_ name: BlobName) throws(StorageError) -> Bool { try history.reader.containsBlob(name) }
+    /// Whether a commit is here with its context: of one that a compaction removed there may be the one without the other.
+    func contains(_ name: BlobName) throws(StorageError) -> Bool {
+        if summaries[name] != nil { return true }
+        guard let commit = try history.commitIfWhole(name) else { return false }
+        summaries[name] = commit
+        return true
+    }
 
     /// What a commit and its ancestors are; where a compaction removed what says it, what they are at most.
     ///

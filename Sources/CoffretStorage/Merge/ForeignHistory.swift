@@ -38,10 +38,13 @@ struct KnownCommits {
     let evidence: Set<BlobName>
     /// Of the local head.
     let versions: VersionVector
+    /// What compactions removed, if something of it may have been put down again: that is unverified, and may lack its parents.
+    let removed: VersionVector
 
     func contains(_ name: BlobName) throws(StorageError) -> Bool {
         guard try isStored(name) else { return false }
-        return try versions.covers(graph.summary(name).dot)
+        let dot = try graph.summary(name).dot
+        return versions.covers(dot) && !removed.covers(dot)
     }
 
     func isStored(_ name: BlobName) throws(StorageError) -> Bool {

@@ -7,6 +7,8 @@ internal import CoffretBase
 struct HistoryBeginnings {
     /// Commits whose removed parents are not asked for: their trees stand for them.
     private(set) var roots: Set<BlobName> = []
+    /// Commits of which neither a removed parent nor the tree is here: a server may have either.
+    private(set) var undecided: Set<BlobName> = []
     /// What each of them lost, and which commits say so.
     private(set) var removed: [BlobName: Set<BlobName>] = [:]
     /// Records of commits that are not known yet.
@@ -55,9 +57,11 @@ struct HistoryBeginnings {
         for (name, commit) in commits {
             for parent in commit.parents where removed[parent] != nil && !knownNames.contains(parent) {
                 // A server that keeps the old history and not the tree is as good.
-                let hasTree = try incoming.containsBlob(commit.root)
-                let hasParent = try incoming.containsBlob(parent)
-                if hasTree || !hasParent { roots.insert(name) }
+                if try incoming.containsBlob(commit.root) {
+                    roots.insert(name)
+                } else if try !incoming.containsBlob(parent) {
+                    undecided.insert(name)
+                }
             }
         }
     }

@@ -35,6 +35,16 @@ final class HistoryReader {
         }
     }
 
+    /// A commit; nil if it or its context is not there.
+    func commitIfWhole(_ name: BlobName) throws(StorageError) -> CommitSummary? {
+        do throws(StorageError) {
+            return try commit(name)
+        } catch {
+            guard error.code == .blobMissing else { throw error }
+            return nil
+        }
+    }
+
     func unverified(
         _ name: BlobName
     ) throws(StorageError) -> (commit: UnverifiedCommit, summary: CommitSummary, byteCount: Int) {

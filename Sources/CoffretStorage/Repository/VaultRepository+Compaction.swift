@@ -59,10 +59,9 @@ extension VaultRepository {
         guard isWritable else { throw StorageError(.readOnly) }
         guard let backend = backend as? any BlobMaintenance else { throw StorageError(.unusable) }
         let records = Array(try compactions().values)
-        let listed = Set(records.flatMap(\.removedParents))
         var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit, removed: try present(records))
         var compactionCommit: CommitSummary?
-        if plan.removedCount > 0, plan.removedParents.isSubset(of: listed) {
+        if plan.removedCount > 0, plan.removedParents.isSubset(of: plan.listedParents) {
             // A commit that is here says so already; another one would go round and round between devices.
             try storeTrees(of: plan.oldest)
         } else if plan.removedCount > 0 {
@@ -98,6 +97,8 @@ extension VaultRepository {
         /// Kept commits that lose a parent now, or lost one before: the history begins with them.
         var oldest: [CommitSummary] = []
         var removedParents: Set<BlobName> = []
+        /// What records that are kept say is gone.
+        var listedParents: Set<BlobName> = []
         var removedCount = 0
         var removedVersions = VersionVector()
     }
@@ -110,6 +111,8 @@ extension VaultRepository {
         let heads = Set(headNames)
         // A parent comes after all its children, so that it is known by then whether one of them goes.
         var removed = Set(recorded)
+        /// What records that go said was gone: it still is, and the history may begin above it.
+        var untold: Set<BlobName> = []
         var cursor = try log()
         while let commit = try cursor.next() {
             let isOld = time.map { commit.timeMilliseconds < $0 } ?? false
@@ -119,9 +122,13 @@ extension VaultRepository {
                 plan.removedCount += 1
                 plan.removedVersions.advance(commit.dot)
                 // What says what is gone goes too: from now on this one says it.
-                if let record = commit.commit.compaction { plan.removedVersions.merge(record.removedVersions) }
+                if let record = commit.commit.compaction {
+                    plan.removedVersions.merge(record.removedVersions)
+                    untold.formUnion(record.removedParents)
+                }
             } else {
                 plan.kept.append(commit)
+                if let record = commit.commit.compaction { plan.listedParents.formUnion(record.removedParents) }
                 if commit.name == cut { removed.formUnion(commit.parents) }
             }
         }
@@ -129,7 +136,7 @@ extension VaultRepository {
         for commit in plan.kept {
             var beginsHere = false
             for parent in commit.parents {
-                if removed.contains(parent) { plan.removedParents.insert(parent) }
+                if removed.contains(parent) || untold.contains(parent) { plan.removedParents.insert(parent) }
                 // What is kept was read just now.
                 let isThere = keptNames.contains(parent) ? true : try backend.containsBlob(parent)
                 beginsHere = beginsHere || removed.contains(parent) || !isThere

@@ -82,13 +82,38 @@ extension VaultRepository {
 
     /// The error for a commit that is not there.
     func missing(_ name: BlobName) throws(StorageError) -> StorageError {
-        if let commit = try compactions().first(where: { $0.value.removedParents.contains(name) })?.key {
+        let records = try compactions()
+        if let commit = records.first(where: { $0.value.removedParents.contains(name) })?.key {
             return StorageError(.historyCompacted, place: "commit \(commit)")
         }
         if try RepositoryAnnotation.decode(backend.state.annotation).isHistoryPartial {
             return StorageError(.historyPending, place: "commit \(name)")
         }
+        // What was removed and came again may have come in part; it goes once more.
+        if let commit = records.keys.min(), try isBelowRemoved(name, records) {
+            return StorageError(.historyCompacted, place: "commit \(commit)")
+        }
         return StorageError(.historyBroken, place: "commit \(name)")
+    }
+
+    /// Whether all commits here that were made from one that is not were removed by a compaction themselves.
+    private func isBelowRemoved(
+        _ name: BlobName, _ records: [BlobName: CompactionRecord]
+    ) throws(StorageError) -> Bool {
+        var removed = VersionVector()
+        for record in records.values { removed.merge(record.removedVersions) }
+        var childCount = 0
+        var seen = Set(headNames)
+        var pending = headNames
+        while let next = pending.popLast() {
+            guard let commit = try history.commitIfThere(next) else { continue }
+            if commit.parents.contains(name) {
+                guard removed.covers(commit.dot) else { return false }
+                childCount += 1
+            }
+            for parent in commit.parents where seen.insert(parent).inserted { pending.append(parent) }
+        }
+        return childCount > 0
     }
 
     /// What compactions removed, by the commit that says so, of those that can still be reached.
