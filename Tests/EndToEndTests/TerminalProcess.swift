@@ -10,6 +10,8 @@ final class TerminalProcess {
     private let master: Int32
     let processID: pid_t
     private(set) var screen = ""
+    /// The beginning of a character.
+    private var pending: [UInt8] = []
     /// Whether the system says that it wrote a core file, once the program has ended.
     private(set) var dumpedCore = false
     private var isReaped = false
@@ -91,7 +93,18 @@ final class TerminalProcess {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = unsafe read(master, &buffer, buffer.count)
         guard count > 0 else { return false }
-        screen += String(decoding: buffer[..<count], as: UTF8.self)
+        pending += buffer[..<count]
+        // A character that is not whole yet waits for its rest.
+        var whole = pending.count
+        for length in 1...3 where length <= pending.count {
+            let byte = pending[pending.count - length]
+            guard byte & 0xC0 != 0x80 else { continue }
+            let wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
+            if wanted > length { whole -= length }
+            break
+        }
+        screen += String(decoding: pending[..<whole], as: UTF8.self)
+        pending.removeFirst(whole)
         return true
     }
 
