@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretSync
 
 enum CompactCommand {
     static let drop = OptionDescription.value(
@@ -37,9 +38,16 @@ enum CompactCommand {
         let entries = try session.vault.log()
         let old = entries.filter { $0.time < cut }.count
         guard old > 0 else { return }
+        // What others write meanwhile stands on what goes here.
+        let behindCount = try session.store.store.standing(of: session.vault).peers.count { !$0.hasEverything }
+        let others =
+            behindCount == 0
+            ? ""
+            : " \(NumberText.counted(behindCount, "other device")) may not have everything yet: coffret sync there first, and here."
         let what =
             "This drops \(NumberText.counted(old, "change")) of \(NumberText.grouped(entries.count)), all before "
             + "\(context.relativeTime.moment(cut)). Nothing of what is there now is lost. It cannot be undone."
+            + others
         try context.confirmDanger(
             what, question: "Drop them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
     }
