@@ -8,9 +8,10 @@ extension Adoption {
     /// Writes the commits of this device that `sent` has not seen again under the instance that it has now, each with its
     /// changes and its time, on what it stood on; merges are made anew. Ends the adoption.
     ///
-    /// - Parameter sent: a commit that is here, and that others have.
+    /// - Parameter sent: a commit that others have.
     /// - Returns: how many were written, merges not counted; 0 changes nothing.
-    /// - Throws: `.unusable` if one of them opens an epoch or cuts history: these cannot be said twice. Then nothing has changed.
+    /// - Throws: `.unusable` if one of them opens an epoch or cuts history, also by having removed `sent` itself: these
+    ///   cannot be said twice. Then nothing has changed.
     package func writeAgain(after sent: BlobName) throws(StorageError) -> Int {
         do throws(StorageError) {
             return try writeAgainVerified(after: sent)
@@ -26,6 +27,7 @@ extension Adoption {
             cancel()
             return 0
         }
+        guard try graph.contains(sent) else { throw StorageError(.unusable, place: "commit \(sent)") }
         var written: [BlobName: MergeSide] = [:]
         var count = 0
         func current(_ name: BlobName) throws(StorageError) -> MergeSide {

@@ -100,6 +100,22 @@ struct RenewalTests {
         #expect(renewed.head == head)
         try renewed.put(5, "it goes on")
     }
+
+    @Test(
+        "history that was dropped on it, with what others have, is not dropped twice: nothing changes, and that is said"
+    )
+    func dropped() throws {
+        let scene = try Scene(seed: 4)
+        try scene.old.put(2, "on the old copy", time: 11)
+        _ = try scene.old.repository.compact(dropHistoryOlderThan: 11, timeMilliseconds: 12)
+        let renewed = try Replica(copying: scene.old, isRenewed: true)
+        let head = try #require(renewed.head)
+        #expect(throws: StorageError(.unusable, place: "commit \(scene.sent)")) {
+            _ = try renewed.repository.beginAdoption(rule: LineRule()).writeAgain(after: scene.sent)
+        }
+        #expect(renewed.head == head)
+        #expect(try renewed.repository.text(2) == "on the old copy")
+    }
 }
 
 extension Replica {
