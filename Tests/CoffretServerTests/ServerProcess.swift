@@ -14,6 +14,8 @@ import Testing
 final class ServerProcess {
     let port: UInt16
     private let process: SpawnedProcess
+    /// Its data, which goes when nobody holds it: the caller may have no other use for it.
+    private let folder: TemporaryDirectory?
 
     static let executable: String = {
         let bundle = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
@@ -29,7 +31,8 @@ final class ServerProcess {
         try ProcessRunner.run(executable, arguments, timeoutSeconds: 60)
     }
 
-    init(_ arguments: [String]) throws {
+    init(_ arguments: [String], in folder: TemporaryDirectory? = nil) throws {
+        self.folder = folder
         let process = try SpawnedProcess(
             Self.executable, ["serve", "--listen", "127.0.0.1:0"] + arguments, error: .pipe)
         self.process = process

@@ -25,7 +25,7 @@ struct ServerProcessTests {
             [
                 "--data", folder.file("data"), "--registration", "open", "--requests-per-second-per-address", "100000",
                 "--requests-per-second-per-account", "100000",
-            ] + more)
+            ] + more, in: folder)
     }
 
     static func client(_ server: ServerProcess, _ account: TestAccount? = nil) throws -> ServerClient {
