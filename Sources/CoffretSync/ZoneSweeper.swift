@@ -43,10 +43,13 @@ package struct SweepTally: Equatable, Sendable {
 package struct ZoneSweeper {
     /// A device that has been silent for longer is not waited for: what it needs stays anyway.
     static let silenceMilliseconds: Milliseconds = 30 * 86_400_000
-    /// After an attempt that came to nothing.
+    /// After an attempt that was refused.
     static let pauseMilliseconds: Milliseconds = 86_400_000
-    /// After one that another device's push was in the way of.
+    /// After one that broke off, or that another device's push was in the way of.
     static let shortPauseMilliseconds: Milliseconds = 3_600_000
+    /// Chunks that are asked to go at once. A server reads what it marks, and these are long: a slow disk has to do it in the
+    /// time that a request gets.
+    static let chunkCountMax = 128
     /// Chunks in a row that a file of unknown length may lack.
     private static let gapCountMax: UInt64 = 8
     /// Of each kind; a server that names more of them does not end.
@@ -98,8 +101,8 @@ package struct ZoneSweeper {
             }
         } catch {
             tally.problem = error
-            let isInTheWay = error.place == "server.zone.push-pending"
-            next.sweep?.notBefore = now + (isInTheWay ? Self.shortPauseMilliseconds : Self.pauseMilliseconds)
+            let isPassing = error.place == "server.zone.push-pending" || error.isTransient
+            next.sweep?.notBefore = now + (isPassing ? Self.shortPauseMilliseconds : Self.pauseMilliseconds)
         }
         return (tally, next)
     }
@@ -215,7 +218,7 @@ package struct ZoneSweeper {
         while !objects.isEmpty || !chunks.isEmpty {
             let parts = (
                 objects.prefix(ServerLimits.sweepAddressCountMax).map(\.bytes),
-                chunks.prefix(ServerLimits.sweepAddressCountMax).map(\.bytes)
+                chunks.prefix(Self.chunkCountMax).map(\.bytes)
             )
             let proof = SweepProof(zoneID: zoneID, expectedHead: head.bytes, objects: parts.0, chunks: parts.1)
             let receipt = try transport.sweep(

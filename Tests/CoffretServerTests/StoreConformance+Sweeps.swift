@@ -267,6 +267,30 @@ extension StoreCheck {
             try world.store.clean()
             #expect(try world.sweep([old[1].address], on: head, in: zone, account) == swept(1, 600))
         },
+        StoreCheck(name: "a large zone is swept in parts, each once, and the rest stays (R14)") { world in
+            let account = try world.account()
+            let zone = try world.zone(account)
+            let count = 2 * ServerLimits.sweepAddressCountMax + 700
+            let objects = (0..<count).map { _ in ZoneObject.random(byteCount: 20) }
+            let kept = Array(objects.prefix(100))
+            let head = try world.push(objects, on: nil, in: zone, by: account.owner)
+            var rest = objects.dropFirst(kept.count).reversed().map(\.address)[...]
+            while !rest.isEmpty {
+                let part = Array(rest.prefix(ServerLimits.sweepAddressCountMax))
+                rest = rest.dropFirst(part.count)
+                #expect(
+                    try world.sweep(part, on: head, in: zone, account)
+                        == swept(UInt64(part.count), 20 * UInt64(part.count)))
+                #expect(try world.sweep(part, on: head, in: zone, account) == swept(0, 0), "asked again")
+                #expect(try world.used(account) == 20 * UInt64(kept.count + rest.count))
+                #expect(try world.listed(.object, zone, account).count == kept.count + rest.count)
+            }
+            #expect(try world.pull(zone, account).0 == kept)
+            world.clock.now += 31 * 86_400_000
+            try world.store.clean()
+            #expect(try world.fetched(objects.suffix(3).map(\.address), zone, account).isEmpty)
+            #expect(try world.pull(zone, account).0 == kept && world.used(account) == 2_000)
+        },
         StoreCheck(name: "lists come in pages, to the end, and from an unknown place on") { world in
             let account = try world.account()
             let zone = try world.zone(account)

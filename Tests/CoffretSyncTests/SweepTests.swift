@@ -295,7 +295,7 @@ struct SweepTests {
             for (error, pause) in [
                 (SyncError(.refused, at: "server.request.forbidden"), ZoneSweeper.pauseMilliseconds),
                 (SyncError(.refused, at: "server.zone.push-pending"), ZoneSweeper.shortPauseMilliseconds),
-                (SyncError(.unreachable), ZoneSweeper.pauseMilliseconds),
+                (SyncError(.unreachable), ZoneSweeper.shortPauseMilliseconds),
             ] {
                 device.network.onSweep = { _ in .failure(error) }
                 let (tally, next) = try run(memory, at: 1_000)

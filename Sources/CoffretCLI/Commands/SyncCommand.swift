@@ -232,7 +232,7 @@ enum SyncCommand {
         if let problem = sweep.problem {
             return
                 "the server did not give back the space of what you dropped (\(problem.place ?? problem.code.rawValue)); "
-                + "a sync tomorrow tries again"
+                + "a sync \(problem.isTransient ? "in an hour" : "tomorrow") tries again"
         }
         return "what you dropped stays at the server until a later sync"
     }

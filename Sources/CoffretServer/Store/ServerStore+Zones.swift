@@ -209,8 +209,9 @@ extension ServerStore {
             let zone = try zone(id, of: owner, session)
             var objects: [(object: ZoneObject, uploader: [UInt8])] = []
             for address in addresses {
+                // The sign: by the address, and not through the whole zone in order.
                 let rows = try session.query(
-                    "SELECT address, data, account FROM objects WHERE number = $1 AND address = $2 ORDER BY seq",
+                    "SELECT address, data, account FROM objects WHERE number = $1 AND address = $2 ORDER BY +seq",
                     [.int(zone.number), .bytes(address)])
                 objects += rows.map(Self.object)
             }
