@@ -44,6 +44,11 @@ private final class FailingDatabase: SQLDatabase, @unchecked Sendable {
         return try inner.lookUp(statement, values)
     }
 
+    func giveBackSpace() throws(ServerFailure) -> Bool {
+        try check()
+        return try inner.giveBackSpace()
+    }
+
     var servesAlone: Bool { inner.servesAlone }
 
     func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure) { try inner.listen(body) }

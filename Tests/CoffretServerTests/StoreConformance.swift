@@ -362,11 +362,20 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             let second = try world.store.chunk(address: address, variant: 1, in: zone, for: account.owner)
             #expect(second.bytes == [1] && second.variantCount == 2)
             #expect(try put(0, 400) == .partial(byteCount: 400))
-            world.clock.now += 2 * 86_400_000
+            world.clock.now += 86_000_000
+            #expect(try put(400, 500) == .partial(byteCount: 500))
+            world.clock.now += 86_400_000
+            try world.store.clean()
+            #expect(
+                try world.store.uploadOffset(address: address, in: zone, for: account.owner) == 500,
+                "it does not rest as long as parts come")
+            #expect(try world.used(account) == 1_501)
+            world.clock.now += 1
             try world.store.clean()
             #expect(
                 try world.store.uploadOffset(address: address, in: zone, for: account.owner) == 0,
                 "what rests is dropped")
+            #expect(try world.used(account) == 1_001, "and counts no more")
             try world.store.deleteChunk(address: address, in: zone, by: account.owner)
             #expect(
                 code { _ = try world.store.chunk(address: address, variant: 0, in: zone, for: account.owner) }

@@ -136,14 +136,19 @@ enum ServerCommands {
         store.database.close()
     }
 
-    /// Cleans once a minute until a signal comes.
+    /// Cleans at once, and once a minute, until a signal comes.
     private static func waitForEnd(_ signals: Int32, store: ServerStore, log: ServerLog) {
-        while true {
+        func ready(within milliseconds: Int32) -> Int32 {
             var poll = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe Glibc.poll(&poll, 1, 60_000)
-            if ready > 0, coffret_next_signal(signals) > 0 { return }
-            guard ready == 0 else { continue }
-            do throws(ServerFailure) { try store.clean() } catch { log.failure(error) }
+            return unsafe Glibc.poll(&poll, 1, milliseconds)
+        }
+        var pause: Int32 = 0
+        while true {
+            let count = ready(within: pause)
+            if count > 0, coffret_next_signal(signals) > 0 { return }
+            guard count == 0 else { continue }
+            pause = 60_000
+            do throws(ServerFailure) { try store.clean { ready(within: 0) == 0 } } catch { log.failure(error) }
         }
     }
 }

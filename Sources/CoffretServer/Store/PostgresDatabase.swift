@@ -44,6 +44,9 @@ package final class PostgresDatabase: SQLDatabase {
         try lookUp(statement.sql, values)
     }
 
+    /// Its own autovacuum does that.
+    package func giveBackSpace() throws(ServerFailure) -> Bool { false }
+
     private func transaction<Result>(
         _ begin: String, _ body: (any SQLSession) throws(ServerFailure) -> Result
     ) throws(ServerFailure) -> Result {

@@ -72,6 +72,10 @@ package protocol SQLDatabase: Sendable {
     /// Runs one statement that only reads, with no transaction around it.
     func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
     func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    /// Gives space that is free inside the database back to the disk, some of it.
+    ///
+    /// - Returns: whether there may be more.
+    func giveBackSpace() throws(ServerFailure) -> Bool
     /// Whether no other process serves from this database, so that what this one remembers is true.
     var servesAlone: Bool { get }
     /// Where notices go, of this process and of others on the same database. Called from any thread.

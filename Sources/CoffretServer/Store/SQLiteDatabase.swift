@@ -67,6 +67,28 @@ package final class SQLiteDatabase: SQLDatabase {
         listener.withLock { $0 = body }
     }
 
+    /// Of the free pages so many stay for what comes, and a sixteenth of all.
+    private static let freePageCountMin: Int64 = 1_024
+    /// Pages in one transaction.
+    private static let givenPageCount = 1_024
+
+    package func giveBackSpace() throws(ServerFailure) -> Bool {
+        func count(_ name: String) throws(ServerFailure) -> Int64 {
+            try lookUp("PRAGMA \(name)", []).first?[0].int ?? 0
+        }
+        let free = try count("freelist_count")
+        // A database that an earlier version made cannot shrink: its free pages are used anew.
+        guard try free > Self.freePageCountMin + count("page_count") / 16, try count("auto_vacuum") == 2 else {
+            return false
+        }
+        try write { (session) throws(ServerFailure) in
+            try session.script("PRAGMA incremental_vacuum(\(Self.givenPageCount))")
+        }
+        // The file becomes shorter when the log has gone into it.
+        _ = try lookUp("PRAGMA wal_checkpoint(PASSIVE)", [])
+        return try count("freelist_count") < free
+    }
+
     package func close() { idle.withLock { $0 = [] } }
 
     private func take() throws(ServerFailure) -> SQLiteSession {
@@ -89,10 +111,13 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
     init(path: String) throws(ServerFailure) {
         do throws(SQLiteError) {
             connection = try Connection(path: path, .createIfAbsent, busyTimeoutMilliseconds: 20_000)
-            // FULL syncs the log on every commit: what was acknowledged survives a power cut.
+            // The first is for a new file, before anything is in it. FULL syncs the log on every commit: what was
+            // acknowledged survives a power cut. The log's file becomes no longer for good than its limit.
             try connection.execute(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -2048"
-            )
+                """
+                PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+                PRAGMA foreign_keys = ON; PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864
+                """)
         } catch {
             throw Self.failure(error)
         }

@@ -76,7 +76,10 @@ extension ServerStore {
         }
     }
 
-    private func dropUpload(_ key: [SQLValue], _ session: any SQLSession) throws(ServerFailure) {
+    /// Forgets the parts of an upload, which count on its account's space. The zone is locked.
+    ///
+    /// - Parameter key: number of the zone, address, account.
+    func dropUpload(_ key: [SQLValue], _ session: any SQLSession) throws(ServerFailure) {
         let condition = "WHERE number = $1 AND address = $2 AND account = $3"
         let row = try session.query(
             "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM uploads \(condition)", key

@@ -30,8 +30,6 @@ extension ServerStore {
     static let stagingMilliseconds: Int64 = 86_400_000
     /// A note that something is put down is written anew after so long.
     private static let stagingNoteMilliseconds: Int64 = 3_600_000
-    /// So many are deleted in one transaction.
-    private static let deletedCountMax = 256
 
     /// The addresses under which something lies that counts: objects in the order in which they were stored, chunks by
     /// address.
@@ -220,31 +218,5 @@ extension ServerStore {
     func endStaging(in zone: Int64, by owner: SessionOwner, _ session: any SQLSession) throws(ServerFailure) {
         try session.run(
             "DELETE FROM staging WHERE number = $1 AND device = $2", .int(zone), .bytes(owner.deviceID))
-    }
-
-    // MARK: The end
-
-    /// Deletes what was swept and whose time is over, some at a time, so that others get their turn.
-    ///
-    /// - Returns: whether there may be more.
-    func deleteSwept() throws(ServerFailure) -> Bool {
-        let end = now - Self.sweptMilliseconds
-        guard let zone = try database.lookUp("SELECT number FROM swept WHERE time < $1 LIMIT 1", [.int(end)]).first
-        else { return false }
-        try database.write { (session) throws(ServerFailure) in
-            // The zone's lock first, as everybody does; one that is gone has nothing any more.
-            _ = try session.first("SELECT seq FROM zones WHERE number = $1" + session.lockClause, zone[0])
-            let rows = try session.query(
-                "SELECT kind, address, digest FROM swept WHERE number = $1 AND time < $2 LIMIT \(Self.deletedCountMax)",
-                [zone[0], .int(end)])
-            for row in rows {
-                let kind = StoredKind(rawValue: row[0].int) ?? .object
-                try session.run(
-                    "DELETE FROM \(kind.table) WHERE number = $1 AND address = $2 AND digest = $3 AND \(kind.mark) < 0",
-                    zone[0], row[1], row[2])
-                try forgetSweep(of: kind, row[1].bytes, row[2].bytes, in: zone[0].int, session)
-            }
-        }
-        return true
     }
 }

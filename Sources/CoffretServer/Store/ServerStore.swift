@@ -114,25 +114,4 @@ package struct ServerStore: Sendable {
         guard let row else { throw ServerFailure(.accountUnknown) }
         return AccountUsage(usedByteCount: UInt64(max(row[0].int, 0)), byteCountMax: UInt64(max(quota.byteCount, 0)))
     }
-
-    // MARK: Cleaning
-
-    /// Removes what has expired: challenges, sessions, half uploads after a day, what was swept after 30 days, mail after 90.
-    /// The newest mail for a device stays: a device on paper fetches it when all others are lost, whenever that is.
-    package func clean() throws(ServerFailure) {
-        let now = now
-        while try deleteSwept() {}
-        try database.write { (session) throws(ServerFailure) in
-            try session.run("DELETE FROM challenges WHERE expiry < $1", .int(now))
-            try session.run("DELETE FROM sessions WHERE expiry < $1", .int(now))
-            try session.run("DELETE FROM invitations WHERE expiry < $1", .int(now))
-            try session.run("DELETE FROM staging WHERE time < $1", .int(now - Self.stagingMilliseconds))
-            try session.run("DELETE FROM uploads WHERE updated < $1", .int(now - 86_400_000))
-            try session.run(
-                """
-                DELETE FROM mail WHERE created < $1 AND (device = $2 OR EXISTS (SELECT 1 FROM mail AS later
-                    WHERE later.account = mail.account AND later.device = mail.device AND later.created > mail.created))
-                """, .int(now - 90 * 86_400_000), .bytes([]))
-        }
-    }
 }
