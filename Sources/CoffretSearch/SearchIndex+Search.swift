@@ -12,11 +12,12 @@ extension SearchIndex {
     /// - Parameter limit: how many to give; `offset + limit` at most 10,000.
     /// - Throws: `SearchError`: `.queryEmpty` if the query holds neither a word nor a filter;
     ///   `.rebuildNeeded` and other `index…` codes.
+    ///   Words that changes have left to it are brought in first; where that cannot be, `.indexReadOnly` and its like.
     /// - Complexity: one pass over the matching rows, without sorting them.
     package func search(_ query: SearchQuery, limit: Int = 20, offset: Int = 0) throws(SearchError) -> SearchResults {
         let limit = max(0, min(limit, Self.reachMax))
         let offset = max(0, min(offset, Self.reachMax - limit))
-        let results = try read { session throws(SQLiteError) -> SearchResults? in
+        let results = try readWords { session throws(SQLiteError) -> SearchResults? in
             guard let root = query.root.pruned(session.fullText.tokenizer) else { return nil }
             let evaluator = QueryEvaluator(session: session, query: query, root: root)
             let (ranked, totalCount) = try evaluator.rank(keptCountMax: offset + limit)

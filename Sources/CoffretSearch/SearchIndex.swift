@@ -190,6 +190,7 @@ package final class SearchIndex {
     /// Until then their words lie, sealed, in old segments until those are merged in passing.
     package func purge() throws(SearchError) {
         _ = try write { writer throws(SQLiteError) in
+            try writer.connection.bringInWords()
             try writer.connection.fullTextCommand("optimize")
             try writer.connection.settleMergedSegment()
             return true
@@ -255,6 +256,25 @@ package final class SearchIndex {
         do throws(SQLiteError) {
             return try database.read { connection throws(SQLiteError) in
                 try body(NameSession(connection: connection, fullText: fullText(readyOn: connection)))
+            }
+        } catch {
+            throw SearchError(error)
+        }
+    }
+
+    /// The index during one read for which the full-text table has all words; brings in those that it has not.
+    ///
+    /// - Throws: as `read` does, and what writing throws if words have to be brought in.
+    func readWords<Result>(_ body: (Session) throws(SQLiteError) -> Result) throws(SearchError) -> Result {
+        let result = try read { session throws(SQLiteError) -> Result? in
+            try session.connection.hasStaleWords() ? nil : .some(try body(session))
+        }
+        if let result { return result }
+        do throws(SQLiteError) {
+            return try database.write { connection throws(SQLiteError) in
+                let session = try session(on: connection)
+                try connection.bringInWords()
+                return try body(session)
             }
         } catch {
             throw SearchError(error)

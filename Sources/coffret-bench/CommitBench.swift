@@ -9,16 +9,18 @@ import CoffretKeys
 import CoffretStorage
 
 enum CommitBench {
-    /// `commit DIRECTORY COUNT [GROUP] [fact]`: a store of its own below the directory; the index is brought up to
-    /// date after each GROUP changes (1), as a search would do it. With `fact` one fact is written, the text, and the
-    /// note is not read before: what a database does when it is given a row.
+    /// `commit DIRECTORY COUNT [GROUP] [fact|search]`: a store of its own below the directory; the index is brought up to
+    /// date after each GROUP changes (1), as a list would do it. With `fact` one fact is written, the text, and the
+    /// note is not read before: what a database does when it is given a row. With `search` a word that no note holds is
+    /// searched for after each GROUP, so that the words of the changes are in.
     static func run(_ arguments: [String]) throws {
         let isBareFact = arguments.last == "fact"
-        let arguments = isBareFact ? arguments.dropLast() : arguments
+        let isSearching = arguments.last == "search"
+        let arguments = isBareFact || isSearching ? arguments.dropLast() : arguments
         guard (2...3).contains(arguments.count), let count = Int(arguments[1]),
             let group = arguments.count == 3 ? Int(arguments[2]) : 1, group > 0
         else {
-            print("usage: coffret-bench commit DIRECTORY COUNT [GROUP] [fact]")
+            print("usage: coffret-bench commit DIRECTORY COUNT [GROUP] [fact|search]")
             return
         }
         let fileSystem = PosixFileSystem()
@@ -63,7 +65,13 @@ enum CommitBench {
                     }
                 })
             guard commits.count == group else { continue }
-            let indexing = try measureBoth { try vault.synchronizeIndex() }
+            let indexing = try measureBoth {
+                if isSearching {
+                    _ = try vault.search("nowhere-to-be-found")
+                } else {
+                    try vault.synchronizeIndex()
+                }
+            }
             let share = (wall: indexing.wall / Double(group), processor: indexing.processor / Double(group))
             for commit in commits {
                 let values = [

@@ -195,16 +195,23 @@ private struct Comparison {
 
     // MARK: Edits
 
-    /// One more word in one note, a transaction each, as somebody types.
+    /// One more word in one note, a transaction each, as somebody types; then the same, each followed by a search for it.
     mutating func compareEdits() throws {
+        try compareEdits("one edit", searchesEach: false)
+        try compareEdits("one edit and a search for it", searchesEach: true)
+    }
+
+    private mutating func compareEdits(_ name: String, searchesEach: Bool) throws {
         var plainTimes: [Double] = []
         var ourTimes: [Double] = []
         var plainBytes = 0
         var ourBytes = 0
         let edits = (0..<300).map { _ in generator.index(below: count) }
-        for number in edits {
+        for (index, number) in edits.enumerated() {
             let note = notes[number]
-            let body = note.body + " added"
+            let word = "\(searchesEach ? "sought" : "added")\(index)"
+            let body = note.body + " " + word
+            let query = try SearchQuery.parse(word)
             var before = try Self.writtenByteCount()
             plainTimes.append(
                 try measureSeconds {
@@ -217,19 +224,34 @@ private struct Comparison {
                             "INSERT INTO search (rowid, title, tags, fields, body) VALUES (?1, ?2, ?3, '', ?4)", number,
                             note.title, note.tag, body)
                     }
+                    if searchesEach {
+                        try plain.run("SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20", word)
+                    }
                 })
             plainBytes += try Self.writtenByteCount() - before
             before = try Self.writtenByteCount()
-            ourTimes.append(try measureSeconds { try ours.update([.put(document(number, body: body))], newState: [2]) })
+            ourTimes.append(
+                try measureSeconds {
+                    try ours.update([.put(document(number, body: body))], newState: [2])
+                    if searchesEach { _ = try ours.search(query) }
+                })
             ourBytes += try Self.writtenByteCount() - before
             notes[number] = NoteGenerator.Note(title: note.title, body: body, tag: note.tag)
         }
-        report("one edit", plainTimes, ourTimes)
-        let mean = (Double(plainBytes) / Double(edits.count), Double(ourBytes) / Double(edits.count))
+        report(name, plainTimes, ourTimes)
+        func mean(_ times: [Double]) -> Double { times.reduce(0, +) / Double(times.count) }
+        let (plainMean, ourMean) = (mean(plainTimes), mean(ourTimes))
         print(
             row([
-                "bytes written per edit, mean of \(edits.count)", "\(decimal(mean.0 / 1e3, 1)) kB",
-                "\(decimal(mean.1 / 1e3, 1)) kB", decimal(mean.1 / mean.0),
+                "the same, mean of \(edits.count)", "\(decimal(plainMean * 1e3, 2)) ms",
+                "\(decimal(ourMean * 1e3, 2)) ms",
+                decimal(ourMean / plainMean),
+            ]))
+        let bytes = (Double(plainBytes) / Double(edits.count), Double(ourBytes) / Double(edits.count))
+        print(
+            row([
+                "bytes written for it, mean of \(edits.count)", "\(decimal(bytes.0 / 1e3, 1)) kB",
+                "\(decimal(bytes.1 / 1e3, 1)) kB", decimal(bytes.1 / bytes.0),
             ]))
     }
 

@@ -34,6 +34,8 @@ struct IndexCrashTests {
         for step in UInt8(1)...12 {
             try index.update([.put(changed(Int(step), step: step)), .put(changed(20, step: step))], newState: [step])
             didCommit(step)
+            // Brings in the words of the changes before, in a transaction of its own.
+            if step % 3 == 0 { _ = try index.titles("common") }
         }
     }
 
@@ -124,6 +126,11 @@ struct IndexCrashTests {
         #expect(try verify(index) == 0)
         disk.setCapacity(byteCount: .max)
         try index.update([.put(changed(1, step: 1)), .put(changed(20, step: 1))], newState: [1])
+        disk.setCapacity(byteCount: 0)
+        // The words of the change are not in yet, and cannot be brought in.
+        #expect(throws: SearchError(.indexFull)) { try index.titles("common") }
+        #expect(try index.state() == .ready(indexedState: [1]))
+        disk.setCapacity(byteCount: .max)
         #expect(try verify(index) == 1)
     }
 }

@@ -73,6 +73,8 @@ struct IndexLifeTests {
                     }
                 }
                 try index.update(changes, newState: [UInt8(step)])
+                // Words come in with a search, with the change that makes them too many, or at the end.
+                if generator.int(in: 0...4) == 0 { _ = try index.titles("alpha") }
             }
             if generator.bool() { try index.purge() }
             _ = try index.read { session throws(SQLiteError) in
@@ -128,9 +130,53 @@ struct IndexLifeTests {
         before = index.writtenByteCount
         document.body += " and one more"
         try index.update([.put(document)], newState: [3])
-        #expect(index.writtenByteCount - before <= 12 * 4_200)
+        // Six pages, and three for a leaf of texts that becomes two.
+        #expect(index.writtenByteCount - before <= 9 * 4_200)
+        before = index.writtenByteCount
+        #expect(try index.list(ListFilter()).totalCount == 500)
+        #expect(index.writtenByteCount == before)
         #expect(try index.titles("is:pinned") == ["note 250"])
         #expect(try index.titles("\"and one more\"") == ["note 250"])
+    }
+
+    @Test("words of changes come in together: with a search, or when they are many or long")
+    func staleWords() throws {
+        let index = try fixture.make((1...100).map { note($0, "note \($0)", "first") })
+        func staleCount() throws -> Int {
+            try index.read { session throws(SQLiteError) in try session.connection.staleCount() }
+        }
+        #expect(try staleCount() == 0)
+        for step in 0..<9 { try index.update([.put(note(7, "note 7", "step\(step)"))], newState: [2]) }
+        try index.update([.remove(entity(8)), .put(note(101, "late", "first"))], newState: [3])
+        #expect(try staleCount() == 3)
+        // What is listed is the present all the same, here and elsewhere.
+        #expect(try fixture.open().resolve("late").map(\.title) == ["late"])
+        #expect(try fixture.open().titles("step8") == ["note 7"])
+        #expect(try staleCount() == 0)
+        #expect(try index.search(SearchQuery.parse("first")).totalCount == 99)
+        #expect(try index.titles("step7").isEmpty)
+        // The number of a document that was removed is given to the next one.
+        try index.update([.remove(entity(101)), .put(note(102, "later", "second"))], newState: [4])
+        #expect(try index.titles("second") == ["later"])
+        #expect(try index.titles("late").isEmpty)
+
+        for number in 1...StaleWords.countMax {
+            try index.update([.put(note(number, "note \(number)", "third"))], newState: [5])
+            #expect(try staleCount() == number)
+        }
+        try index.update([.put(note(50, "note 50", "third"))], newState: [6])
+        #expect(try staleCount() == 0)
+        #expect(try index.search(SearchQuery.parse("third")).totalCount == StaleWords.countMax + 1)
+        let long = String(repeating: "long ", count: StaleWords.textByteCountMax / 5 + 1)
+        try index.update([.put(note(60, "note 60", long))], newState: [7])
+        #expect(try staleCount() == 0)
+        try index.update((1...600).map { .put(note($0, "note \($0)", "fourth")) }, newState: [8])
+        #expect(try staleCount() == 0)
+        #expect(try index.search(SearchQuery.parse("fourth")).totalCount == 600)
+        // What a document said is gone with `purge`, whether its words were brought in or not.
+        try index.update([.remove(entity(9))], newState: [9])
+        try index.purge()
+        #expect(try staleCount() == 0)
     }
 
     @Test("no edit writes the large part of the index again")
@@ -148,6 +194,7 @@ struct IndexLifeTests {
         for _ in 0..<80 {
             let before = index.writtenByteCount
             try index.update([.put(note(generator.int(in: 1...1_500), words(3), words(60)))], newState: [2])
+            _ = try index.titles("nowhere")
             largest = max(largest, index.writtenByteCount - before)
         }
         #expect(largest < 60 * 4_200, "\(largest) bytes")
@@ -207,6 +254,7 @@ struct IndexLifeTests {
         }
         let index = try fixture.make(documents)
         try index.update([.put(note(121, "late", "words"))], newState: [2])
+        #expect(try index.titles("late") == ["late"])
         let generator = SeededGenerator.fromEnvironment()
         for (name, bytes) in try fixture.files() where name != "index.lock" {
             let file = try fixture.fileSystem.open(fixture.path + "/" + name, .readWrite)

@@ -88,7 +88,7 @@ package final class Vault {
         let head = try inStorage { () throws(StorageError) in
             try repository.commit(changes, time: clock.now).name
         }
-        unindexed = UnindexedChanges(unindexed, from: before, to: head, changes)
+        UnindexedChanges.add(to: &unindexed, from: before, to: head, changes)
         return head
     }
 }

@@ -159,8 +159,13 @@ extension Vault {
         guard let index = try usableIndex() else {
             return try present.search(text, options: options, limit: limit, offset: offset)
         }
-        let results = try inSearch { () throws(SearchError) in
-            try index.search(SearchQuery.parse(text, options: options), limit: limit, offset: offset)
+        let results: SearchResults
+        do throws(SearchError) {
+            results = try index.search(SearchQuery.parse(text, options: options), limit: limit, offset: offset)
+        } catch {
+            // A search may have to bring in words first.
+            guard error.code.leavesReading else { throw CoreError(.search, at: error.code.rawValue, cause: error) }
+            return try present.search(text, options: options, limit: limit, offset: offset)
         }
         let items = try summaries(results.hits.map(\.document), index)
         return ItemSearchResult(

@@ -56,8 +56,7 @@ extension Vault {
         do throws(CoreError) {
             return try synchronizedIndex()
         } catch {
-            let code = (error.cause as? SearchError)?.code
-            guard code == .indexReadOnly || code == .indexFull || code == .indexBusy else { throw error }
+            guard let cause = error.cause as? SearchError, cause.code.leavesReading else { throw error }
             return nil
         }
     }
@@ -211,21 +210,28 @@ struct UnindexedChanges {
     private static let entityCountMax = 1_000
     /// The commit before the first of them.
     let from: BlobName
-    private let to: BlobName
+    private var to: BlobName
     private var entities: Set<EntityID>
+
+    /// Nothing yet, after a commit.
+    private init(after commit: BlobName) {
+        from = commit
+        to = commit
+        entities = []
+    }
 
     /// Adds a commit to those before it; begins anew if it does not follow them.
     ///
-    /// - Returns: nil where nothing can be said: after the first commit of all, one that brought heads together, or
-    ///   too many changes.
-    init?(_ earlier: UnindexedChanges?, from heads: [BlobName], to head: BlobName, _ changes: [FactChange]) {
-        guard let before = heads.first, heads.count == 1, changes.count <= Self.entityCountMax else { return nil }
-        let isNext = earlier?.to == before
-        from = isNext ? earlier?.from ?? before : before
-        to = head
-        entities = isNext ? earlier?.entities ?? [] : []
-        for change in changes { entities.insert(change.key.entity) }
-        if entities.count > Self.entityCountMax { return nil }
+    /// `earlier` becomes nil where nothing can be said: after the first commit of all, one that brought heads together,
+    /// or too many changes. It is changed where it lies: a copy for each commit would be one of all entities.
+    static func add(
+        to earlier: inout UnindexedChanges?, from heads: [BlobName], to head: BlobName, _ changes: [FactChange]
+    ) {
+        guard let before = heads.first, heads.count == 1, changes.count <= entityCountMax else { return earlier = nil }
+        if earlier?.to != before { earlier = UnindexedChanges(after: before) }
+        earlier?.to = head
+        for change in changes { earlier?.entities.insert(change.key.entity) }
+        if let count = earlier?.entities.count, count > entityCountMax { earlier = nil }
     }
 
     /// The entities, if these are exactly the commits from `from` to these heads.
@@ -247,6 +253,11 @@ struct IndexedState: Equatable {
     }
 
     var bytes: [UInt8] { [Self.format] + (head?.bytes ?? []) }
+}
+
+extension SearchError.Code {
+    /// Whether the index lies where it cannot be used now, though nothing is wrong with it: then items are read instead.
+    var leavesReading: Bool { self == .indexReadOnly || self == .indexFull || self == .indexBusy }
 }
 
 /// Runs `body` and turns errors of the search index into this module's.

@@ -1,5 +1,5 @@
-// Putting documents into the tables. The one thing to keep true: what is taken out of the full-text
-// table is word for word what was put in, or words would stay behind that no row accounts for.
+// Putting documents into the tables. The one thing to keep true: a document whose words in the full-text table
+// are not those of its text has its row in `stale`.
 
 internal import CoffretSQLite
 
@@ -54,6 +54,9 @@ struct DocumentWriter {
     /// Whether the tables were empty at first, so that a document is hardly ever there already.
     private let isFilling: Bool
     private var changedBlocks: Set<Int64> = []
+    /// Documents that became stale in this transaction since the full-text table was last brought up to date.
+    private var newStaleCount = 0
+    private var hasLargeStaleText = false
 
     init(connection: Connection, tokenizer: ScriptTokenizer, attributes: AttributeTable, isFilling: Bool = false) {
         self.connection = connection
@@ -69,8 +72,13 @@ struct DocumentWriter {
         }
     }
 
-    /// Writes the blocks of attributes that changed; the last step of a transaction.
+    /// Writes the blocks of attributes that changed, and the words of stale documents if they are many; the last step of
+    /// a transaction.
     mutating func finish() throws(SQLiteError) {
+        if newStaleCount > 0 {
+            let isAtOnce = isFilling || hasLargeStaleText
+            if try connection.staleCount() > (isAtOnce ? 0 : StaleWords.countMax) { try bringInWords() }
+        }
         for block in changedBlocks.sorted() {
             try connection.run("INSERT OR REPLACE INTO attribute VALUES (?1, ?2)", block, attributes.encodeBlock(block))
         }
@@ -110,7 +118,13 @@ struct DocumentWriter {
         try connection.run(
             "INSERT INTO text VALUES (?1, ?2, ?3, ?4, ?5, ?6)", number, text.tags, text.fields, text.keys, text.links,
             text.body)
-        try index(number, text)
+        if isFilling {
+            try connection.run(
+                "INSERT INTO search (rowid, title, tags, fields, body) VALUES (?1, ?2, ?3, ?4, ?5)", number, text.title,
+                text.tags, text.fields, text.body)
+        } else {
+            try setStale(number, indexed: nil, text)
+        }
         try connection.run("INSERT INTO name VALUES (?1, ?2)", NameKey.derive(text.title, tokenizer), number)
         // Of tags that differ in case alone the last stays, as in `replaceKeys`.
         for tag in document.tags.map(StoredText.oneLine) where !tag.isEmpty {
@@ -138,10 +152,7 @@ struct DocumentWriter {
             try connection.run(
                 "UPDATE text SET tags = ?2, fields = ?3, keys = ?4, links = ?5, body = ?6 WHERE id = ?1", number,
                 text.tags, text.fields, text.keys, text.links, text.body)
-            if !old.isSaying(theSameAs: text) {
-                try unindex(number, old)
-                try index(number, text)
-            }
+            if !old.isSaying(theSameAs: text) { try setStale(number, indexed: old, text) }
             try replaceKeys(number, old: old, new: text)
         }
         set(record, at: number)
@@ -150,7 +161,7 @@ struct DocumentWriter {
     private mutating func remove(_ entity: [UInt8]) throws(SQLiteError) {
         guard let number = try connection.number(of: entity) else { return }
         let old = try storedText(number)
-        try unindex(number, old)
+        try setStale(number, indexed: old, nil)
         try replaceKeys(number, old: old, new: nil)
         try connection.run("DELETE FROM text WHERE id = ?1", number)
         try connection.run("DELETE FROM document WHERE id = ?1", number)
@@ -172,17 +183,26 @@ struct DocumentWriter {
         return text
     }
 
-    private func index(_ number: Int64, _ text: StoredText) throws(SQLiteError) {
+    /// Notes that the words of a document are not those of its text any more.
+    ///
+    /// - Parameter indexed: the text whose words are in the full-text table, if the document is not stale already; nil
+    ///   if there are none.
+    /// - Parameter text: what takes its place, if anything.
+    private mutating func setStale(_ number: Int64, indexed: StoredText?, _ text: StoredText?) throws(SQLiteError) {
+        // Of a document that is stale already the earlier text stays: its words are those in the table.
         try connection.run(
-            "INSERT INTO search (rowid, title, tags, fields, body) VALUES (?1, ?2, ?3, ?4, ?5)", number, text.title,
-            text.tags, text.fields, text.body)
+            "INSERT INTO stale VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING", number, indexed?.title,
+            indexed?.tags, indexed?.fields, indexed?.body)
+        newStaleCount += 1
+        let byteCount = max(indexed?.textByteCount ?? 0, text?.textByteCount ?? 0)
+        hasLargeStaleText = hasLargeStaleText || byteCount > StaleWords.textByteCountMax
+        if newStaleCount >= StaleWords.batchCount { try bringInWords() }
     }
 
-    private func unindex(_ number: Int64, _ text: StoredText) throws(SQLiteError) {
-        try connection.run(
-            """
-            INSERT INTO search (search, rowid, title, tags, fields, body) VALUES ('delete', ?1, ?2, ?3, ?4, ?5)
-            """, number, text.title, text.tags, text.fields, text.body)
+    private mutating func bringInWords() throws(SQLiteError) {
+        try connection.bringInWords()
+        newStaleCount = 0
+        hasLargeStaleText = false
     }
 
     // MARK: Names, tags, links

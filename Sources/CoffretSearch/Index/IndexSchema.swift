@@ -5,7 +5,7 @@ internal import CoffretSQLite
 
 enum IndexSchema {
     /// Written into the database; part of `Spec/search.md`.
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     /// Leaves of the full-text index fill one page: what a table leaf holds (page 4096, reserved 40,
     /// overhead 35) less the row's own header. FTS5's default would spill 30 bytes of each into a
@@ -26,6 +26,9 @@ enum IndexSchema {
         CREATE TABLE text (
             id INTEGER PRIMARY KEY,
             tags TEXT NOT NULL, fields TEXT NOT NULL, keys TEXT NOT NULL, links TEXT NOT NULL, body TEXT NOT NULL
+        );
+        CREATE TABLE stale (
+            document INTEGER PRIMARY KEY, title TEXT, tags TEXT, fields TEXT, body TEXT
         );
         CREATE TABLE attribute (block INTEGER PRIMARY KEY, records BLOB NOT NULL);
         CREATE TABLE name (
