@@ -13,6 +13,8 @@ import Testing
 /// A `coffret-server serve` on a free port.
 final class ServerProcess {
     let port: UInt16
+    /// As it said when it began.
+    let fingerprint: String
     private let process: SpawnedProcess
     /// Its data, which goes when nobody holds it: the caller may have no other use for it.
     private let folder: TemporaryDirectory?
@@ -48,6 +50,7 @@ final class ServerProcess {
             throw ClientFailure(text: "the server said: \(text)")
         }
         self.port = port
+        fingerprint = fields?["fingerprint"] as? String ?? ""
         // What it writes later is read, so that it never waits for us.
         let thread = Thread { while !process.readError().isEmpty {} }
         thread.stackSize = 1 << 18

@@ -411,6 +411,8 @@ struct ServerProcessTests {
         let spki = try made("/usr/bin/openssl", "pkey", "-pubin", "-outform", "der", input: publicKey)
         let fingerprint = unsafe HashAlgorithm.sha256.hash(spki.span.bytes)
         let server = try Self.open(folder, "--tls-certificate", certificate, "--tls-key", key)
+        // Which a person holds against what a device shows.
+        #expect(server.fingerprint.filter { $0 != " " } == Hex.encode(fingerprint))
         func post(_ path: String, _ body: [UInt8]) throws -> [UInt8] {
             try made(
                 Self.curlPath, "-s", "--cacert", certificate, "--data-binary", "@-", "-H",

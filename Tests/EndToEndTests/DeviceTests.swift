@@ -22,6 +22,10 @@ struct DeviceTests {
         let wrong = try first.run(
             "server", "join", server.url, "--fingerprint", String(repeating: "0", count: 64))
         #expect(wrong.exitCode == 84, "\(wrong.errorText)")
+        // Nor is a passphrase asked for before an address that is none.
+        let unasked = try first.run(
+            ["server", "join", "localhost:1"], input: [], environment: ["COFFRET_PASSPHRASE_FILE": nil])
+        #expect(unasked.exitCode == 64, "\(unasked.errorText)")
         for (address, exitCode, words) in [
             ("localhost:1", Int32(64), "it begins with https://"),
             ("http://192.0.2.1", 64, "https:// instead of http://"),

@@ -33,6 +33,8 @@ enum ServerCommand {
         ])
 
     private static func join(_ context: CommandContext) throws {
+        // Before a passphrase is asked for.
+        _ = try ServerAccess.serverAddress(context)
         let session = try StoreSession.open(context, with: .passphraseAnew)
         if let record = try session.store.keyring.server() {
             throw CommandFailure(
@@ -87,12 +89,14 @@ enum ServerCommand {
             "reachable": .bool(problem == nil), "problem": problem.map { .string($0.code) } ?? .null,
         ])
         try context.print(value) {
-            var lines = ["Server       \(TextWidth.displaySafe(record.url))"]
-            lines.append("Fingerprint  \(fingerprint?.text ?? "none: not over TLS")")
-            lines.append("Account      \(AccountName(id).text)   its name for coffret device pair --account")
-            lines.append("             \(id.hex)")
-            lines.append("State        \(problem.map { $0.message } ?? "answers, and knows this device")")
-            return lines.joined(separator: "\n")
+            var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
+            table.add(["Server", TextWidth.displaySafe(record.url)])
+            table.add(["Fingerprint", fingerprint?.text ?? "none: not over TLS"])
+            table.add(["Account", "\(AccountName(id).text)   its name for coffret device pair --account"])
+            table.add(["", id.hex])
+            table.add(["State", problem.map { $0.message } ?? "answers, and knows this device"])
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
         }
     }
 

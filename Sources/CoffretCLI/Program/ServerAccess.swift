@@ -36,7 +36,10 @@ enum ServerAccess {
         return settings
     }
 
-    private static func serverAddress(_ context: CommandContext) throws -> ServerAddress {
+    /// The address on the command line.
+    ///
+    /// - Throws: a failure of wrong usage for one that cannot be a server's.
+    static func serverAddress(_ context: CommandContext) throws -> ServerAddress {
         do throws(HTTPError) {
             return try ServerAddress(
                 context.arguments.required(address), allowsPlain: context.arguments.isSet(plain))
@@ -74,7 +77,8 @@ enum ServerAccess {
                 details: ["fingerprint  \(pin.text)"],
                 hint: "compare it with what coffret-server shows, and add --fingerprint")
         }
-        prompt.show("\(explanation)\n\n    \(pin.text)\n\ncoffret-server shows it when it starts.\n")
+        prompt.show(
+            "\(explanation)\n\n    \(pin.text)\n\nWhoever runs the server finds it in the first line of its log.\n")
         guard try prompt.confirm("Are they the same?", isYesDefault: false) else {
             throw CommandFailure(.notConfirmed, .notConfirmed, "not confirmed; nothing was sent")
         }

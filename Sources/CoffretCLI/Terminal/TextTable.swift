@@ -1,5 +1,5 @@
 // Rows in columns. The one thing to keep true: a row never grows wider than the terminal; the
-// column that may shrink is cut with an ellipsis, the others never are.
+// column that may shrink is cut with an ellipsis or goes on below, the others never are.
 
 /// A table of text, laid out once all rows are known.
 struct TextTable {
@@ -7,6 +7,8 @@ struct TextTable {
         var alignsRight = false
         /// Whether this column gives way when the terminal is narrow.
         var isFlexible = false
+        /// Whether a text that is too long goes on in the next line instead of being cut; for the last column.
+        var wraps = false
         /// Never cut below this.
         var minimumWidth = 8
         var role: TextRole?
@@ -36,12 +38,26 @@ struct TextTable {
 
     /// - Parameter width: columns of the terminal; `nil` when nobody looks, and nothing is cut.
     func lines(width: Int?, style: TextStyler) -> [String] {
+        linesOfRows(width: width, style: style).flatMap(\.self)
+    }
+
+    /// As `lines`, by row.
+    func linesOfRows(width: Int?, style: TextStyler) -> [[String]] {
         guard !rows.isEmpty else { return [] }
         var widths = columns.indices.map { index in
             min(rows.map { TextWidth.columns(of: $0[index].text) }.max() ?? 0, columns[index].maximumWidth)
         }
         if let width { shrink(&widths, to: width) }
-        return rows.map { row in line(row, widths: widths, isCut: width != nil, style: style) }
+        return rows.map { row in
+            guard width != nil, let last = columns.indices.last, columns[last].wraps,
+                TextWidth.columns(of: row[last].text) > widths[last]
+            else { return [line(row, widths: widths, isCut: width != nil, style: style)] }
+            let parts = TextWidth.wrap(row[last].text, width: widths[last])
+            return parts.enumerated().map { number, part in
+                let others = number == 0 ? Array(row.dropLast()) : row.dropLast().map { _ in MarkedText("") }
+                return line(others + [MarkedText(part)], widths: widths, isCut: true, style: style)
+            }
+        }
     }
 
     private func shrink(_ widths: inout [Int], to width: Int) {

@@ -126,6 +126,7 @@ enum ServerCommands {
             "listening",
             [
                 "port": "\(listening.port)", "tls": tls == nil ? "no" : "yes",
+                "fingerprint": CertificateFingerprint.words(configuration.fingerprint),
                 "storage": configuration.postgres == nil ? "sqlite" : "postgres",
             ])
         waitForEnd(signals, store: store, log: log)
@@ -155,6 +156,13 @@ enum ServerCommands {
 
 /// SHA-256 of the public key in a certificate, as devices see it.
 enum CertificateFingerprint {
+    /// In the groups in which a device asks a person to compare it at the first contact; `none` for one of zeros.
+    static func words(_ fingerprint: [UInt8]) -> String {
+        guard fingerprint.contains(where: { $0 != 0 }) else { return "none" }
+        return stride(from: 0, to: fingerprint.count, by: 4).map { Hex.encode(fingerprint[$0...].prefix(4)) }
+            .joined(separator: " ")
+    }
+
     /// Of the first certificate in PEM text.
     static func ofPEM(_ text: String) -> [UInt8]? {
         guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----"),
