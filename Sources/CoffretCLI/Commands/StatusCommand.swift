@@ -57,7 +57,7 @@ enum StatusCommand {
             "secondsLeft": HostedCommand.current?.secondsLeft.map { .integer(Int($0)) },
         ])
         try context.print(value) {
-            var table = TextTable([.init(role: .faint), .init(isFlexible: true, minimumWidth: 20)])
+            var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
             table.add([
                 "Store",
                 "\(TextWidth.displaySafe(path)), \(NumberText.bytes(byteCount)) on disk",

@@ -49,20 +49,21 @@ final class CommandContext {
     /// Says on one line that something was done: silent with `--quiet`, JSON with `--json`.
     func confirmDone(_ value: @autoclosure () -> JSONValue, text: () throws -> String) throws {
         if isQuiet, !isJSON { return }
-        try print(value(), text: text)
+        try print(value()) { TextWidth.broken(try text(), width: terminal.tableWidth) }
     }
 
     /// Tells the person something beside the result, on standard error.
     func note(_ text: String) {
         guard !isQuiet else { return }
-        try? errors.line(text)
+        try? errors.line(TextWidth.broken(text, width: terminal.errorWidth))
         try? errors.flush()
     }
 
     /// A warning, on standard error even with `--quiet`: it says that something needs attention.
     func warn(_ text: String) {
         try? output.flush()
-        try? errors.line("coffret: \(terminal.errorStyle.apply(.error, "warning:")) \(text)")
+        let line = "coffret: \(terminal.errorStyle.apply(.error, "warning:")) \(text)"
+        try? errors.line(TextWidth.broken(line, width: terminal.errorWidth, hanging: 2))
         try? errors.flush()
     }
 
@@ -103,7 +104,7 @@ final class CommandContext {
                 .notConfirmed, .notConfirmed, "this needs a yes, and nobody can be asked here",
                 details: [what], hint: "add --yes if that is what you want")
         }
-        prompt.show(what + "\n")
+        prompt.show(TextWidth.broken(what, width: terminal.width) + "\n")
         guard try prompt.confirm(question, isYesDefault: false) else {
             throw CommandFailure(.notConfirmed, .notConfirmed, "not confirmed; nothing was changed")
         }

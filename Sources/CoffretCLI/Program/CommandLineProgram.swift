@@ -67,7 +67,7 @@ package enum CommandLineProgram {
         let failure = FailureTranslation.failure(from: error)
         let printer = FailurePrinter(
             isJSON: arguments.isSet(GlobalOptions.json), isVerbose: arguments.isSet(GlobalOptions.verbose),
-            style: terminal.errorStyle)
+            style: terminal.errorStyle, width: terminal.errorWidth)
         let text = printer.lines(for: failure).joined(separator: "\n") + "\n"
         try? DescriptorIO.write(Array(text.utf8), to: STDERR_FILENO)
         return failure.exitCode.rawValue
@@ -77,7 +77,8 @@ package enum CommandLineProgram {
     private static func report(_ error: UsageError, words: [String]) -> Int32 {
         let isJSON = words.contains("--json")
         let terminal = Terminal(environment: ProcessEnvironment(), color: nil)
-        let printer = FailurePrinter(isJSON: isJSON, isVerbose: false, style: terminal.errorStyle)
+        let printer = FailurePrinter(
+            isJSON: isJSON, isVerbose: false, style: terminal.errorStyle, width: terminal.errorWidth)
         let command = RootCommand.description.descendant(at: error.path) ?? RootCommand.description
         let usage = HelpText.usage(of: command, path: error.path)
         let failure = CommandFailure(
@@ -97,13 +98,5 @@ package enum CommandLineProgram {
         } catch {
             return error is BrokenPipe ? ExitCode.brokenPipe.rawValue : ExitCode.inputOutput.rawValue
         }
-    }
-}
-
-extension String {
-    fileprivate var trimmingTrailingSpace: String {
-        var text = self
-        while text.hasSuffix(" ") { text.removeLast() }
-        return text
     }
 }

@@ -8,6 +8,8 @@ struct FailurePrinter {
     let isJSON: Bool
     let isVerbose: Bool
     let style: TextStyler
+    /// Columns of the terminal; nil when nobody looks.
+    let width: Int?
 
     func lines(for failure: CommandFailure) -> [String] {
         if isJSON { return [json(for: failure).line] }
@@ -18,7 +20,7 @@ struct FailurePrinter {
         lines += failure.details.map { "  " + $0 }
         if isVerbose, let cause = failure.cause { lines.append("  cause: " + cause) }
         if let hint = failure.hint { lines.append("coffret: \(style.apply(.hint, "hint:")) \(hint)") }
-        return lines
+        return lines.map { TextWidth.broken($0, width: width, hanging: 2) }
     }
 
     func json(for failure: CommandFailure) -> JSONValue {

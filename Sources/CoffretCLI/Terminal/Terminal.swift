@@ -38,6 +38,9 @@ struct Terminal: Sendable {
     /// The width to cut lines to: none when standard output goes to a file or another program.
     var tableWidth: Int? { outputIsTerminal ? width : nil }
 
+    /// The width to break lines at that go to standard error; as above.
+    var errorWidth: Int? { errorIsTerminal ? width : nil }
+
     private static func measureWidth(_ environment: ProcessEnvironment) -> Int {
         var size = winsize()
         for descriptor in [STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO] {

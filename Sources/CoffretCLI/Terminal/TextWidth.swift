@@ -76,6 +76,42 @@ enum TextWidth {
         return lines
     }
 
+    /// Breaks lines that are wider than `width` at spaces; everything else stays as it is, colours too.
+    ///
+    /// - Parameters:
+    ///   - width: nil when nobody looks, and nothing is broken.
+    ///   - hanging: by how much what goes on in the next line is indented more than its beginning.
+    static func broken(_ text: String, width: Int?, hanging: Int = 0) -> String {
+        guard let width, columns(of: text) > width else { return text }
+        return text.split(separator: "\n", omittingEmptySubsequences: false)
+            .flatMap { brokenLine($0, width: width, hanging: hanging) }.joined(separator: "\n")
+    }
+
+    private static func brokenLine(_ line: Substring, width: Int, hanging: Int) -> [String] {
+        let indent = line.prefix { $0 == " " }.count
+        let beginning = Array(repeating: Character(" "), count: indent + hanging)
+        var lines: [String] = []
+        var (current, column): ([Character], Int) = ([], 0)
+        /// The last space in `current`, and the column behind it.
+        var space: (index: Int, column: Int)?
+        var isEscape = false
+        for character in line {
+            current.append(character)
+            if isEscape || character == "\u{1B}" {
+                isEscape = character == "\u{1B}" || !character.isLetter
+                continue
+            }
+            column += columns(of: character)
+            if character == " ", column > indent { space = (current.count - 1, column) }
+            guard column > width, let last = space else { continue }
+            lines.append(String(current[..<last.index]).trimmingTrailingSpace)
+            current = beginning + current[(last.index + 1)...]
+            column += beginning.count - last.column
+            space = nil
+        }
+        return lines + [String(current)]
+    }
+
     /// Replaces what could drive a terminal or mislead a reader by visible signs: control characters
     /// (`^[` for escape) and characters that change the direction of writing.
     ///
@@ -113,5 +149,13 @@ enum TextWidth {
         case 0x202A...0x202E, 0x2066...0x2069: return true
         default: return false
         }
+    }
+}
+
+extension String {
+    var trimmingTrailingSpace: String {
+        var text = self
+        while text.hasSuffix(" ") { text.removeLast() }
+        return text
     }
 }

@@ -48,6 +48,27 @@ struct TextWidthTests {
         #expect(TextWidth.wrap("unbreakable", width: 4, indent: 2) == ["  unbreakable"])
     }
 
+    @Test("long lines are broken at spaces, keep their spacing and colours, and short ones stay as they are")
+    func broken() {
+        let text = "coffret: \u{1B}[1;31merror:\u{1B}[0m the quick  brown fox jumps   \u{1B}[2m[a.b]\u{1B}[0m"
+        let plain = { (line: Substring) in
+            String(line).replacing("\u{1B}[1;31m", with: "").replacing("\u{1B}[2m", with: "")
+                .replacing("\u{1B}[0m", with: "")
+        }
+        for width in 16...60 {
+            let lines = TextWidth.broken(text, width: width, hanging: 2).split(separator: "\n")
+            #expect(lines.allSatisfy { plain($0).count <= width && !plain($0).hasSuffix(" ") }, "\(lines)")
+            #expect(lines.dropFirst().allSatisfy { plain($0).hasPrefix("  ") }, "\(lines)")
+            #expect(
+                lines.flatMap { $0.split(separator: " ") } == text.split(separator: " "), "at \(width): \(lines)")
+        }
+        #expect(TextWidth.broken(text, width: nil) == text)
+        #expect(TextWidth.broken(text, width: 80) == text)
+        #expect(TextWidth.broken("ab cd\n  ef gh\n\nij", width: 5) == "ab cd\n  ef\n  gh\n\nij")
+        #expect(TextWidth.broken("unbreakable", width: 4) == "unbreakable")
+        #expect(TextWidth.broken("日本 日本", width: 6) == "日本\n日本")
+    }
+
     @Test("text from a vault cannot send commands to the terminal")
     func displaySafe() {
         #expect(TextWidth.displaySafe("a\u{1B}[31mred\u{7}") == "a^[[31mred^G")
@@ -72,5 +93,21 @@ struct TextWidthTests {
         }
         #expect(table.lines(width: nil, style: .plain)[0].contains("that goes on"))
         #expect(TextTable([.init()]).lines(width: 80, style: .plain) == [])
+    }
+
+    @Test("a column that goes on below loses no word and stays in its place")
+    func wrappingTable() {
+        var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true)])
+        let words = "nothing waits to be sent; 1 file is not here yet; the server cannot be reached"
+        table.add(["Synced", words])
+        table.add(["Way back in", "1 recovery key"])
+        let rows = table.linesOfRows(width: 40, style: .plain)
+        #expect(rows.count == 2 && rows[0].count > 1 && rows[1] == ["Way back in  1 recovery key"])
+        #expect(rows[0].allSatisfy { $0.count <= 40 })
+        #expect(rows[0][0].hasPrefix("Synced       nothing"))
+        #expect(rows[0].dropFirst().allSatisfy { $0.hasPrefix(String(repeating: " ", count: 13)) })
+        #expect(
+            rows[0].map { $0.dropFirst(13) }.joined(separator: " ") == words, "\(rows)")
+        #expect(table.lines(width: nil, style: .plain) == ["Synced       " + words, "Way back in  1 recovery key"])
     }
 }
