@@ -13,7 +13,8 @@ struct SyncOverviewTests {
     private static let vault = SyncOverview.VaultState(
         id: String(repeating: "a1", count: 32), name: "Garden \u{1B}[31m\"é\"", itemCount: 1_204, version: "9c41",
         serverVersion: nil, unsentCount: 3, unsentByteCount: nil, waitingFileCount: 1, waitingFileByteCount: 4_000,
-        absentFileCount: 2, absentFileByteCount: 5_000_000, lastSyncedAt: now, problem: "sync.file.no-room",
+        unreadableFileCount: 1, absentFileCount: 2, absentFileByteCount: 5_000_000, areFilesAsked: true,
+        lastSyncedAt: now, problem: "sync.file.no-room",
         devices: [
             .init(id: "d1", name: "phone", hasEverything: true, isAhead: false, heardAt: now),
             .init(id: "d2", name: "laptop", hasEverything: false, isAhead: true, heardAt: nil),
@@ -46,6 +47,20 @@ struct SyncOverviewTests {
                         }
                     })
         }
+    }
+
+    @Test("files that wait are told with the reason, and files that stay at the server as such")
+    func files() {
+        var vault = Self.vault
+        let words = { (label: String) in
+            SyncOverview(vaults: [vault], agent: nil).rows(nowMilliseconds: Self.now).first { $0.label == label }?.words
+        }
+        #expect(words("To send") == "3 changes; 1 file, 4 kB, not readable on this device")
+        vault.unreadableFileCount = 0
+        #expect(words("To send") == "3 changes; 1 file, 4 kB, for which the server has no room")
+        #expect(words("To receive")?.contains("2 files, 5 MB, when you ask for them") == true)
+        vault.areFilesAsked = false
+        #expect(words("To receive")?.contains("2 files, 5 MB;") == true)
     }
 
     @Test(

@@ -28,12 +28,16 @@ struct SyncOverview: Equatable {
         /// What changes it is that the server lacks; nil before the first sync.
         let unsentCount: Int?
         let unsentByteCount: Int?
-        /// Files that the server has no room for.
+        /// Files that cannot go to the server, for want of room or because they cannot be read here.
         let waitingFileCount: Int
         let waitingFileByteCount: Int
+        /// Those of them that cannot be read here.
+        var unreadableFileCount = 0
         /// Files that are not here.
         let absentFileCount: Int
         let absentFileByteCount: Int
+        /// They stay at the server until somebody asks for them.
+        var areFilesAsked = false
         let lastSyncedAt: Milliseconds?
         let problem: String?
         let devices: [Device]
@@ -80,7 +84,9 @@ struct SyncOverview: Equatable {
             version: standing.head?.description, serverVersion: standing.serverHead?.description,
             unsentCount: unsent?.commitCount, unsentByteCount: unsent?.byteCount,
             waitingFileCount: waiting.count, waitingFileByteCount: waiting.reduce(0) { $0 + $1.byteCount },
+            unreadableFileCount: waiting.count { $0.reason == .unreadable },
             absentFileCount: absent.count, absentFileByteCount: absent.reduce(0) { $0 + $1.byteCount },
+            areFilesAsked: records.areFilesAsked(record.vaultID.hex),
             lastSyncedAt: last?.succeededAt, problem: last?.problem,
             devices: standing.peers.map { peer in
                 Device(
@@ -148,8 +154,10 @@ extension SyncOverview.VaultState {
             "serverVersion": serverVersion.map { .string($0) } ?? .null,
             "serverHasOther": .bool(isServerBeyond), "pending": .optional(unsentCount),
             "pendingByteCount": .optional(unsentByteCount), "waitingFileCount": .integer(waitingFileCount),
-            "waitingFileByteCount": .integer(waitingFileByteCount), "absentFileCount": .integer(absentFileCount),
+            "waitingFileByteCount": .integer(waitingFileByteCount),
+            "unreadableFileCount": .integer(unreadableFileCount), "absentFileCount": .integer(absentFileCount),
             "absentFileByteCount": .integer(absentFileByteCount),
+            "absentFilesWanted": .string(areFilesAsked ? "asked" : "all"),
             "lastSynced": lastSyncedAt.map { .moment($0) } ?? .null, "problem": problem.map { .string($0) } ?? .null,
             "devices": .array(
                 devices.map { device in
@@ -166,6 +174,7 @@ extension SyncOverview.VaultState {
         func count(_ name: String) -> Int? { value[name]?.integer.map { Int(clamping: $0) } }
         guard let id = value["id"]?.string, let name = value["vault"]?.string, let itemCount = count("itemCount"),
             let waitingCount = count("waitingFileCount"), let waitingByteCount = count("waitingFileByteCount"),
+            let unreadableCount = count("unreadableFileCount"),
             let absentCount = count("absentFileCount"), let absentByteCount = count("absentFileByteCount"),
             let devices = value["devices"]?.elements
         else { return nil }
@@ -173,8 +182,10 @@ extension SyncOverview.VaultState {
             id: id, name: name, itemCount: itemCount, version: value["version"]?.string,
             serverVersion: value["serverVersion"]?.string, unsentCount: count("pending"),
             unsentByteCount: count("pendingByteCount"), waitingFileCount: waitingCount,
-            waitingFileByteCount: waitingByteCount, absentFileCount: absentCount,
-            absentFileByteCount: absentByteCount, lastSyncedAt: value["lastSynced"]?.moment(now),
+            waitingFileByteCount: waitingByteCount, unreadableFileCount: unreadableCount,
+            absentFileCount: absentCount, absentFileByteCount: absentByteCount,
+            areFilesAsked: value["absentFilesWanted"]?.string == "asked",
+            lastSyncedAt: value["lastSynced"]?.moment(now),
             problem: value["problem"]?.string,
             devices: devices.compactMap { device in
                 guard let id = device["id"]?.string, let name = device["name"]?.string else { return nil }

@@ -17,8 +17,7 @@ struct SyncOverviewRow: Equatable {
 }
 
 extension SyncOverview {
-    /// - Parameter session: nil where only what the overview holds is known.
-    func rows(_ context: CommandContext, nowMilliseconds now: Milliseconds) -> [SyncOverviewRow] {
+    func rows(nowMilliseconds now: Milliseconds) -> [SyncOverviewRow] {
         guard !vaults.isEmpty else {
             return [
                 SyncOverviewRow(
@@ -91,9 +90,14 @@ extension SyncOverview.VaultState {
             parts.append(NumberText.counted(count, "change") + size)
         }
         if waitingFileCount > 0 {
+            let why =
+                switch unreadableFileCount {
+                case 0: "for which the server has no room"
+                case waitingFileCount: "not readable on this device"
+                default: "some not readable on this device, the others without room on the server"
+                }
             parts.append(
-                "\(NumberText.counted(waitingFileCount, "file")), \(NumberText.bytes(waitingFileByteCount)), for which the server has no room"
-            )
+                "\(NumberText.counted(waitingFileCount, "file")), \(NumberText.bytes(waitingFileByteCount)), \(why)")
         }
         return parts.isEmpty ? "nothing" : parts.joined(separator: "; ")
     }
@@ -102,7 +106,9 @@ extension SyncOverview.VaultState {
         var parts: [String] = []
         if isServerBeyond || version == nil && serverVersion != nil { parts.append("changes that the server has") }
         if absentFileCount > 0 {
-            parts.append("\(NumberText.counted(absentFileCount, "file")), \(NumberText.bytes(absentFileByteCount))")
+            parts.append(
+                "\(NumberText.counted(absentFileCount, "file")), \(NumberText.bytes(absentFileByteCount))"
+                    + (areFilesAsked ? ", when you ask for them" : ""))
         }
         if devices.contains(where: \.isAhead) { parts.append("changes that the server has not delivered") }
         return parts.isEmpty ? "nothing that is known of here" : parts.joined(separator: "; ")

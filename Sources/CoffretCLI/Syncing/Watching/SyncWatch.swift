@@ -21,7 +21,7 @@ enum SyncWatch {
             let overview = try SyncOverview.make(session, SyncStatus.records(session))
             return try context.print(overview.json) {
                 SyncWatchScreen.lines(
-                    overview.rows(context, nowMilliseconds: context.nowMilliseconds), context.terminal
+                    overview.rows(nowMilliseconds: context.nowMilliseconds), context.terminal
                 ).joined(separator: "\n")
             }
         }
@@ -72,6 +72,8 @@ enum SyncWatch {
             _ = unsafe poll(&polled, nfds_t(polled.count), pause)
             if files.take() || polled[2].revents != 0 { return true }
             if let at = feed.lookAt, at <= SystemWallClock().now { return true }
+            // Nothing more is said once the person wants it to end.
+            if polled[0].revents != 0 { continue }
             try? screen.redraw()
         }
         return false

@@ -44,9 +44,9 @@ final class SyncWatchScreen {
             object = line
             try context.output.line(line)
         } else if isRedrawn {
-            try draw(overview.rows(context, nowMilliseconds: now))
+            try draw(overview.rows(nowMilliseconds: now))
         } else {
-            try say(overview.rows(context, nowMilliseconds: now))
+            try say(overview.rows(nowMilliseconds: now))
         }
         try context.output.flush()
     }
@@ -93,9 +93,9 @@ final class SyncWatchScreen {
 
     /// The rows in columns, below the name of the vault they are about.
     static func lines(_ rows: [SyncOverviewRow], _ terminal: Terminal, width: Int? = nil) -> [String] {
-        var table = TextTable([.init(role: .faint), .init(isFlexible: true, minimumWidth: 20)])
+        var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
         for row in rows { table.add([row.subject.isEmpty ? row.label : "  " + row.label, row.words]) }
-        let cells = table.lines(width: width ?? terminal.tableWidth, style: terminal.style)
+        let cells = table.linesOfRows(width: width ?? terminal.tableWidth, style: terminal.style)
         var lines: [String] = []
         var subject = ""
         for (row, cell) in zip(rows, cells) {
@@ -104,7 +104,7 @@ final class SyncWatchScreen {
                 if !row.subject.isEmpty { lines.append(terminal.style.apply(.heading, row.subject)) }
                 subject = row.subject
             }
-            lines.append(cell)
+            lines += cell
         }
         return lines
     }
