@@ -72,6 +72,8 @@ struct DeviceTerminalTests {
         #expect(try approver.finish() == 0)
         try requester.wait(for: "This device is one of yours now, with \"Personal\".")
         #expect(try requester.finish() == 0)
+        #expect(try new.succeed().contains("Nothing of this vault is here yet: coffret sync brings it."))
+        #expect(try new.succeed("status").contains("not fetched yet: coffret sync"))
         try new.succeed("sync")
         #expect(try new.succeed("ls").contains("Tomatoes"))
         #expect(try first.run("device", "approve", shown).exitCode == 66, "it is good once")

@@ -85,7 +85,7 @@ struct SyncTests {
         #expect(try !first.run("sync").errorText.contains("conflicts"), "it is said once")
         let missing = try first.run("conflicts", "resolve", id, "--take", "9")
         #expect(missing.exitCode == 64, "\(missing.errorText)")
-        #expect(missing.errorText.contains("has 1 other value to take, and none with the number 9"))
+        #expect(missing.errorText.contains("error: \"Plan\" has 1 other value to take, and none with the number 9"))
         try first.succeed("conflicts", "resolve", id, "--both")
         for runner in [first, second] {
             #expect(try !runner.run("sync").errorText.contains("conflicts"))
@@ -93,5 +93,8 @@ struct SyncTests {
             #expect(shown.text.contains("Two of the first") && shown.text.contains("Two of the second"))
             #expect(shown.errorText == "")
         }
+        let settled = try first.run("conflicts", "resolve", id, "--take", "1")
+        #expect(
+            settled.exitCode == 64 && settled.errorText.contains("\"Plan\" has no conflicts"), "\(settled.errorText)")
     }
 }

@@ -125,12 +125,18 @@ enum ConflictsCommand {
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
         let before = try session.vault.item(id)
         let attribute = try context.arguments.value(field).map { try self.attribute($0, before) }
-        if let number, number > before.conflicts.count, !before.conflicts.isEmpty {
-            let name = context.label(before, try session.shortID(id))
+        if let number, number > before.conflicts.count {
+            let title = TextWidth.displaySafe(before.title)
+            let count = before.conflicts.count
             throw CommandFailure(
                 .usage, .inputInvalid,
-                "\(name) has \(NumberText.counted(before.conflicts.count, "other value")) to take, and none with the number \(number)",
-                hint: "coffret conflicts show ITEM numbers them; without --take what is shown now stays")
+                count == 0
+                    ? "\"\(title)\" has no conflicts, so there is no other value to take"
+                    : "\"\(title)\" has \(NumberText.counted(count, "other value")) to take, and none with the number \(number)",
+                hint: count == 0
+                    ? "coffret conflicts ls lists what conflicts"
+                    : "coffret conflicts show \(try session.shortID(id)) numbers them; without --take what is shown now stays"
+            )
         }
         let choice = number.map { ConflictChoice.other($0 - 1) } ?? (keepsAll ? .all : .shown)
         let count = try session.writing { vault in

@@ -90,7 +90,7 @@ enum DeviceJoining {
                     "This device is one of yours now. No vault is synced yet: coffret vault new NAME makes a local one."
             }
             let names = vaults.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", ")
-            return "This device is one of yours now, with \(names)."
+            return "This device is one of yours now, with \(names).\n\nNext:  coffret sync   brings what is in it"
         }
     }
 

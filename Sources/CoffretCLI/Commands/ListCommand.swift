@@ -44,7 +44,7 @@ enum ListCommand {
             (shown, totalCount) = (page.items, page.totalCount)
         }
         try context.print(.fields(["items": .array(shown.map { .summary($0) }), "total": .integer(totalCount)])) {
-            guard totalCount > 0 else { return emptyText(context) }
+            guard totalCount > 0 else { return try emptyText(session, context) }
             var lines = try ItemTable(context: context, session: session).lines(shown.map { .init(item: $0) })
             if shown.count < totalCount {
                 lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(totalCount, "item"))")
@@ -70,12 +70,13 @@ enum ListCommand {
     }
 
     /// On a terminal an empty list says so; a pipe gets nothing.
-    private static func emptyText(_ context: CommandContext) -> String {
+    private static func emptyText(_ session: VaultSession, _ context: CommandContext) throws -> String {
         guard context.terminal.outputIsTerminal else { return "" }
         let isNarrowed =
             context.arguments.isSet(CommonArguments.tag) || context.arguments.isSet(CommonArguments.type)
             || [pinned, archived, trash, CommonArguments.at].contains(where: context.arguments.isSet)
         return isNarrowed
-            ? "Nothing like that." : "The vault is empty. coffret new writes a note, coffret import brings notes in."
+            ? "Nothing like that."
+            : try session.emptyWords + " coffret new writes a note, coffret import brings notes in."
     }
 }

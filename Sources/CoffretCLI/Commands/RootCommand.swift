@@ -50,7 +50,7 @@ enum RootCommand {
         let items = try session.vault.list(limit: 10)
         try context.print(.fields(["items": .array(items.map { .summary($0) })])) {
             guard !items.isEmpty else {
-                return "The vault is empty.\n\n" + next(context)
+                return try session.emptyWords + "\n\n" + next(context)
             }
             let lines = try ItemTable(context: context, session: session).lines(items.map { .init(item: $0) })
             guard context.terminal.outputIsTerminal else { return lines.joined(separator: "\n") }

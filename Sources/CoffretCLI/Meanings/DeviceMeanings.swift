@@ -129,7 +129,8 @@ extension FailureMeaning {
             .busy, "pairing is paused after three attempts", hint: "try again in ten minutes"),
         "pairing.expired": FailureMeaning(
             .unavailable, "pairing took longer than ten minutes", hint: "begin again on both devices"),
-        "pairing.ended-by-peer": FailureMeaning(.unavailable, "the other device gave up, so nothing was done"),
+        "pairing.ended-by-peer": FailureMeaning(
+            .unavailable, "the other device gave up, so nothing was done", hint: "begin again on both devices"),
         "pairing.server-differs": FailureMeaning(
             .notAuthentic, "the two devices do not see the same server; nothing was done",
             hint: "give both the same address and --fingerprint"),

@@ -5,6 +5,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretSync
 
 /// The vault that a command works with.
 final class VaultSession {
@@ -32,6 +33,15 @@ final class VaultSession {
     func writing<Result>(_ body: (Vault) throws -> Result) throws -> Result {
         if !vault.isWritable { vault = try store.openVault(isWritable: true) }
         return try body(vault)
+    }
+
+    /// How an empty vault is spoken of. On a device that was just paired it lies at the server still.
+    var emptyWords: String {
+        get throws {
+            let standing = try store.store.standing(of: vault)
+            return standing.head == nil && standing.serverHead != nil
+                ? "Nothing of this vault is here yet: coffret sync brings it." : "The vault is empty."
+        }
     }
 
     /// The shortest beginning of an item's id that names no other item; at least four digits.

@@ -19,13 +19,16 @@ struct VaultStanding {
     /// What was dropped here lies at the server still.
     var isSweepDue = false
 
+    /// All that this device knows of it is what the one that let it in has told.
+    var isUnfetched = false
+
     /// `all sent; last synced 3 min ago`.
     func words(_ context: CommandContext) -> String {
         var parts: [String] = []
         switch pendingCount {
         // One in which nothing was written is synced, and remembers nothing.
         case nil: parts.append(last?.succeededAt == nil ? "not synced yet" : "nothing waits to be sent")
-        case 0?: parts.append("nothing waits to be sent")
+        case 0?: parts.append(isUnfetched ? "not fetched yet: coffret sync" : "nothing waits to be sent")
         case let count?:
             parts.append("\(NumberText.counted(count, "change")) \(count == 1 ? "waits" : "wait") to be sent")
         }
@@ -108,7 +111,8 @@ enum SyncStatus {
             last: records.last(record.vaultID.hex),
             waitingFiles: (WaitingFileText.words(files, in: vault), WaitingFileText.json(files, in: vault)),
             absentFiles: AbsentFiles(of: vault, record, records),
-            isSweepDue: (try? VaultSyncer.isSweepDue(of: vault)) ?? false)
+            isSweepDue: (try? VaultSyncer.isSweepDue(of: vault)) ?? false,
+            isUnfetched: (try? vault.log(limit: 1))?.isEmpty ?? false)
     }
 
     /// What the agent's sync does, in a few words; nil if none runs.
