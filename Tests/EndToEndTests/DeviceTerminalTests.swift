@@ -126,7 +126,7 @@ struct DeviceTerminalTests {
         var mistyped = key
         mistyped[5] = mistyped[5] == "0000" ? "1111" : "0000"
         for row in rows(mistyped) { recovering.type(row + "\r") }
-        try recovering.wait(for: "the recovery key has a typing mistake. Once more, please.")
+        try recovering.wait(for: "there is a typing mistake in the recovery key or sheet. Once more, please.")
         try recovering.wait(for: "The sheet's key: its 14 groups")
         for row in rows(key.map { $0.lowercased() }) { recovering.type(row + "\r") }
         try recovering.wait(for: "The sheet's account: its 14 groups")

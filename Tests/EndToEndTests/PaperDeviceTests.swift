@@ -47,6 +47,10 @@ struct PaperDeviceTests {
         try second.succeed("sync")
 
         let bare = try CoffretRunner()
+        let absent = try bare.run("device", "recover", server.url, "--sheet", "/nowhere/sheet")
+        #expect(
+            absent.exitCode == 66 && absent.errorText.contains("the sheet cannot be read from /nowhere/sheet"),
+            "\(absent.errorText)")
         let mistyped = String(sheet.dropLast(3) + (sheet.hasSuffix("000") ? "111" : "000"))
         #expect(try recover(bare, server, mistyped).exitCode != 0)
         #expect(!FileManager.default.fileExists(atPath: bare.storePath + "/store.keyring"))
@@ -72,7 +76,10 @@ struct PaperDeviceTests {
 
         // Keys that came later reach the sheet as well.
         let again = try CoffretRunner()
-        #expect(try recover(again, server, sheet).exitCode == 0)
+        // Copied from the paper as it stands there.
+        let groups = sheet.split(separator: "-")
+        let rows = stride(from: 0, to: groups.count, by: 4).map { groups[$0..<$0 + 4].joined(separator: "  ") }
+        #expect(try recover(again, server, rows.joined(separator: "\n") + "\n").exitCode == 0)
         #expect(try again.succeed("ls").contains("Under a key of its own"))
         #expect(try again.run("device", "recover", server.url).exitCode == 82, "a store is there")
     }

@@ -109,7 +109,7 @@ enum DeviceRecovery {
 
     private static func readSheet(_ source: PassphraseSource, _ context: CommandContext) throws -> PaperSheet {
         if let path = context.arguments.value(sheet) {
-            let secret = try source.read(file: path)
+            let secret = try source.read(file: path, holding: "sheet", isWhole: true)
             // EXPOSE: a sheet is read as text.
             let text = unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
             if let key = try? RecoveryKey.parse(text) { _ = try paperKey(key) }

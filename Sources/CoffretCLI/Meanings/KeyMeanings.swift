@@ -51,9 +51,10 @@ extension FailureMeaning {
         "keys.slot.malformed": FailureMeaning(
             .damaged, "one of the keys of this store was altered", hint: "unlock with the passphrase"),
         "keys.slot": FailureMeaning(.unsupportedFormat, "a newer coffret made one of the keys of this store"),
-        "keys.recovery.mistyped": FailureMeaning(.badInput, "the recovery key has a typing mistake"),
+        "keys.recovery.mistyped": FailureMeaning(.badInput, "there is a typing mistake in the recovery key or sheet"),
         "keys.recovery.malformed": FailureMeaning(
-            .badInput, "that is not a recovery key: it has 14 groups of 4 characters", showsPlace: true),
+            .badInput, "that is not it: a recovery key, and each half of a sheet, has 14 groups of 4 characters",
+            showsPlace: true),
         "keys.recovery.unsupported": FailureMeaning(.unsupportedFormat, "a newer coffret made this recovery key"),
         "keys.recovery": FailureMeaning(.badInput, "this recovery key belongs to another account"),
         "keys.backup.altered": FailureMeaning(.damaged, "the backup was altered", hint: "try an earlier backup"),

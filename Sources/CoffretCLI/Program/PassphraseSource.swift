@@ -26,7 +26,7 @@ struct PassphraseSource {
     /// The passphrase from a descriptor or a file, if the caller named one.
     private func unattended() throws -> SecretBytes? {
         if let descriptor = context.arguments.number(GlobalOptions.passphraseDescriptor) {
-            return try Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)")
+            return try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
         }
         if let path = context.environment.value(.passphraseFile) { return try read(file: path) }
         return nil
@@ -59,7 +59,7 @@ struct PassphraseSource {
     /// A new passphrase from a descriptor that an option names, for scripts; otherwise the person chooses one.
     func fresh(from option: OptionDescription, orChoosing question: String) throws -> Passphrase {
         guard let descriptor = context.arguments.number(option) else { return try chooseNew(question) }
-        return try Self.passphrase(Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)"))
+        return try Self.passphrase(Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
     }
 
     /// Asks for a new passphrase twice, and says how strong it is.
@@ -85,7 +85,7 @@ struct PassphraseSource {
     /// A passphrase of locked notes: the next line of the descriptor, or what the person types.
     func note(_ question: String) throws -> NotePassphrase {
         if let descriptor = context.arguments.number(GlobalOptions.notePassphraseDescriptor) {
-            return try NotePassphrase(Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)"))
+            return try NotePassphrase(Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
         }
         try? context.output.flush()
         guard let prompt = context.prompt() else {
@@ -100,7 +100,7 @@ struct PassphraseSource {
     /// A new passphrase for locked notes: the next line of the descriptor that an option names, or chosen.
     func newNote(from option: OptionDescription, orChoosing question: String) throws -> NotePassphrase {
         if let descriptor = context.arguments.number(option) {
-            return try NotePassphrase(Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)"))
+            return try NotePassphrase(Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
         }
         let prompt = try prompt()
         while true {
@@ -120,7 +120,7 @@ struct PassphraseSource {
     func foreign(isNew: Bool) throws -> SecretBytes {
         let secret: SecretBytes
         if let descriptor = context.arguments.number(GlobalOptions.passphraseDescriptor) {
-            secret = try Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)")
+            secret = try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
         } else {
             guard let prompt = context.prompt() else {
                 throw CommandFailure(
@@ -145,7 +145,7 @@ struct PassphraseSource {
     /// that holds the store's.
     func ofKeyFile(from option: OptionDescription, _ question: String) throws -> SecretBytes {
         if let descriptor = context.arguments.number(option) {
-            return try Self.readLine(from: Int32(descriptor), what: "descriptor \(descriptor)")
+            return try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
         }
         guard let prompt = context.prompt() else {
             throw CommandFailure(
@@ -186,52 +186,61 @@ struct PassphraseSource {
         return try Passphrase(typed: &bytes)
     }
 
-    func read(file path: String) throws -> SecretBytes {
+    /// The first line of a file that others cannot read.
+    ///
+    /// - Parameters:
+    ///   - what: what it holds, for failures.
+    ///   - isWhole: whether the other lines are read too.
+    func read(file path: String, holding what: String = "passphrase", isWhole: Bool = false) throws -> SecretBytes {
         let shown = TextWidth.displaySafe(path)
         let file: OwnedDescriptor
         do throws(SystemFailure) {
             file = try OwnedDescriptor.open(path, O_RDONLY)
         } catch {
-            throw Self.unreadable(shown, error)
+            throw Self.unreadable(what, shown, error)
         }
         var information = stat()
-        guard unsafe fstat(file.number, &information) == 0 else { throw Self.unreadable(shown, SystemFailure.last) }
+        guard unsafe fstat(file.number, &information) == 0 else {
+            throw Self.unreadable(what, shown, SystemFailure.last)
+        }
         // A FIFO is what process substitution and password managers offer.
         let kind = information.st_mode & S_IFMT
         let isOwn = information.st_uid == getuid() || information.st_uid == 0
         let isPrivate = kind == S_IFIFO || kind == S_IFREG && information.st_mode & 0o077 == 0
         guard isOwn, isPrivate else {
             throw CommandFailure(
-                .permission, .passphraseFileUnsafe, "the passphrase file \(shown) can be read by others",
+                .permission, .passphraseFileUnsafe, "the \(what) file \(shown) can be read by others",
                 hint: "chmod 600 \(shown)")
         }
-        return try Self.readLine(from: file.number, what: shown)
+        return try Self.readLine(from: file.number, shown, holding: what, isWhole: isWhole)
     }
 
     /// Reads up to the end of the line and not one byte further, so that what follows on the same
     /// descriptor, such as the text of a note, is still there.
-    private static func readLine(from descriptor: Int32, what: String) throws -> SecretBytes {
+    private static func readLine(
+        from descriptor: Int32, _ name: String, holding what: String = "passphrase", isWhole: Bool = false
+    ) throws -> SecretBytes {
         var line = SecretLine(byteCountMax: TerminalPrompt.secretByteCountMax)
         var byte: UInt8 = 0
         while true {
             let count = unsafe Glibc.read(descriptor, &byte, 1)
             if count < 0 {
                 if errno == EINTR { continue }
-                throw unreadable(what, SystemFailure.last)
+                throw unreadable(what, name, SystemFailure.last)
             }
-            if count == 0 || byte == 0x0A { break }
+            if count == 0 || byte == 0x0A && !isWhole { break }
             guard line.append(byte) else {
                 throw CommandFailure(
                     .badInput, .passphraseTooLong,
-                    "a passphrase has at most \(TerminalPrompt.secretByteCountMax) bytes")
+                    "a \(what) has at most \(TerminalPrompt.secretByteCountMax) bytes")
             }
         }
         return line.take()
     }
 
-    private static func unreadable(_ what: String, _ failure: SystemFailure) -> CommandFailure {
+    private static func unreadable(_ what: String, _ name: String, _ failure: SystemFailure) -> CommandFailure {
         CommandFailure(
             failure.number == ENOENT ? .notFound : .permission, .fileUnreadable,
-            "the passphrase cannot be read from \(what): \(failure.message)")
+            "the \(what) cannot be read from \(name): \(failure.message)")
     }
 }

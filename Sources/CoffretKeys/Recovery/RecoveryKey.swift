@@ -101,12 +101,12 @@ enum SheetText {
         }
     }
 
-    /// - Throws: `.recoveryKeyMalformed` with the group at fault, `.recoveryKeyMistyped`.
+    /// - Throws: `.recoveryKeyMalformed`, with the group at fault unless it is the length; `.recoveryKeyMistyped`.
     static func decode(_ text: String) throws(KeyError) -> (version: UInt8, bytes: [UInt8]) {
         var characters = text.utf8.filter { !isBetweenGroups($0) }
         defer { characters.zero() }
         let expectedCount = RecoveryKey.groupCount * RecoveryKey.groupCharacterCount
-        guard characters.count == expectedCount else { throw KeyError(.recoveryKeyMalformed, at: "length") }
+        guard characters.count == expectedCount else { throw KeyError(.recoveryKeyMalformed) }
         var packed: [UInt8]
         do throws(TextCodingError) {
             packed = try Base32.crockford.decode(String(decoding: characters, as: UTF8.self))
