@@ -136,16 +136,20 @@ package final class FileExchange {
 
     private let store: AttachmentStore
     private let transport: any FileTransport
+    private let hasRoom: (_ byteCount: Int) -> Bool
     private let progress: (FileProgress) -> Void
     /// Files that this exchange has seen whole at the server.
     private var delivered: Set<UniqueID> = []
 
+    /// - Parameter hasRoom: whether so many bytes more may lie on this disk.
     package init(
         store: AttachmentStore, transport: any FileTransport,
+        hasRoom: @escaping (_ byteCount: Int) -> Bool = { _ in true },
         progress: @escaping (FileProgress) -> Void = { _ in }
     ) {
         self.store = store
         self.transport = transport
+        self.hasRoom = hasRoom
         self.progress = progress
     }
 
@@ -341,7 +345,8 @@ package final class FileExchange {
 
     /// Fetches files that are not here, each verified as a whole before it counts.
     ///
-    /// What is wrong with one file is told in the tally and keeps no other from coming.
+    /// What is wrong with one file is told in the tally and keeps no other from coming; a disk without room for the next
+    /// one, `.diskFull`, is told there too, and ends it.
     /// - Throws: `.unreachable` and other failures that concern all of them; what has come by then stays.
     package func fetch(_ files: [WantedFile]) throws(SyncError) -> FileTally {
         var tally = FileTally()
@@ -355,8 +360,9 @@ package final class FileExchange {
             do throws(SyncError) {
                 if try fetch(file, &tally, &state) { tally.movedCount += 1 }
             } catch {
-                guard [.fileRefused, .fileMissing].contains(error.code) else { throw error }
+                guard [.fileRefused, .fileMissing, .diskFull].contains(error.code) else { throw error }
                 tally.problems.append(error)
+                if error.code == .diskFull { return tally }
             }
             state.doneCount += 1
             state.doneByteCount = before + Int(clamping: file.reference.byteCount)
@@ -371,6 +377,9 @@ package final class FileExchange {
     ) throws(SyncError) -> Bool {
         let store = store
         if try inVault({ () throws(StorageError) in try store.containsFile(file.reference.fileID) }) { return false }
+        let missing = try inVault { () throws(StorageError) in try store.missingByteCount(of: file.reference) }
+        // Before it takes the last of the disk for a file that does not become whole.
+        guard hasRoom(missing) else { throw SyncError(.diskFull, at: file.place) }
         let receiver = try inVault { () throws(StorageError) in
             try store.makeReceiver(file.reference, sealedIn: file.home)
         }
@@ -390,8 +399,13 @@ package final class FileExchange {
             if error.code == .attachmentAuthenticationFailed || error.code == .attachmentTruncated {
                 throw SyncError(.fileRefused, at: file.place, cause: error)
             }
-            throw SyncError(.vaultFailed, at: error.code.rawValue, cause: error)
+            throw Self.failure(error)
         }
+    }
+
+    private static func failure(_ error: StorageError) -> SyncError {
+        error.code == .diskFull
+            ? SyncError(.diskFull, cause: error) : SyncError(.vaultFailed, at: error.code.rawValue, cause: error)
     }
 
     /// Of all that lies under a chunk's addresses, takes the one that opens.
@@ -417,7 +431,7 @@ package final class FileExchange {
         do throws(StorageError) {
             return try body()
         } catch {
-            throw SyncError(.vaultFailed, at: error.code.rawValue, cause: error)
+            throw Self.failure(error)
         }
     }
 }

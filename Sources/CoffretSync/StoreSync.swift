@@ -22,13 +22,17 @@ extension Store {
 
     /// Fetches the files of attachments from a zone. The vault may be used, and written, meanwhile.
     ///
-    /// - Parameter attachments: those whose files are here already are left out.
+    /// - Parameters:
+    ///   - attachments: those whose files are here already are left out.
+    ///   - hasRoom: whether so many bytes more may lie on this disk.
     /// - Throws: a `SyncError`, a `CoreError`.
     package func fetchFiles(
         of attachments: [Attachment], in vault: Vault, through transport: any FileTransport,
+        hasRoom: @escaping (_ byteCount: Int) -> Bool,
         progress: @escaping (FileProgress) -> Void = { _ in }
     ) throws -> FileTally {
-        let files = FileExchange(store: try vault.contents(), transport: transport, progress: progress)
+        let files = FileExchange(
+            store: try vault.contents(), transport: transport, hasRoom: hasRoom, progress: progress)
         return try files.fetch(
             attachments.compactMap { (attachment: Attachment) -> WantedFile? in
                 guard try !vault.hasFile(of: attachment) else { return nil }

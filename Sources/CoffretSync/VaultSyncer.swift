@@ -195,7 +195,7 @@ package final class VaultSyncer {
     /// - Returns: what became of them, the wrong ones among them.
     /// - Throws: a `SyncError`: `.diskFull`, `.fileInterrupted` and failures that concern all; what came by then stays.
     package func fetchFiles(
-        through transport: any FileTransport, hasRoom: (_ byteCount: Int) -> Bool,
+        through transport: any FileTransport, hasRoom: @escaping (_ byteCount: Int) -> Bool,
         progress: @escaping (FileProgress) -> Void
     ) throws -> FileTally {
         try vault.repository.refresh()
@@ -205,17 +205,12 @@ package final class VaultSyncer {
         state.totalCount = absent.count
         state.totalByteCount = absent.reduce(0) { $0 + $1.byteCount }
         for attachment in absent {
-            guard hasRoom(attachment.byteCount) else { throw SyncError(.diskFull) }
             let before = state
-            let one: FileTally
-            do {
-                one = try store.fetchFiles(of: [attachment], in: vault, through: transport) { part in
-                    state.doneByteCount = before.doneByteCount + part.doneByteCount
-                    progress(state)
-                }
-            } catch let error as SyncError where (error.cause as? StorageError)?.code == .diskFull {
-                throw SyncError(.diskFull, cause: error)
+            let one = try store.fetchFiles(of: [attachment], in: vault, through: transport, hasRoom: hasRoom) { part in
+                state.doneByteCount = before.doneByteCount + part.doneByteCount
+                progress(state)
             }
+            if let full = one.problems.first(where: { $0.code == .diskFull }) { throw full }
             state.doneCount = before.doneCount + 1
             state.doneByteCount = before.doneByteCount + attachment.byteCount
             tally.movedCount += one.movedCount

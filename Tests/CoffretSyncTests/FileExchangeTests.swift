@@ -118,7 +118,7 @@ struct FileExchangeTests {
         let sizes = [0, 1, 300_000, 1 << 20, (2 << 20) + 77]
         let files = try sizes.map { try attach($0, to: here) }
         var steps: [FileProgress] = []
-        let sender = FileExchange(store: here, transport: zone) { steps.append($0) }
+        let sender = FileExchange(store: here, transport: zone, progress: { steps.append($0) })
         let ids = files.map(\.0.fileID)
         let sent = try sender.send(ids)
         #expect(sent.movedCount == sizes.count && sent.absentCount == 0)
@@ -133,7 +133,7 @@ struct FileExchangeTests {
         #expect(zone.requestCount == requests + 1 && zone.uploadCount == 7)
 
         steps = []
-        let receiver = FileExchange(store: there, transport: zone) { steps.append($0) }
+        let receiver = FileExchange(store: there, transport: zone, progress: { steps.append($0) })
         #expect(try receiver.send(ids).absentCount == sizes.count, "what is not here is not sent")
         let fetched = try receiver.fetch(files.map { wanted($0.0) })
         #expect(fetched.movedCount == sizes.count && fetched.problems.isEmpty)
@@ -203,6 +203,32 @@ struct FileExchangeTests {
         zone.chunks[second] = [flipped, foreign, good]
         #expect(try FileExchange(store: there, transport: zone).fetch([wanted(reference)]).problems.isEmpty)
         #expect(try read(reference, from: there) == bytes)
+    }
+
+    @Test("a file for which there is no room is not begun, and ends it; what came of one before counts as room")
+    func room() throws {
+        let files = try [300_000, (2 << 20) + 9, 4 << 20].map { try attach($0, to: here).0 }
+        _ = try FileExchange(store: here, transport: zone).send(files.map(\.fileID))
+        var room = 0
+        func fetch() throws -> FileTally {
+            try FileExchange(store: there, transport: zone, hasRoom: { $0 <= room }).fetch(files.map(wanted))
+        }
+        let full = [SyncError(.diskFull, at: "the file")]
+        room = 1 << 20
+        let first = try fetch()
+        #expect(first.movedCount == 1 && first.problems == full)
+        let requests = zone.requestCount
+        #expect(try fetch().problems == full)
+        #expect(zone.requestCount == requests, "nothing is fetched in vain")
+        // A break behind the first chunk of the second.
+        room = 3 << 20
+        zone.requestsLeft = 1
+        #expect(throws: SyncError.self) { _ = try fetch() }
+        zone.requestsLeft = nil
+        room = (1 << 20) + (64 << 10)
+        let second = try fetch()
+        #expect(second.movedCount == 1 && second.problems == full)
+        #expect(try there.contains(files[1]) && !there.contains(files[2]))
     }
 
     @Test("a poisoned address does not count as delivered: the digest is asked for, not the address")

@@ -12,7 +12,7 @@ struct WholeStoreTests {
             "/usr/bin/unshare", mountArguments + ["/bin/sh", "-c", mountScript("true")])
         return result?.exitCode == 0
     }()
-    private static let mountArguments = geteuid() == 0 ? ["-m"] : ["-Urm"]
+    static let mountArguments = geteuid() == 0 ? ["-m"] : ["-Urm"]
 
     /// Runs `script` with 4 MiB of disk at /mnt.
     private static func mountScript(_ script: String) -> String {

@@ -7,12 +7,8 @@ internal import CoffretCore
 internal import CoffretHTTP
 internal import CoffretKeys
 internal import CoffretSync
-internal import Glibc
 
 extension SyncRound {
-    /// Files from elsewhere leave a twentieth of the disk to its owner, at most this.
-    private static let diskReserveByteCountMax: UInt64 = 256 << 20
-
     /// Fetches what is not here of a vault's files until there is something else to do.
     ///
     /// - Parameter until: when the next step is due; nil for never.
@@ -29,7 +25,7 @@ extension SyncRound {
         }
         do {
             let tally = try sync.fetchFiles(
-                of: record, hasRoom: { self.hasRoom($0) },
+                of: record, hasRoom: { [room = DiskRoom(of: layout.path)] in room.has($0) },
                 mayGoOn: { [self] in
                     (until.map { now < $0 } ?? true) && !waiter.isSomethingThere(socket: socket?.descriptor)
                 },
@@ -51,14 +47,5 @@ extension SyncRound {
         // A network that is away is told of by the line to the server.
         if (error as? SyncError)?.code != .unreachable { records.noteFiles(id, problem: FailureCode.of(error)) }
         files.failed(id, isTransient: isTransient, at: now)
-    }
-
-    private func hasRoom(_ byteCount: Int) -> Bool {
-        var information = statvfs()
-        guard unsafe statvfs(layout.path, &information) == 0 else { return true }
-        let (unit, blocks) = (UInt64(information.f_frsize), UInt64(information.f_blocks))
-        let reserve = min(blocks / 20, Self.diskReserveByteCountMax / max(1, unit))
-        let needed = UInt64(byteCount) / max(1, unit) + 1
-        return UInt64(information.f_bavail) >= reserve + needed
     }
 }

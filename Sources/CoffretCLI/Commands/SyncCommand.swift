@@ -151,24 +151,17 @@ enum SyncCommand {
         for outcome in outcomes {
             // A file that no device has delivered yet is worth a warning; one that is not what it should be is not whole.
             if case .success(let report) = outcome.result, let problem = report.waitingProblem { throw problem }
-            if let refused = try fetched(outcome).problems.first(where: { $0.code != .fileMissing }) {
-                throw refused
+            if let problem = try outcome.files.get().problems.first(where: { $0.code != .fileMissing }) {
+                throw problem.code == .diskFull ? noRoom(outcome.record, problem) : problem
             }
         }
     }
 
-    /// What became of the files that were not here; where there was no room for them, in words that fit.
-    private static func fetched(_ outcome: Outcome) throws -> FileTally {
-        do {
-            return try outcome.files.get()
-        } catch {
-            let failure = FailureTranslation.failure(from: error)
-            guard failure.exitCode == .diskFull else { throw error }
-            throw CommandFailure(
-                .diskFull, code: failure.code,
-                "the disk has no room for the files of \"\(TextWidth.displaySafe(outcome.record.name))\"; everything else was synced",
-                hint: "free some space and sync again, it goes on where it was; or coffret sync --without-files")
-        }
+    private static func noRoom(_ record: VaultRecord, _ problem: SyncError) -> CommandFailure {
+        CommandFailure(
+            .diskFull, code: problem.code.rawValue,
+            "the disk has no room for the files of \"\(TextWidth.displaySafe(record.name))\"; everything else was synced",
+            hint: "free some space and sync again, it goes on where it was; or coffret sync --without-files")
     }
 
     /// The failure, with what waits here for the server.

@@ -25,20 +25,24 @@ enum SyncedFiles {
     static func fetchAll(_ record: VaultRecord, _ account: Account, _ session: StoreSession) throws -> FileTally {
         let vault = try session.store.openVault(record.vaultID.hex, isWritable: false)
         defer { vault.close() }
-        return try fetch(vault.absentAttachments(), in: vault, record, account, session)
+        // The small ones first, as far as there is room.
+        let absent = try vault.absentAttachments().sorted { $0.byteCount < $1.byteCount }
+        return try fetch(absent, in: vault, record, account, session, isAskedFor: false)
     }
 
     /// Some attachments, as far as their files are not here.
     static func fetch(
         _ attachments: [Attachment], in vault: Vault, _ record: VaultRecord, _ account: Account,
-        _ session: StoreSession
+        _ session: StoreSession, isAskedFor: Bool = true
     ) throws -> FileTally {
+        let room = DiskRoom(of: session.store.layout.path)
         let transport = try transport(record, account, session)
         let progress = FileProgressReporter(session.context)
         defer { progress.end() }
         do {
             return try session.store.fetchFiles(
-                of: attachments, in: vault, through: transport, progress: progress.show)
+                of: attachments, in: vault, through: transport, hasRoom: { room.has($0, isAskedFor: isAskedFor) },
+                progress: progress.show)
         } catch let error as SyncError where error.code == .unreachable {
             throw transport.lastError ?? error
         }
@@ -59,7 +63,7 @@ enum SyncedFiles {
                 "\(name): \(NumberText.counted(missing, "file")) of attachments \(missing == 1 ? "is" : "are") not on the server (sync.file.missing)"
             )
         }
-        let refused = files.problems.count - missing
+        let refused = files.problems.filter { $0.code == .fileRefused }.count
         if refused > 0 {
             context.warn(
                 "\(name): what the server has in place of \(NumberText.counted(refused, "file")) is not what was attached; nothing of it was kept (sync.file.refused)"

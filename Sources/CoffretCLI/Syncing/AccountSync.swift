@@ -81,7 +81,7 @@ package final class AccountSync {
     ///   - hasRoom: whether so many bytes more may lie on this disk.
     ///   - mayGoOn: asked again and again; false ends it with `.fileInterrupted`, and the next call goes on.
     package func fetchFiles(
-        of record: VaultRecord, hasRoom: (_ byteCount: Int) -> Bool, mayGoOn: @escaping () -> Bool,
+        of record: VaultRecord, hasRoom: @escaping (_ byteCount: Int) -> Bool, mayGoOn: @escaping () -> Bool,
         progress: @escaping (FileProgress) -> Void
     ) throws -> FileTally {
         let transport: HTTPZoneTransport

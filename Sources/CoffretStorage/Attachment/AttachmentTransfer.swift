@@ -41,6 +41,14 @@ extension AttachmentStore {
         return false
     }
 
+    /// What an attachment's file still takes of the disk, beyond what an earlier receiver kept of it.
+    package func missingByteCount(of reference: AttachmentReference) throws(StorageError) -> Int {
+        let kept = try translatingFileErrors { () throws(FileSystemError) in
+            try environment.fileSystem.status(receivedPath(of: reference.fileID))
+        }
+        return max(0, AttachmentFormat.fileByteCount(byteCount: reference.byteCount) - (kept?.byteCount ?? 0))
+    }
+
     /// The bytes of a chunk as they lie.
     ///
     /// - Throws: `.attachmentMissing`, `.attachmentTruncated`.
