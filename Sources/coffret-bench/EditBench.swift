@@ -79,11 +79,21 @@ enum EditBench {
                 print("\(direction) \(decimal((seen - written) * 1e3, 3))")
             }
         }
+        // The words about what each device has follow 2 s later.
+        usleep(4_000_000)
         try nothingNew(devices[0], count: count)
     }
 
+    /// `nothing FOLDER COUNT`: syncs of a vault that has nothing new, as at the end of `edits`; for looking closer.
+    static func runNothing(_ arguments: [String]) throws {
+        guard arguments.count == 2, let count = Int(arguments[1]) else {
+            print("usage: coffret-bench nothing FOLDER COUNT")
+            return
+        }
+        try nothingNew(Device(arguments[0]), count: count)
+    }
+
     private static func nothingNew(_ device: Device, count: Int) throws {
-        usleep(4_000_000)
         let account = try Account(device.store, random: SystemRandomSource(), clock: SystemWallClock())
         defer { account.connection.logOut() }
         let record = try device.store.vaultRecord(nil)

@@ -25,6 +25,8 @@ struct Main {
         BenchMode(
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
         BenchMode(name: "edits", purpose: "one edit on its way to another device", run: EditBench.run),
+        BenchMode(
+            name: "nothing", purpose: "syncs with nothing new, at the end of `edits`", run: EditBench.runNothing),
         BenchMode(name: "sync", purpose: "two devices and a server, for `Scripts/bench sync`", run: SyncBench.run),
         BenchMode(
             name: "clock", purpose: "the cost of reading the clock, to judge the other figures by", run: ClockBench.run),
