@@ -68,7 +68,11 @@ struct PaperDeviceTests {
         let last = try CoffretRunner()
         let alone = try recover(last, server, sheet, "--name", "Last", "--revoke-others")
         #expect(alone.exitCode == 0, "\(alone.errorText)")
-        for runner in [first, second, bare] { #expect(try runner.run("sync").exitCode == 77) }
+        #expect(alone.text.contains("Thrown out: 3 devices."), "\(alone.text)")
+        for runner in [first, second, bare] {
+            #expect(try runner.run("sync").exitCode == 77)
+            #expect(try runner.succeed("status").contains("the server does not let this device in"))
+        }
         try last.makeNote("Under a key of its own")
         try last.succeed("sync")
         try last.succeed("fsck")

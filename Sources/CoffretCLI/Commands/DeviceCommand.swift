@@ -185,7 +185,12 @@ enum DeviceCommand {
         report(try account.follow(), context, session)
         let keyring = session.store.keyring
         let matching = try matching(session)
-        if !matching.isEmpty, !matching.contains(where: \.isTrusted), try finish(account, session, context) { return }
+        if let revoked = matching.first, !matching.contains(where: \.isTrusted) {
+            if try finish(account, session, context) { return }
+            let name = TextWidth.displaySafe(try keyring.details(of: revoked)?.name ?? String(revoked.id.hex.prefix(8)))
+            throw CommandFailure(
+                .notFound, .deviceNotFound, "\"\(name)\" is revoked already", hint: "coffret device ls lists them")
+        }
         let target = try only(matching, context)
         guard target.id != (try keyring.deviceID()) else {
             throw CommandFailure(
@@ -227,7 +232,8 @@ enum DeviceCommand {
             "revoked": .null, "renewed": .array([]), "complete": .bool(problem == nil),
         ])
         try context.confirmDone(value) {
-            "It was revoked already; now \(NumberText.counted(written.count, "vault")) know where that takes effect."
+            "It was revoked already; now \(NumberText.counted(written.count, "vault")) "
+                + "\(written.count == 1 ? "knows" : "know") where that takes effect."
         }
         try end(with: problem)
         return true

@@ -52,19 +52,21 @@ enum DeviceRecovery {
         defer { account.connection.logOut() }
         // What the others have sent counts, so it has to be here before they are thrown out.
         var problem = try DeviceCommand.syncEach(account, session, context, "coffret sync tries again")
+        var revoked: [UniqueID] = []
         if context.arguments.isSet(revokeOthers) {
-            let isCut = try throwOthersOut(recovery, account, session, context)
+            let isCut = try throwOthersOut(recovery, account, session, context, &revoked)
             problem = problem ?? isCut
         }
         let vaults = try store.vaults.map(\.name)
         let value = JSONValue.fields([
             "store": .string(path), "account": .string(paper.accountID.hex), "vaults": .strings(vaults),
-            "complete": .bool(problem == nil),
+            "revoked": .array(revoked.map { .string($0.hex) }), "complete": .bool(problem == nil),
         ])
         try context.confirmDone(value) {
             let names = vaults.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", ")
             return "The account is back on this device"
                 + (vaults.isEmpty ? "; no vault of it is synced." : ", with \(names).")
+                + (revoked.isEmpty ? "" : " Thrown out: \(NumberText.counted(revoked.count, "device")).")
                 + "\n\nNext:  coffret device ls   shows which devices belong to it"
         }
         try DeviceCommand.end(with: problem)
@@ -72,9 +74,11 @@ enum DeviceRecovery {
 
     /// Revokes all other devices, and gives the vaults new keys.
     ///
+    /// - Parameter revoked: becomes who was thrown out.
     /// - Returns: what went wrong in a vault, told already.
     private static func throwOthersOut(
-        _ recovery: PaperRecovery, _ account: Account, _ session: StoreSession, _ context: CommandContext
+        _ recovery: PaperRecovery, _ account: Account, _ session: StoreSession, _ context: CommandContext,
+        _ revoked: inout [UniqueID]
     ) throws -> CommandFailure? {
         let revocation: PaperRecovery.Revocation
         do {
@@ -87,6 +91,7 @@ enum DeviceRecovery {
             failure.hint = "coffret device ls, then coffret device revoke NAME for each of them"
             throw failure
         }
+        revoked = revocation.revoked
         if !revocation.keptPapers.isEmpty {
             context.note(
                 "\(NumberText.counted(revocation.keptPapers.count, "paper device")) that this sheet may not throw out "

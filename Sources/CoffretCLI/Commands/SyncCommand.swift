@@ -77,11 +77,15 @@ enum SyncCommand {
         _ context: CommandContext, _ session: StoreSession, _ records: SyncRecords,
         _ done: inout [VaultID: SyncReport], _ added: inout Set<VaultID>
     ) throws -> [Outcome] {
-        let sync = try AccountSync(
-            session.store, records: records, random: SystemRandomSource(), clock: SystemWallClock())
+        let sync: AccountSync
+        do {
+            sync = try begin(context, session, records, &added)
+        } catch {
+            // A network that is away says enough by what waits; what stays is for coffret status to say.
+            if !SyncTrouble.isTransient(error) { try note(error, session, records) }
+            throw error
+        }
         defer { sync.account.connection.logOut() }
-        DeviceCommand.report(try sync.account.follow(), context, session)
-        added.formUnion(try sync.receiveKeys().added)
         var vaults = try sync.vaults
         if let wanted = session.wantedVault {
             let record = try session.store.vaultRecord(wanted)
@@ -124,6 +128,29 @@ enum SyncCommand {
         return outcomes
     }
 
+    /// Logs in, and follows the account.
+    private static func begin(
+        _ context: CommandContext, _ session: StoreSession, _ records: SyncRecords, _ added: inout Set<VaultID>
+    ) throws -> AccountSync {
+        let sync = try AccountSync(
+            session.store, records: records, random: SystemRandomSource(), clock: SystemWallClock())
+        do {
+            DeviceCommand.report(try sync.account.follow(), context, session)
+            added.formUnion(try sync.receiveKeys().added)
+        } catch {
+            sync.account.connection.logOut()
+            throw error
+        }
+        return sync
+    }
+
+    /// Notes a failure that concerns the account for each of its vaults.
+    private static func note(_ error: any Error, _ session: StoreSession, _ records: SyncRecords) throws {
+        for record in try session.store.vaults where record.kind == .synced {
+            records.note(record.vaultID.hex, problem: FailureCode.of(error), at: SystemWallClock().now)
+        }
+    }
+
     private static func tell(
         _ outcomes: [Outcome], _ context: CommandContext, _ session: StoreSession, _ added: Set<VaultID>
     ) throws {
@@ -131,6 +158,8 @@ enum SyncCommand {
             guard !outcomes.isEmpty else {
                 return "No vault is synced yet: coffret vault sync NAME begins with one."
             }
+            // The failure of the only one is what the command ends with.
+            if outcomes.count == 1, case .failure = outcomes[0].result { return "" }
             var table = TextTable([.init(), .init()])
             for outcome in outcomes {
                 let what =
