@@ -8,14 +8,14 @@ import Testing
     "Files and a full disk", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"),
     .enabled(if: WholeStoreTests.canMount, "no permission to mount a small disk"))
 struct FullDiskTests {
-    private static let film = SeededGenerator(seed: 3).bytes(count: 4_500_000...4_500_000)
+    private static let film = SeededGenerator(seed: 3).bytes(count: 3_300_000...3_300_000)
     /// Puts the store on a disk with so many KiB left, in a world of mounts that only the script sees.
     private static let prologue = """
         set -e
         mkdir "$HOME/before"; mount --bind "$store" "$HOME/before"
         size=$(du -sk "$store" | cut -f1)
         disk() { mount $1 -t tmpfs -o size=$((size + $2))k tmpfs "$store"; }
-        disk "" 3000; cp -a "$HOME/before/." "$store/"
+        disk "" 2000; cp -a "$HOME/before/." "$store/"
         part() { find "$store/vaults" -name '*.part' -size +0; }
         here() { "$coffret" attach ls Tomatoes --json | grep -o '"isHere":true' | wc -l; }
         await() { n=0; until eval "$1"; do n=$((n + 1)); [ $n -lt 1200 ]; sleep 0.05; done; }
@@ -68,9 +68,9 @@ struct FullDiskTests {
                 grep -q 'sync.file.disk-full' error
             done
             # Something else takes what is free while the file comes.
-            disk "-o remount" 9000
+            disk "-o remount" 6000
             "$coffret" sync > out 2> error & sync=$!
-            await '[ -n "$(find "$store/vaults" -name "*.part" -size +1100k)" ]'
+            await '[ -n "$(find "$store/vaults" -name "*.part" -size +900k)" ]'
             head -c 20M /dev/zero > "$store/filler" 2> /dev/null || true
             code=0; wait $sync || code=$?
             grep -q 'sync.file.disk-full' error
@@ -110,7 +110,7 @@ struct FullDiskTests {
             "$coffret" new --quiet <<< "# Beans"
             await '"$coffret" status | grep -q "nothing waits to be sent"'
             "$coffret" lock > /dev/null
-            disk "-o remount" 9000
+            disk "-o remount" 6000
             \(unlock)
             await '[ $(here) = 2 ]'
             echo "room: parts: $(part | wc -l)"

@@ -29,6 +29,19 @@ struct IdleKeysTests {
             processID = try #require(agent.processID)
         }
 
+        /// One whose vault is at a server, connected to it.
+        static func syncing(
+            with server: ServerRunner, _ prepare: (CoffretRunner) throws -> Void = { _ in }
+        ) throws -> World {
+            let world = try World { runner in
+                try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+                try runner.succeed("vault", "sync", "Personal")
+                try prepare(runner)
+            }
+            try Waiting.until("connected") { try world.isConnected() }
+            return world
+        }
+
         /// Whether the key, or half of it, lies in the memory of the agent or of one of its processes.
         func isInMemory() throws -> Bool {
             let dump = try MemoryDump(of: processID)
@@ -115,13 +128,10 @@ struct IdleKeysTests {
         .enabled(if: ServerRunner.isAvailable, "needs coffret-server"))
     func syncing() throws {
         let (server, second) = (try ServerRunner(), try CoffretRunner())
-        let world = try World { runner in
-            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
-            try runner.succeed("vault", "sync", "Personal")
+        let world = try World.syncing(with: server) { runner in
             try DevicePairing.pair(second, runner, server, name: "Second")
         }
         defer { try? world.agent.stop() }
-        try Waiting.until("connected") { try world.isConnected() }
         let worker = try ProcessFiles.children(of: world.processID)
         for title in ["Beans", "Peas"] {
             try world.rest()
@@ -158,12 +168,8 @@ struct IdleKeysTests {
         .enabled(if: ServerRunner.isAvailable, "needs coffret-server"))
     func watching() throws {
         let server = try ServerRunner()
-        let world = try World { runner in
-            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
-            try runner.succeed("vault", "sync", "Personal")
-        }
+        let world = try World.syncing(with: server)
         defer { try? world.agent.stop() }
-        try Waiting.until("connected") { try world.isConnected() }
         try world.rest()
         let watch = try TerminalProcess(
             CoffretRunner.executable, ["sync", "--status", "--watch"],
@@ -181,12 +187,8 @@ struct IdleKeysTests {
         .enabled(if: ServerRunner.isAvailable, "needs coffret-server"))
     func syncStartsAgain() throws {
         let server = try ServerRunner()
-        let world = try World { runner in
-            try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
-            try runner.succeed("vault", "sync", "Personal")
-        }
+        let world = try World.syncing(with: server)
         defer { try? world.agent.stop() }
-        try Waiting.until("connected") { try world.isConnected() }
         try world.rest()
         world.tpm.pause(true)
         let worker = try #require(try ProcessFiles.children(of: world.processID).first)
