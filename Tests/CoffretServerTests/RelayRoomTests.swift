@@ -44,6 +44,8 @@ private final class FailingDatabase: SQLDatabase, @unchecked Sendable {
         return try inner.lookUp(statement, values)
     }
 
+    func hasRoom(for byteCount: Int) -> Bool { inner.hasRoom(for: byteCount) }
+
     func giveBackSpace() throws(ServerFailure) -> Bool {
         try check()
         return try inner.giveBackSpace()

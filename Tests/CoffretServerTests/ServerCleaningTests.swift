@@ -162,3 +162,58 @@ struct ServerCleaningTests {
         #expect(doctor.exitCode == 0 && doctor.text.contains("swept and kept: 0"), "\(doctor.text)")
     }
 }
+
+@Suite("A server's full disk")
+struct ServerFullDiskTests {
+    private static let launcher =
+        ["/usr/bin/unshare"] + (geteuid() == 0 ? ["-m"] : ["-Urm"]) + ["/bin/sh", "-c"]
+
+    private static let canMount: Bool = {
+        let words = launcher + ["mount -t tmpfs tmpfs /mnt"]
+        return (try? ProcessRunner.run(words[0], Array(words.dropFirst()), timeoutSeconds: 20).exitCode) == 0
+    }()
+
+    @Test(
+        "it refuses what does not fit by name; devices log in, read, sweep and delete, and by that there is room (R47)",
+        .enabled(if: canMount, "no permission to mount a small disk"))
+    func full() throws {
+        // A disk that only the server sees.
+        let script = """
+            set -e; mount -t tmpfs -o size=64m tmpfs /mnt; "$0" init --data /mnt/data; exec "$0" "$@"
+            """
+        let server = try ServerProcess(
+            ["--data", "/mnt/data", "--registration", "open", "--requests-per-second-per-address", "100000"],
+            launcher: Self.launcher + [script])
+        let client = try ServerProcessTests.client(server)
+        let zone = try ServerProcessTests.zone(client)
+        var stored: [ZoneObject] = []
+        var refused: ClientResponse?
+        while refused == nil, stored.count < 100 {
+            let object = ZoneObject.random(byteCount: 1_000_000)
+            let answer = try client.push(
+                zone, from: stored.last?.address, to: object.address, [object])
+            if answer.status == 200 { stored.append(object) } else { refused = answer }
+        }
+        #expect(refused?.status == 507 && refused?.code == "server.storage.full", "\(stored.count)")
+        #expect(stored.count > 20)
+        let head = try #require(stored.last)
+        let chunk = "/v1/zones/\(zone)/chunks/\(Hex.encode(SystemRandomSource().bytes(count: 32)))"
+        #expect(try client.send("PUT", chunk, [UInt8](repeating: 1, count: 1_000_000)).code == "server.storage.full")
+
+        #expect(try client.login().status == 200)
+        #expect(try ServerSweepTests.changes(client, zone) == stored)
+        let ack = "/v1/zones/\(zone)/acks/\(Hex.encode(client.device.id.bytes))"
+        #expect(try client.send("PUT", ack, [1]).status == 204)
+        let swept = try client.send(
+            "POST", "/v1/zones/\(zone)/sweep",
+            ServerSweepTests.sweep(
+                stored.dropLast().map(\.address), on: head.address, in: zone, by: client.device))
+        #expect(try SweepReceipt(decoding: swept.body).count == UInt64(stored.count - 1))
+        let other = try ServerProcessTests.zone(client)
+        #expect(try client.send("DELETE", "/v1/zones/\(zone)").status == 204)
+        let next = ZoneObject.random(byteCount: 1_000_000)
+        #expect(try client.push(other, from: nil, to: next.address, [next]).status == 200)
+        #expect(try ServerSweepTests.changes(client, other) == [next])
+        #expect(server.stop() == 0)
+    }
+}

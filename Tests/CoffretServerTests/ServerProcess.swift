@@ -33,10 +33,11 @@ final class ServerProcess {
         try ProcessRunner.run(executable, arguments, timeoutSeconds: 60)
     }
 
-    init(_ arguments: [String], in folder: TemporaryDirectory? = nil) throws {
+    /// - Parameter launcher: a program with arguments that becomes the server, whose path and arguments come behind.
+    init(_ arguments: [String], in folder: TemporaryDirectory? = nil, launcher: [String] = []) throws {
         self.folder = folder
-        let process = try SpawnedProcess(
-            Self.executable, ["serve", "--listen", "127.0.0.1:0"] + arguments, error: .pipe)
+        let words = launcher + [Self.executable, "serve", "--listen", "127.0.0.1:0"] + arguments
+        let process = try SpawnedProcess(words[0], Array(words.dropFirst()), error: .pipe)
         self.process = process
         var text = ""
         while !text.contains("\n") {

@@ -72,6 +72,8 @@ package protocol SQLDatabase: Sendable {
     /// Runs one statement that only reads, with no transaction around it.
     func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
     func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    /// Whether so many bytes more may be stored, so that there is still room for what is small: logins, and what makes room.
+    func hasRoom(for byteCount: Int) -> Bool
     /// Gives space that is free inside the database back to the disk, some of it.
     ///
     /// - Returns: whether there may be more.

@@ -67,6 +67,21 @@ package final class SQLiteDatabase: SQLDatabase {
         listener.withLock { $0 = body }
     }
 
+    /// So much of the disk is kept free, and at most a quarter: a log that cannot grow lets nobody in, and deletes nothing.
+    private static let reserveByteCountMax: UInt64 = 64 << 20
+
+    package func hasRoom(for byteCount: Int) -> Bool {
+        var disk = statvfs()
+        guard unsafe statvfs(path, &disk) == 0 else { return true }
+        let unit = UInt64(disk.f_frsize)
+        let (free, wanted) = (UInt64(disk.f_bavail) * unit, UInt64(byteCount))
+        let reserve = min(UInt64(disk.f_blocks) * unit / 4, Self.reserveByteCountMax)
+        if free >= reserve + wanted { return true }
+        // What the file has inside it is used before the disk; the log takes it from the disk first.
+        let pages = try? lookUp("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size", [])
+        return free >= wanted && free + UInt64(pages?.first?[0].int ?? 0) >= reserve + wanted
+    }
+
     /// Of the free pages so many stay for what comes, and a sixteenth of all.
     private static let freePageCountMin: Int64 = 1_024
     /// Pages in one transaction.
@@ -112,11 +127,13 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
         do throws(SQLiteError) {
             connection = try Connection(path: path, .createIfAbsent, busyTimeoutMilliseconds: 20_000)
             // The first is for a new file, before anything is in it. FULL syncs the log on every commit: what was
-            // acknowledged survives a power cut. The log's file becomes no longer for good than its limit.
+            // acknowledged survives a power cut. The log's file becomes no longer for good than its limit. FAST: Debian's
+            // SQLite would else write zeros over all that is deleted, which is ciphertext, by way of the log.
             try connection.execute(
                 """
                 PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-                PRAGMA foreign_keys = ON; PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864
+                PRAGMA foreign_keys = ON; PRAGMA cache_size = -2048; PRAGMA journal_size_limit = 67108864;
+                PRAGMA secure_delete = FAST
                 """)
         } catch {
             throw Self.failure(error)

@@ -25,6 +25,10 @@ extension ServerStore {
     package func upload(
         _ part: [UInt8], at offset: Int, of total: Int, address: [UInt8], in id: [UInt8], by owner: SessionOwner
     ) throws(ServerFailure) -> UploadOutcome {
+        // The last part is stored beside the ones before it, until they go.
+        guard database.hasRoom(for: offset + part.count < total ? part.count : total) else {
+            throw ServerFailure(.storageFull)
+        }
         let now = now
         return try database.write { (session) throws(ServerFailure) -> UploadOutcome in
             let zone = try zone(id, of: owner, session, locking: true)

@@ -118,6 +118,8 @@ extension ServerStore {
     package func push(
         _ push: ZonePush, to id: [UInt8], by owner: SessionOwner
     ) throws(ServerFailure) -> PushOutcome {
+        let pushed = push.objects.reduce(0) { $0 + $1.ciphertext.count }
+        guard pushed == 0 || database.hasRoom(for: pushed) else { throw ServerFailure(.storageFull) }
         // Digests before the lock: this is the longest part.
         let digests = push.objects.map { BLAKE2b.hash($0.ciphertext) }
         return try database.write { (session) throws(ServerFailure) -> PushOutcome in
