@@ -108,9 +108,12 @@ package final class SearchIndex {
     /// Applies changes in order, as one transaction, and notes the state that they lead to.
     ///
     /// - Parameter newState: opaque; given back by `state()`.
+    /// - Parameter bringsInWords: for who is about to search: the search then need not write.
     /// - Throws: `SearchError`; nothing is changed then.
-    package func update(_ changes: some Sequence<DocumentChange>, newState: [UInt8]) throws(SearchError) {
-        _ = try write { writer throws(SQLiteError) in
+    package func update(
+        _ changes: some Sequence<DocumentChange>, newState: [UInt8], bringsInWords: Bool = false
+    ) throws(SearchError) {
+        _ = try write(bringsInWords: bringsInWords) { writer throws(SQLiteError) in
             for change in changes { try writer.apply(change) }
             try writer.connection.setMeta("state", newState)
             return true
@@ -121,9 +124,9 @@ package final class SearchIndex {
     ///
     /// - Returns: false, and nothing is changed, if it reflects another state.
     package func update(
-        from oldState: [UInt8], _ changes: some Sequence<DocumentChange>, newState: [UInt8]
+        from oldState: [UInt8], _ changes: some Sequence<DocumentChange>, newState: [UInt8], bringsInWords: Bool = false
     ) throws(SearchError) -> Bool {
-        try write { writer throws(SQLiteError) in
+        try write(bringsInWords: bringsInWords) { writer throws(SQLiteError) in
             guard try writer.connection.metaBytes("state") == oldState else { return false }
             for change in changes { try writer.apply(change) }
             try writer.connection.setMeta("state", newState)
@@ -201,7 +204,9 @@ package final class SearchIndex {
 
     /// - Parameter body: returns whether it changed anything.
     /// - Returns: what `body` returned.
-    private func write(_ body: (inout DocumentWriter) throws(SQLiteError) -> Bool) throws(SearchError) -> Bool {
+    private func write(
+        bringsInWords: Bool = false, _ body: (inout DocumentWriter) throws(SQLiteError) -> Bool
+    ) throws(SearchError) -> Bool {
         do throws(SQLiteError) {
             return try database.write { connection throws(SQLiteError) in
                 let fullText = try fullText(readyOn: connection)
@@ -213,7 +218,7 @@ package final class SearchIndex {
                 engine.forget()
                 let isChanged = try body(&writer)
                 if isChanged {
-                    try writer.finish()
+                    try writer.finish(bringsInWords: bringsInWords)
                     try connection.setMeta("generation", generation + 1)
                 }
                 engine.take(writer.attributes, generation: isChanged ? generation + 1 : generation)

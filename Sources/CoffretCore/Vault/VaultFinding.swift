@@ -156,7 +156,7 @@ extension Vault {
     package func search(
         _ text: String, options: SearchQueryOptions = SearchQueryOptions(), limit: Int = 20, offset: Int = 0
     ) throws(CoreError) -> ItemSearchResult {
-        guard let index = try usableIndex() else {
+        guard let index = try usableIndex(forWords: true) else {
             return try present.search(text, options: options, limit: limit, offset: offset)
         }
         let results: SearchResults

@@ -25,7 +25,7 @@ extension Vault {
     ///
     /// - Throws: `CoreError.search` if the index can be neither read nor made, `.storage`.
     package func synchronizeIndex() throws(CoreError) {
-        _ = try synchronizedIndex()
+        _ = try synchronizedIndex(forWords: false)
     }
 
     /// Whether the index has to be made from nothing, of so many items that nobody should wait for it to see what there
@@ -52,22 +52,24 @@ extension Vault {
 
     /// The index, reflecting the present; nil for a vault without one, or if it lies where it cannot be used now:
     /// read-only media, a full disk, another process that holds it for long. Then everything is found by reading.
-    func usableIndex() throws(CoreError) -> SearchIndex? {
+    ///
+    /// - Parameter forWords: whether words are about to be searched for; see `SearchIndex.update`.
+    func usableIndex(forWords: Bool = false) throws(CoreError) -> SearchIndex? {
         do throws(CoreError) {
-            return try synchronizedIndex()
+            return try synchronizedIndex(forWords: forWords)
         } catch {
             guard let cause = error.cause as? SearchError, cause.code.leavesReading else { throw error }
             return nil
         }
     }
 
-    private func synchronizedIndex() throws(CoreError) -> SearchIndex? {
+    private func synchronizedIndex(forWords: Bool) throws(CoreError) -> SearchIndex? {
         guard let indexer else { return nil }
         let index = try inSearch { () throws(SearchError) in try indexer.index() }
         // Another process may have brought the index to a commit that this one has not seen yet.
         try inStorage { () throws(StorageError) in _ = try repository.refresh() }
         let present = IndexedState(head: repository.headNames.first)
-        if try addOwnChanges(to: index, present) { return index }
+        if try addOwnChanges(to: index, present, forWords: forWords) { return index }
         switch try inSearch({ () throws(SearchError) in try index.state() }) {
         case .ready(let bytes) where bytes == present.bytes:
             unindexed = nil
@@ -76,7 +78,7 @@ extension Vault {
             if let indexed = IndexedState(bytes: bytes), let touched = try touchedItems(since: indexed),
                 touched.count <= Self.updatedItemCountMax
             {
-                try update(index, touched, to: present)
+                try update(index, touched, to: present, forWords: forWords)
             } else {
                 try rebuild(index, to: present)
             }
@@ -91,12 +93,16 @@ extension Vault {
     /// Brings the index up to date in one step if it stands where the commits of this process began.
     ///
     /// - Returns: whether it did; if not, whatever the reason, nothing has changed.
-    private func addOwnChanges(to index: SearchIndex, _ present: IndexedState) throws(CoreError) -> Bool {
+    private func addOwnChanges(
+        to index: SearchIndex, _ present: IndexedState, forWords: Bool
+    ) throws(CoreError) -> Bool {
         guard let unindexed, let entities = unindexed.entities(to: repository.headNames) else { return false }
         let changes = try changes(of: try items(of: entities))
         do throws(SearchError) {
             let from = IndexedState(head: unindexed.from)
-            guard try index.update(from: from.bytes, changes, newState: present.bytes) else { return false }
+            let isUpdated = try index.update(
+                from: from.bytes, changes, newState: present.bytes, bringsInWords: forWords)
+            guard isUpdated else { return false }
         } catch {
             // An index that has to be made anew is told of, and made, by who looks at its state.
             guard error.reason != nil else { throw CoreError(.search, at: error.code.rawValue, cause: error) }
@@ -107,10 +113,12 @@ extension Vault {
     }
 
     private func update(
-        _ index: SearchIndex, _ items: Set<EntityID>, to state: IndexedState
+        _ index: SearchIndex, _ items: Set<EntityID>, to state: IndexedState, forWords: Bool
     ) throws(CoreError) {
         let changes = try changes(of: items)
-        try inSearch { () throws(SearchError) in try index.update(changes, newState: state.bytes) }
+        try inSearch { () throws(SearchError) in
+            try index.update(changes, newState: state.bytes, bringsInWords: forWords)
+        }
     }
 
     /// What the index is to learn of items.

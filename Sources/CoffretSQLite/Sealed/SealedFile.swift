@@ -25,9 +25,14 @@ internal import CoffretCrypto
     private var isBuilding = false
     /// Slot in `pendingPages` by page number.
     private var pendingSlots: [UInt32: Int] = [:]
-    private let pendingPages = PageBuffer()
+    private let pendingPages = PageBuffer(headByteCount: SealedLog.headByteCount)
     private var pendingPageCount: UInt32?
+    /// Of the transaction at hand, as `head`.
+    private var pendingHead: [UInt8]?
     private let scratch = PageBuffer(capacity: 1)
+
+    /// The beginning of page 1, opened, and where that page lay: in the log, or in the main file beneath a log of this salt.
+    private var head: (location: SealedLog.Location?, logSalt: [UInt8], bytes: [UInt8])?
 
     /// Why SQLite was last told of a failure; its own result codes are coarser.
     private(set) var failure: SQLiteError?
@@ -173,6 +178,32 @@ internal import CoffretCrypto
         }
     }
 
+    /// Copies a part of a page's content into `target`.
+    ///
+    /// SQLite reads sixteen bytes of page 1 at the beginning of each transaction, to see whether others have changed the
+    /// database; the page is opened for it only if it is another one than before.
+    ///
+    /// - Returns: false, with the reason in `failure`, as `readPage`.
+    func readPart(_ range: Range<Int>, ofPage number: UInt32, into target: UnsafeMutableRawPointer) -> Bool {
+        let isHead = number == 1 && range.upperBound <= Self.headByteCount && !isBuilding && pendingSlots[1] == nil
+        let location = logState.locations[number]
+        if isHead, let head, head.location == location, head.logSalt == header.logSalt {
+            unsafe head.bytes.withUnsafeBytes {
+                unsafe target.copyMemory(from: $0.baseAddress! + range.lowerBound, byteCount: range.count)
+            }
+            return true
+        }
+        return unsafe withUnsafeTemporaryAllocation(byteCount: PageSealer.pageByteCount, alignment: 16) { page in
+            guard unsafe readPage(number, into: page.baseAddress!) else { return false }
+            unsafe target.copyMemory(from: page.baseAddress! + range.lowerBound, byteCount: range.count)
+            if isHead { head = (location, header.logSalt, unsafe Array(page.prefix(Self.headByteCount))) }
+            return true
+        }
+    }
+
+    /// SQLite's header, at the beginning of its first page.
+    private static let headByteCount = 100
+
     /// Seals a page (4096 bytes) for the transaction at hand, or into the main file of a new database.
     func writePage(_ number: UInt32, from page: UnsafeRawPointer) -> Bool {
         guard isBuilding else {
@@ -180,6 +211,9 @@ internal import CoffretCrypto
             pendingSlots[number] = slot
             unsafe sealer.seal(page, number: number, into: pendingPages.page(slot).baseAddress!)
             pendingPageCount = max(pageCount, number)
+            if number == 1 {
+                pendingHead = unsafe Array(UnsafeRawBufferPointer(start: page, count: Self.headByteCount))
+            }
             return true
         }
         let sealed = unsafe scratch.page(0)
@@ -213,6 +247,7 @@ internal import CoffretCrypto
         pendingSlots.removeAll()
         pendingPages.removeAll()
         pendingPageCount = nil
+        pendingHead = nil
     }
 
     /// Appends the transaction at hand to the log in one write; not synced, because the database is
@@ -222,21 +257,18 @@ internal import CoffretCrypto
     func commitPending() throws(SQLiteError) {
         defer { discardPending() }
         guard !pendingSlots.isEmpty else { return }
-        let head = logState.head(pageCount: pendingPages.pageCount, databasePageCount: pageCount)
+        let recordHead = logState.head(pageCount: pendingPages.pageCount, databasePageCount: pageCount)
         var directory: [UInt8] = []
         directory.reserveCapacity(pendingPages.pageCount * SealedLog.entryByteCount)
         for (number, slot) in pendingSlots.sorted(by: { $0.value < $1.value }) {
             directory.appendBigEndian(number)
-            directory += unsafe PageTag(ofSealedPage: UnsafeRawBufferPointer(pendingPages.page(slot))).bytes
+            unsafe directory.append(contentsOf: pendingPages.page(slot).suffix(PageSealer.tagByteCount))
         }
-        let trailer = logState.trailer(head: head, directory: directory, sealer: sealer)
-        var record = head
-        record.reserveCapacity(SealedLog.recordByteCount(pageCount: pendingPages.pageCount))
-        unsafe record.append(contentsOf: pendingPages.bytes)
-        record += trailer
+        let trailer = logState.trailer(head: recordHead, directory: directory, sealer: sealer)
+        let record = unsafe pendingPages.record(head: recordHead, trailer: trailer)
         let byteOffset = logState.endByteOffset
         do throws(FileSystemError) {
-            try log.write(record, at: byteOffset)
+            try unsafe log.write(record, at: byteOffset)
         } catch {
             // What was written in part would be taken for a torn record; cut it if that is possible.
             try? log.truncate(to: byteOffset)
@@ -244,7 +276,8 @@ internal import CoffretCrypto
         }
         writtenByteCount += record.count
         logState.take(
-            head: head, directory: directory[...], code: Array(trailer.suffix(PageSealer.codeByteCount)))
+            head: recordHead, directory: directory[...], code: Array(trailer.suffix(PageSealer.codeByteCount)))
+        if let pendingHead { head = (logState.locations[1], header.logSalt, pendingHead) }
     }
 
     /// Where the log's last whole record ends.

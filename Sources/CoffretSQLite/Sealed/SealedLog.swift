@@ -18,8 +18,6 @@ struct PageTag: Equatable {
     init(ofSealedPage page: UnsafeRawBufferPointer) {
         unsafe self.init(page, at: PageSealer.pageByteCount - PageSealer.tagByteCount)
     }
-
-    var bytes: [UInt8] { words[0].bigEndianBytes + words[1].bigEndianBytes }
 }
 
 /// Where each page lies whose newest content is still in the log.
@@ -33,7 +31,7 @@ struct SealedLog {
     static let headByteCount = 16
     static let entryByteCount = 4 + PageSealer.tagByteCount
 
-    struct Location {
+    struct Location: Equatable {
         let byteOffset: Int
         let tag: PageTag
     }

@@ -159,11 +159,8 @@ enum SealedVFS {
         // Only the database header is read in parts: 100 bytes at opening, 16 to see what has changed.
         let start = Int(byteOffset % Int64(PageSealer.pageByteCount))
         guard start + Int(count) <= PageSealer.pageByteCount else { return SQLITE_MISUSE }
-        return unsafe withUnsafeTemporaryAllocation(byteCount: PageSealer.pageByteCount, alignment: 16) { page in
-            guard unsafe sealed.readPage(number, into: page.baseAddress!) else { return readResult(sealed) }
-            unsafe target.copyMemory(from: page.baseAddress! + start, byteCount: Int(count))
-            return SQLITE_OK
-        }
+        let range = start..<start + Int(count)
+        return unsafe sealed.readPart(range, ofPage: number, into: target) ? SQLITE_OK : readResult(sealed)
     }
 
     private static func readResult(_ sealed: SealedFile) -> Int32 {

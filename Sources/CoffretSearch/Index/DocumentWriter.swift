@@ -72,11 +72,11 @@ struct DocumentWriter {
         }
     }
 
-    /// Writes the blocks of attributes that changed, and the words of stale documents if they are many; the last step of
-    /// a transaction.
-    mutating func finish() throws(SQLiteError) {
+    /// Writes the blocks of attributes that changed, and the words of stale documents if they are many or wanted at once;
+    /// the last step of a transaction.
+    mutating func finish(bringsInWords: Bool = false) throws(SQLiteError) {
         if newStaleCount > 0 {
-            let isAtOnce = isFilling || hasLargeStaleText
+            let isAtOnce = isFilling || hasLargeStaleText || bringsInWords
             if try connection.staleCount() > (isAtOnce ? 0 : StaleWords.countMax) { try bringInWords() }
         }
         for block in changedBlocks.sorted() {
