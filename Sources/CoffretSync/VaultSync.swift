@@ -237,7 +237,10 @@ package final class VaultSync: SyncVault {
         ) { (fact) throws(StorageError) in
             if let file = try NamedFile(fact), seen.insert(file.fileID).inserted { files.append(file.fileID) }
         }
-        if withAllFiles {
+        // Where nothing is there that is known here, a file that was attached before history was dropped is named by no commit.
+        let isFromNothing =
+            try known.map { (name) throws(StorageError) in try repository.dot(ofCommit: name) == nil } ?? true
+        if withAllFiles || isFromNothing {
             try repository.present.forEachFact(withPrefix: [EntityKind.attachment]) { (fact) throws(StorageError) in
                 if let file = try NamedFile(fact), seen.insert(file.fileID).inserted { files.append(file.fileID) }
             }

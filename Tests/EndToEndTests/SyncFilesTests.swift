@@ -123,6 +123,29 @@ struct SyncFilesTests {
         #expect(try second.run("attach", "get", "Tomatoes").exitCode == 66)
     }
 
+    @Test("a file attached before history was dropped goes to a server that has nothing, the first time and again")
+    func afterDroppedHistory() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        let id = try first.makeNote("Tomatoes")
+        let data = content(70_000, seed: 4)
+        try first.succeed("attach", "add", "Tomatoes", try write(data, as: "a.bin", first))
+        try first.succeed("edit", id, "--title", "Tomatoes, ripe")
+        try first.succeed("compact", "--drop-history-older-than", "now", "--yes")
+        let began = try first.json("vault", "sync", "Personal")
+        #expect(began["sentFiles"] as? Int == 1, "\(began)")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        try second.succeed("sync", "--without-files")
+
+        // Somebody ends it at the server, and another device puts there what it lost.
+        try second.succeed("attach", "get", "Tomatoes")
+        try first.succeed("vault", "unsync", "Personal", "--delete-from-server", "--yes")
+        #expect(try second.run("sync").exitCode == 72)
+        #expect(try second.succeed("sync", "--server-was-restored").contains("sent 1 file"))
+    }
+
     @Test("a file that finds no room is named and waits; everything else syncs, and the file goes when there is room")
     func quota() throws {
         let server = try ServerRunner("--quota-bytes", "2000000")
