@@ -160,17 +160,19 @@ enum SyncCommand {
             }
             // The failure of the only one is what the command ends with.
             if outcomes.count == 1, case .failure = outcomes[0].result { return "" }
-            var table = TextTable([.init(), .init()])
+            var table = TextTable([.init(), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
             for outcome in outcomes {
                 let what =
                     switch outcome.result {
-                    case .success(let report): words(report, try? outcome.files.get())
+                    case .success(let report):
+                        (added.contains(outcome.record.vaultID) ? "new here; " : "")
+                            + words(report, try? outcome.files.get())
                     case .failure(let error): FailureTranslation.failure(from: error).message
                     }
                 table.add(["\"\(TextWidth.displaySafe(outcome.record.name))\"", what])
             }
-            // What came of a vault is never cut.
-            return table.lines(width: nil, style: context.terminal.style).joined(separator: "\n")
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style).joined(
+                separator: "\n")
         }
         for outcome in outcomes { warn(outcome, context, session) }
         let conflictCount = outcomes.reduce(0) { $0 + ((try? $1.result.get())?.conflictedItemCount ?? 0) }
