@@ -114,6 +114,12 @@ struct SyncWatchTests {
         watch.type("\u{3}")
         #expect(try watch.finish() == 0, "\(watch.screen)")
 
+        // Nothing happens meanwhile that it could tell of.
+        let line = try ProcessRunner.run(
+            "/bin/sh", ["-c", "\(CoffretRunner.executable) sync --status --watch --json | head -n 1"],
+            environment: world.agent.runner.environment(passphrase), timeoutSeconds: 60)
+        #expect(line.exitCode == 0 && line.text.hasPrefix("{\"vaults\""), "\(line.text) \(line.errorText)")
+
         let once = try world.agent.runner.succeed("sync", "--status")
         for words in ["\"Personal\"\n  This device  state ", ", 3 items\n", "  To send      1 change, "] {
             #expect(once.contains(words), "\(once)")

@@ -143,7 +143,9 @@ final class ServerFeed: SyncFeed {
         switch overview.agent {
         case nil, .off?: try listen()
         // An agent that syncs knows it all, and earlier.
-        default: (socket, line, heads) = (nil, nil, [:])
+        default:
+            if socket != nil { close() }
+            (socket, connection, line, heads) = (nil, nil, nil, [:])
         }
         overview.line = line
         for (index, state) in overview.vaults.enumerated() {

@@ -48,7 +48,7 @@ enum SyncWatch {
                 files.watch(PathText.join(StoreLayout(path).vaultPath(id), "journal"))
             }
             try screen.show(overview)
-            guard wait(for: feed, files, screen) else { break }
+            guard try wait(for: feed, files, screen) else { break }
         }
         feed.close()
         try screen.end()
@@ -57,7 +57,8 @@ enum SyncWatch {
     /// Waits until something has happened.
     ///
     /// - Returns: false when it was Ctrl-C.
-    private static func wait(for feed: any SyncFeed, _ files: ChangedFiles, _ screen: SyncWatchScreen) -> Bool {
+    /// - Throws: `BrokenPipe` once nobody reads any more: it may be long until there is something to write.
+    private static func wait(for feed: any SyncFeed, _ files: ChangedFiles, _ screen: SyncWatchScreen) throws -> Bool {
         let interrupt = SignalWatch([SIGINT])
         let readable = Int16(POLLIN)
         // Events come in crowds, and one look is enough for all of them.
@@ -69,7 +70,9 @@ enum SyncWatch {
             var polled = [interrupt.descriptor, files.descriptor, feed.descriptor].map {
                 pollfd(fd: $0, events: readable, revents: 0)
             }
+            polled.append(pollfd(fd: STDOUT_FILENO, events: 0, revents: 0))
             _ = unsafe poll(&polled, nfds_t(polled.count), pause)
+            if polled[3].revents & Int16(POLLERR) != 0 { throw BrokenPipe() }
             if files.take() || polled[2].revents != 0 { return true }
             if let at = feed.lookAt, at <= SystemWallClock().now { return true }
             // Nothing more is said once the person wants it to end.
