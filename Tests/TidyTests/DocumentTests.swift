@@ -48,4 +48,38 @@ struct DocumentTests {
             }
         }
     }
+
+    /// What `coffret help` says of each command, by its words.
+    private static let commandHelp = Dictionary(
+        uniqueKeysWithValues: SourceTree.files(below: "Tests/CoffretCLITests/Snapshots", suffix: ".txt").map { file in
+            (String((file.path.split(separator: "/").last ?? "").dropLast(4)), file.text)
+        })
+
+    /// Options in a piece of text that the command before them does not have, as `coffret unlock --nothing`.
+    private static func unknownOptions(in text: String) -> [String] {
+        text.matches(of: /\bcoffret((?: [a-z][a-z-]*)*)((?: (?:--[a-z][a-z0-9-]*|[A-Z]+))+)/).flatMap { match in
+            let words = match.1.split(separator: " ").map(String.init)
+            let names = (0...min(3, words.count)).reversed().map {
+                (["coffret"] + words.prefix($0)).joined(separator: "-")
+            }
+            let help = (names.compactMap { commandHelp[$0] }.first ?? "") + (commandHelp["coffret"] ?? "")
+            let known = Set(help.matches(of: /--[a-z][a-z0-9-]*/).map(\.output))
+            return match.2.matches(of: /--[a-z][a-z0-9-]*/).map(\.output).filter { !known.contains($0) }.map {
+                "\(match.output.0): \($0)"
+            }
+        }
+    }
+
+    @Test("what a message, a help text or a page tells people to type has the options that it names")
+    func namedOptionsExist() {
+        #expect(Self.commandHelp.count > 100)
+        #expect(Self.unknownOptions(in: "see coffret unlock --pin, coffret vault sync NAME --json") == [])
+        #expect(Self.unknownOptions(in: "coffret vault sync NAME --pin").count == 1)
+        for file in Self.pages + SourceTree.sources where !file.path.contains("decisions/") {
+            for line in file.text.split(separator: "\n") {
+                let unknown = Self.unknownOptions(in: String(line))
+                #expect(unknown == [], "\(file.path): \(unknown)")
+            }
+        }
+    }
 }

@@ -29,7 +29,8 @@ enum DeviceRecovery {
         guard try !StoreAccess.exists(context) else {
             throw CommandFailure(
                 .alreadyExists, .storeExists, "there is already a store at \(TextWidth.displaySafe(path))",
-                hint: "--store PATH makes another one elsewhere; coffret --recovery opens this one with the sheet")
+                hint:
+                    "--store PATH makes another one elsewhere; coffret unlock --recovery opens this one with the sheet")
         }
         let source = PassphraseSource(context: context)
         let paper = try readSheet(source, context)
