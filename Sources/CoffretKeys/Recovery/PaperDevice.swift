@@ -156,7 +156,6 @@ extension AccountKeys {
 }
 
 extension Keyring {
-
     /// Gives every paper device that the chain trusts a slot, and takes those away whose device it trusts no more.
     static func followPaper(
         _ body: inout KeyringBody, _ slots: inout [KeySlot], environment: KeyringEnvironment

@@ -66,6 +66,7 @@ struct TextWidthTests {
         #expect(TextWidth.broken(text, width: 80) == text)
         #expect(TextWidth.broken("ab cd\n  ef gh\n\nij", width: 5) == "ab cd\n  ef\n  gh\n\nij")
         #expect(TextWidth.broken("unbreakable", width: 4) == "unbreakable")
+        #expect(TextWidth.broken("then coffret sync", width: 13) == "then\ncoffret sync")
         #expect(TextWidth.broken("日本 日本", width: 6) == "日本\n日本")
     }
 
