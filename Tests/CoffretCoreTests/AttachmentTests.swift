@@ -51,6 +51,19 @@ struct AttachmentTests {
         #expect(try reopened.list().first?.hasAttachments == true)
     }
 
+    @Test("a size that no file has, as a wrong device may state it, is read as one that a file can have")
+    func wrongSizes() throws {
+        let id = try vault.create(ItemDraft(text: "x"))
+        for (stated, read) in [(Int64.min, 0), (-1, 0), (Int64.max, 1 << 50), (7, 7)] {
+            let attachment = try attach("a.txt", [1], to: id)
+            let key = FactKey(entity: attachment.id, attribute: AttachmentAttribute.byteCount)
+            let value = CBOREncoder.encode { $0.encode(signed: stated) }
+            try vault.repository.commit([FactChange(key: key, value: value)], time: 1)
+            let found = try vault.item(id).attachments.first { $0.id == attachment.id }
+            #expect(found?.byteCount == read, "\(stated)")
+        }
+    }
+
     @Test("a name that two files share is an error, a part of the id tells them apart")
     func ambiguousNames() throws {
         let id = try vault.create(ItemDraft(text: "x"))

@@ -130,6 +130,11 @@ package struct Attachment: Equatable, Sendable {
     /// The vault that the content was sealed in, where it is not the one it lies in; for files of locked notes that
     /// came with an import.
     package internal(set) var home: VaultID?
+
+    /// A size as a device states it, within what a file can have: a wrong one stops no sum and no check for room.
+    static func byteCount(stated: Int64) -> Int {
+        Int(max(0, min(stated, Int64(AttachmentFormat.byteCountMax))))
+    }
 }
 
 /// What it takes to make an item.

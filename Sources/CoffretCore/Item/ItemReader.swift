@@ -168,7 +168,7 @@ package struct ItemReader {
             mediaType: try values[AttachmentAttribute.mediaType].map { (bytes) throws(CoreError) in
                 try FactValue.text(bytes)
             } ?? "application/octet-stream",
-            byteCount: Int(clamping: try FactValue.integer(byteCount)),
+            byteCount: Attachment.byteCount(stated: try FactValue.integer(byteCount)),
             path: try values[AttachmentAttribute.path].map { (bytes) throws(CoreError) in try FactValue.text(bytes) },
             created: try values[AttachmentAttribute.created].map { (bytes) throws(CoreError) in
                 try FactValue.integer(bytes)

@@ -142,7 +142,8 @@ struct SealedFileContent: Equatable {
                 try decoder.readNull()
             }
             return SealedFileContent(
-                name: name, mediaType: mediaType, byteCount: Int(clamping: byteCount), reference: reference, path: path,
+                name: name, mediaType: mediaType, byteCount: Attachment.byteCount(stated: byteCount),
+                reference: reference, path: path,
                 home: try decoder.readBytes(count: 32))
         }
     }

@@ -92,7 +92,7 @@ package enum AttachmentFormat {
     /// The smallest plaintext of a last chunk, padding included.
     static let lastChunkByteCountMin = 256
     /// 1 PiB: more than any disk here, and far below where offsets overflow.
-    static let byteCountMax: UInt64 = 1 << 50
+    package static let byteCountMax: UInt64 = 1 << 50
 
     /// An empty attachment has one chunk, which holds padding alone.
     static func chunkCount(byteCount: UInt64) -> UInt64 {
