@@ -107,8 +107,13 @@ struct AgentTests {
         #expect(refused.exitCode == 85, "even the right one has to wait")
         #expect(refused.errorText.contains("too many wrong tries; try again in"))
         #expect(try agent.succeed("agent", "status").contains("nothing was unlocked"))
-        Thread.sleep(forTimeInterval: 5.2)
-        #expect(try agent.unlock().exitCode == 0)
+        // What is refused meanwhile is no try, and makes the pause no longer.
+        var last = refused.exitCode
+        try Waiting.until("the pause is over") {
+            last = try agent.unlock().exitCode
+            return last != 85
+        }
+        #expect(last == 0)
     }
 
     @Test("R32: a socket folder that others can enter is refused by both sides, and nothing is sent")
@@ -137,10 +142,15 @@ struct AgentTests {
         defer { try? agent.stop() }
         #expect(try agent.unlock().exitCode == 0)
         let processID = try #require(agent.processID)
-        // The command waits for a text that does not come.
-        let script = "mkfifo w; exec 3<>w; \"$0\" new <w & sleep 1; kill -INT $!; wait $!; echo \"ended with $?\""
+        // The command waits for a text that does not come. It is interrupted once the agent's child has the pipe open.
+        let script = """
+            mkfifo w; exec 3<>w; "$0" new <w & client=$!
+            until for child in $(cat /proc/$1/task/*/children); do ls -l /proc/$child/fd; done 2>/dev/null | grep -q "$PWD/w$"
+            do kill -0 $client || exit; sleep 0.02; done
+            kill -INT $client; wait $client; echo "ended with $?"
+            """
         let result = try ProcessRunner.run(
-            "/bin/bash", ["-m", "-c", script, CoffretRunner.executable],
+            "/bin/bash", ["-m", "-c", script, CoffretRunner.executable, "\(processID)"],
             environment: agent.runner.environment(agent.environment()), directory: agent.runner.workPath,
             timeoutSeconds: 60)
         #expect(result.text.contains("ended with 130"))
