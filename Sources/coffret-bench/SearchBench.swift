@@ -232,7 +232,8 @@ private struct Comparison {
             before = try Self.writtenByteCount()
             ourTimes.append(
                 try measureSeconds {
-                    try ours.update([.put(document(number, body: body))], newState: [2])
+                    try ours.update(
+                        [.put(document(number, body: body))], newState: [2], bringsInWords: searchesEach)
                     if searchesEach { _ = try ours.search(query) }
                 })
             ourBytes += try Self.writtenByteCount() - before

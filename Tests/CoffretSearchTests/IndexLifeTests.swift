@@ -38,6 +38,23 @@ struct IndexLifeTests {
         #expect(try index.state() == .rebuildNeeded(.unfinished))
     }
 
+    @Test("an index of an earlier version is made anew")
+    func earlierVersion() throws {
+        let index = try fixture.make([note(1, "one")])
+        try index.database.write { connection throws(SQLiteError) in
+            try connection.execute("DROP TABLE stale")
+            try connection.setMeta("version", IndexSchema.version - 1)
+        }
+        let other = try fixture.open()
+        #expect(try other.state() == .rebuildNeeded(.unknownVersion))
+        #expect(throws: SearchError(rebuild: .unknownVersion)) { try other.titles("one") }
+        #expect(throws: SearchError(rebuild: .unknownVersion)) {
+            try other.update([.put(note(2, "two"))], newState: [2])
+        }
+        try other.rebuild(newState: [3]) { add in try add(note(2, "two")) }
+        #expect(try fixture.open().titles("two") == ["two"])
+    }
+
     @Test("after any changes an updated index answers as one that is made anew")
     func updatesEqualRebuild() throws {
         forAll(count: 12) { generator in
