@@ -16,13 +16,26 @@ package enum ServerProgram {
           invite [--days N]    print an invitation for one account, good for N days (7)
           backup FILE          copy everything into one new file while the server runs
           restore FILE         fill an empty database from a backup
-          doctor               check the configuration, the database and every stored chain and object
+          doctor               check the configuration and all that is stored
 
         settings, also as lines `name = value` in the file:
-          \(ServerConfiguration.names.joined(separator: ", "))
+        \(settingLines.joined(separator: "\n"))
 
-        exit codes: 0 done, 1 the check found something, 2 wrong usage, 3 configuration, 4 storage, 5 address in use
+        exit codes: 0 done, 1 the check found something, 2 wrong usage,
+          3 configuration, 4 storage, 5 address in use
         """
+
+    /// The names of all settings, in lines that fit a terminal.
+    private static var settingLines: [String] {
+        ServerConfiguration.names.reduce(into: []) { lines, name in
+            if let last = lines.last, last.count + name.count + 2 <= 78 {
+                lines[lines.count - 1] = last + ", " + name
+            } else {
+                if !lines.isEmpty { lines[lines.count - 1] += "," }
+                lines.append("  " + name)
+            }
+        }
+    }
 
     /// Runs the process's own arguments and exits.
     package static func run() -> Never {
