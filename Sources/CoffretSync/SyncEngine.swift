@@ -324,14 +324,15 @@ package struct SyncEngine {
         report.removals += adoption.removals
         report.head = adoption.localHead
         if adoption.areRemovalsDue { memory.areRemovalsDue = true }
-        // What was removed goes here first, so that what says so of own commits is pushed with them.
-        guard !adoption.areRemovalsDue else { return finish() }
         let triesFiles = options.triesWaitingFiles && (!memory.waitingFiles.isEmpty || memory.hasMoreWaitingFiles)
-        if adoption.localHead == adoption.head, !triesFiles { return acknowledge() }
+        if adoption.localHead == adoption.head, !triesFiles, !memory.areRemovalsDue { return acknowledge() }
         return prepare(from: adoption.head)
     }
 
     private mutating func prepare(from head: BlobName?) -> [Action] {
+        // What was removed goes here first, so that what says so of own commits is pushed with them: alone, what was built on
+        // what is gone could not be taken.
+        guard !memory.areRemovalsDue else { return finish() }
         phase = .exporting
         return [.vault(.export(from: head, withAllFiles: options.triesWaitingFiles && memory.hasMoreWaitingFiles))]
     }

@@ -181,7 +181,6 @@ package final class VaultSync: SyncVault {
         _ address: BlobAddress, _ memory: SyncMemory, _ repository: VaultRepository
     ) throws -> VaultReply {
         let adoption = try begun(repository)
-        adoption.mayHoldRemoved = memory.areRemovalsDue
         isRepairing = true
         guard let name = try adoption.commitName(at: address) else {
             return .missing([address], place: "the head")

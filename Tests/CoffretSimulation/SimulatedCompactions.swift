@@ -5,6 +5,22 @@ internal import CoffretBase
 internal import CoffretStorage
 internal import CoffretTestSupport
 
+/// Which devices of a world drop history, beside packing, which all do.
+package enum HistoryDroppers: String, CaseIterable, Sendable {
+    case none, first, all
+
+    /// What `Scripts/simulate` is told for it.
+    package var option: String? {
+        switch self {
+        case .none: nil
+        case .first: "--drop-history"
+        case .all: "--all-drop-history"
+        }
+    }
+
+    func contains(_ number: Int) -> Bool { self == .all || self == .first && number == 0 }
+}
+
 /// The compactions of a world, and the lines whose commits have to be there after all of them.
 final class SimulatedCompactions {
     private struct Line {

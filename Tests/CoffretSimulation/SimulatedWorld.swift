@@ -20,8 +20,7 @@ package final class SimulatedWorld {
     var acknowledged: [FactKey: Set<String>] = [:]
     let compactions = SimulatedCompactions()
     private let acknowledges: Bool
-    /// Whether the first device drops history, beside packing, which all do.
-    private let dropsHistory: Bool
+    private let droppers: HistoryDroppers
     private var lineCount = 0
     private let isTold: Bool
     private var stepCount = 0
@@ -33,9 +32,9 @@ package final class SimulatedWorld {
     private var awayUntil: [Int] = []
 
     /// - Parameter isTold: whether each step is printed, for a seed that is run again.
-    package init(_ random: SeededGenerator, isTold: Bool = false, dropsHistory: Bool = false) throws {
+    package init(_ random: SeededGenerator, isTold: Bool = false, droppers: HistoryDroppers = .none) throws {
         self.random = random
-        self.dropsHistory = dropsHistory
+        self.droppers = droppers
         self.isTold = isTold
         keys = SimulatedKeys(random)
         acknowledges = random.bool()
@@ -128,8 +127,10 @@ package final class SimulatedWorld {
                 // Somebody else is away meanwhile, and for a while after it.
                 awayUntil[random.int(in: 0...devices.count - 1)] = stepCount + random.int(in: 5...30)
             }
-            // One device of a person's may drop history, whatever it and the others have not sent; all follow.
-            try attempt(device) { try compactions.compact(device, dropsHistory: dropsHistory && number == 0, random) }
+            // A device may drop history, whatever it and the others have not sent; all follow.
+            try attempt(device) {
+                try compactions.compact(device, dropsHistory: droppers.contains(number), random)
+            }
         case 8 where devices.count < Self.deviceCountMax && random.int(in: 0...7) == 0:
             try addDevice()
             try attempt(devices[devices.count - 1]) { try sync(devices[devices.count - 1]) }
@@ -146,10 +147,15 @@ package final class SimulatedWorld {
     /// sent.
     private func sync(_ device: SimulatedDevice) throws {
         func change(_ options: inout SyncEngine.Options) { options.acknowledges = acknowledges }
-        let report = try device.sync(change)
+        do {
+            try device.sync(change)
+        } catch {
+            tell("\(error) because of \(String(describing: (error as? SyncError)?.cause))", device)
+            throw error
+        }
         // Now and then it ends just then, and what is due is done after another sync.
         guard isSettling || random.int(in: 0...3) > 0, try device.followRemovals() else { return }
-        if device.head != report.head { try device.sync(change) }
+        try device.sync(change)
     }
 
     /// Faults end; devices sync until nobody has news.
@@ -208,12 +214,21 @@ package final class SimulatedWorld {
 
     /// The whole life of a world: faults and edits, then peace; all devices come to one state, and nothing
     /// acknowledged is lost or doubled.
-    package static func run(_ random: SeededGenerator, isTold: Bool = false, dropsHistory: Bool = false) throws {
-        let world = try SimulatedWorld(random, isTold: isTold, dropsHistory: dropsHistory)
+    package static func run(_ random: SeededGenerator, isTold: Bool = false, droppers: HistoryDroppers = .none) throws {
+        let world = try SimulatedWorld(random, isTold: isTold, droppers: droppers)
         world.faultRate = random.element(of: [0, 3, 6, 15])
         for device in world.devices { device.network.faultRate = world.faultRate }
-        for _ in 0..<random.int(in: 10...60) { try world.step() }
-        try world.settle()
-        try world.check()
+        do {
+            for _ in 0..<random.int(in: 10...60) { try world.step() }
+            try world.settle()
+            try world.check()
+        } catch {
+            if isTold {
+                for (number, device) in world.devices.enumerated() {
+                    print("device \(number) has\n\(device.historyText)", terminator: "")
+                }
+            }
+            throw error
+        }
     }
 }

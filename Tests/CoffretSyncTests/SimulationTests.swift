@@ -18,15 +18,28 @@ struct SimulationTests {
         #expect(settledCount > 0)
     }
 
-    /// Each of these failed once: history that one device dropped came again in part, or lost the record that said so.
+    /// Each of these failed once: history that one device dropped came again in part or lost the record that said so, or what a
+    /// commit above it had seen was guessed, and a merge left out an acknowledged line.
     @Test(
         "history that one device drops breaks nobody: worlds that it broke once",
         arguments: [
             5_197_312_546_844_381_288, 1_962_693_729_307_009_913, 17_458_369_848_228_295_420, 5_369_871_147_081_176_659,
             5_084_676_216_767_221_986, 11_528_427_122_650_462_512, 2_753_314_182_090_351_789, 1_309_755_212_391_011_096,
+            13_921_342_453_847_921_500, 12_298_228_864_827_898_295, 1_892_053_141_094_226_828, 11_072_678_615_756_207_614,
+            16_812_602_405_052_713_790, 2_726_428_446_358_804_914, 180_772_147_947_717_705, 8_130_768_022_806_410_489,
+            16_471_847_271_215_277_988, 13_880_777_070_899_756_118, 16_548_839_718_177_822_301,
         ] as [UInt64])
     func droppedHistory(_ seed: UInt64) throws {
-        try SimulatedWorld.run(SeededGenerator(seed: seed), dropsHistory: true)
+        try SimulatedWorld.run(SeededGenerator(seed: seed), droppers: .first)
+    }
+
+    @Test(
+        "history that several devices drop breaks nobody: worlds that it broke once",
+        arguments: [
+            3_708_463_106_875_567_581, 187_123_366_822_402_091, 14_110_444_242_713_946_185, 11_256_458_279_137_684_403,
+        ] as [UInt64])
+    func historyDroppedByAll(_ seed: UInt64) throws {
+        try SimulatedWorld.run(SeededGenerator(seed: seed), droppers: .all)
     }
 
     @Test("a device that is let go leaves no keys in memory")

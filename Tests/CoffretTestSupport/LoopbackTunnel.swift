@@ -120,7 +120,7 @@ package final class LoopbackTunnel: Sendable {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = unsafe recv(from, &buffer, buffer.count, 0)
-            if direction == .down, count > 8_192, state.withLock(\.isSlow) { usleep(100_000) }
+            if direction == .down, count > 8_192, state.withLock(\.isSlow) { usleep(500_000) }
             guard count > 0, pass(buffer[..<count], direction), Self.write(buffer[..<count], to: to) else { break }
         }
         shutdown(to, Int32(SHUT_WR))

@@ -149,15 +149,24 @@ final class IncomingBlobs: BlobReader {
         return opened.name
     }
 
-    /// Whether parts of trees were offered.
-    var hasNodes: Bool { pool.values.contains { $0.type == .treeInner || $0.type == .treeLeaf } }
-
     /// Commits that were offered.
     var commitNames: [BlobName] { pool.filter { $0.value.type == .commit }.map(\.key) }
 
-    /// Takes all blobs out of the pool into the transaction, but some.
-    func keepAll(but left: Set<BlobName>) throws(StorageError) {
-        for (name, blob) in pool where !left.contains(name) { try transaction.writeSealed(blob.sealed, name: name) }
+    /// Trees that are offered and whole, by their roots.
+    var wholeTrees: Set<BlobName> = []
+
+    /// Whether all of a tree is here: it is stored, or known to be whole.
+    func containsTree(_ root: BlobName) throws(StorageError) -> Bool {
+        if wholeTrees.contains(root) { return true }
+        return try transaction.containsBlob(root)
+    }
+
+    /// Takes all blobs out of the pool into the transaction, but the inner nodes of trees: one that is stored has all that is
+    /// below it, and what came so far may not be all.
+    func keepAllButInnerNodes() throws(StorageError) {
+        for (name, blob) in pool where blob.type != .treeInner {
+            try transaction.writeSealed(blob.sealed, name: name)
+        }
         pool = [:]
     }
 

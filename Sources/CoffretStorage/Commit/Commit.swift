@@ -33,6 +33,9 @@ package struct CompactionRecord: Equatable, Sendable {
     package var removedVersions: VersionVector
     /// Commits older than this were to go.
     package var olderThanMilliseconds: Milliseconds
+    /// The commits with which the history begins, that is those that stay and lost a parent, and what each has seen, itself
+    /// included. Nil in records from before this was told.
+    package var beginnings: [BlobName: VersionVector]?
 }
 
 /// The signed part of a commit.
@@ -168,9 +171,11 @@ extension Commit {
 }
 
 extension CompactionRecord {
-    /// Map: 1 names, 2 count, 3 version vector, 4 time.
+    static let beginningCountMax = 65_536
+
+    /// Map: 1 names, 2 count, 3 version vector, 4 time, 5 version vectors by name.
     func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeMapHeader(count: 4)
+        encoder.encodeMapHeader(count: beginnings == nil ? 4 : 5)
         encoder.encode(unsigned: 1)
         encoder.encode(names: removedParents)
         encoder.encode(unsigned: 2)
@@ -179,6 +184,13 @@ extension CompactionRecord {
         removedVersions.encode(to: &encoder)
         encoder.encode(unsigned: 4)
         encoder.encode(signed: olderThanMilliseconds)
+        guard let beginnings else { return }
+        encoder.encode(unsigned: 5)
+        encoder.encodeMapHeader(count: beginnings.count)
+        for (name, versions) in beginnings.sorted(by: { $0.key < $1.key }) {
+            encoder.encode(bytes: name.bytes)
+            versions.encode(to: &encoder)
+        }
     }
 
     init(from decoder: inout CBORDecoder) throws(CBORError) {
@@ -191,9 +203,28 @@ extension CompactionRecord {
         removedVersions = try VersionVector.decode(from: &decoder)
         try decoder.expectKey(4, in: &map)
         olderThanMilliseconds = try decoder.readSigned()
+        if map.remaining > 0 {
+            try decoder.expectKey(5, in: &map)
+            beginnings = try Self.decodeBeginnings(from: &decoder)
+        }
         guard map.remaining == 0, !removedParents.isEmpty else {
             throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         }
+    }
+
+    private static func decodeBeginnings(
+        from decoder: inout CBORDecoder
+    ) throws(CBORError) -> [BlobName: VersionVector] {
+        let start = decoder.byteOffset
+        var map = try decoder.readMapHeader()
+        guard map.remaining <= beginningCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        var beginnings: [BlobName: VersionVector] = [:]
+        while let name = try decoder.readKey(
+            in: &map, { (decoder) throws(CBORError) in try decoder.readName() })
+        {
+            beginnings[name] = try VersionVector.decode(from: &decoder)
+        }
+        return beginnings
     }
 }
 

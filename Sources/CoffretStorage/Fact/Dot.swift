@@ -61,6 +61,13 @@ package struct VersionVector: Equatable, Sendable {
         return result
     }
 
+    /// With another number for one instance; 0 for none.
+    func with(_ sequence: UInt64, of instance: UniqueID) -> VersionVector {
+        var sequences = sequences
+        sequences[instance] = sequence
+        return VersionVector(sequences)
+    }
+
     /// Instances ascending by their bytes.
     package var sorted: [(instance: UniqueID, sequence: UInt64)] {
         sequences.sorted { $0.key < $1.key }.map { (instance: $0.key, sequence: $0.value) }

@@ -119,7 +119,7 @@ extension Adoption {
         }
         let name = try transaction.writeBlob(
             type: .commit, bytes: commit.sign(with: author, vaultID: context.vaultID))
-        graph.note(versions, of: name, isVague: false)
+        graph.note(versions, of: name)
         return MergeSide(
             commit: CommitSummary(name: name, commit: commit, context: context), versions: versions,
             state: state(of: name, root: root, unstored: unstored))

@@ -82,7 +82,7 @@ extension Adoption {
         let name = try transaction.writeBlob(type: .commit, bytes: content)
         mergeCount += 1
         let summary = CommitSummary(name: name, commit: commit, context: context)
-        graph.note(versions, of: name, isVague: false)
+        graph.note(versions, of: name)
         return MergeSide(
             commit: summary, versions: versions, state: state(of: name, root: outcome.root, unstored: unstored))
     }

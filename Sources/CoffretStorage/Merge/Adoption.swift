@@ -41,8 +41,6 @@ package final class Adoption {
     let loader: StateLoader
     private let rule: any ValueMergeRule
     var mergeCount = 0
-    /// Whether commits that a compaction removed may have been put down here again by `stage`.
-    package var mayHoldRemoved = false
     /// Numbers of this instance's merges that are dropped here.
     var droppedOwn = VersionVector()
     var contextsWritten: Set<BlobName> = []
@@ -51,7 +49,7 @@ package final class Adoption {
         guard let author = repository.author else { throw StorageError(.readOnly) }
         guard let exchange = repository.backend as? any SealedBlobExchange else { throw StorageError(.unusable) }
         // Read before the transaction begins, and kept: it is what the merge starts from.
-        let known = try repository.graph().knownVersions
+        let known = try repository.graph().vectors
         let transaction = try exchange.beginTransaction()
         guard let transaction = transaction as? any SealedBlobWriter else {
             transaction.cancel()
@@ -70,7 +68,7 @@ package final class Adoption {
         }
         loader = StateLoader(
             history: history, nodes: nodes, editor: TreeEditor(store: nodes, splitHash: repository.splitHash),
-            reader: incoming, emptyRoot: try repository.emptyRoot(),
+            reader: incoming, emptyRoot: try repository.emptyRoot(), containsTree: incoming.containsTree,
             missing: { StorageError(.historyBroken, place: "commit \($0)") })
     }
 
@@ -108,9 +106,7 @@ package final class Adoption {
     private func beginnings(
         of heads: [BlobName], _ known: KnownCommits
     ) throws(StorageError) -> HistoryBeginnings {
-        try HistoryBeginnings(heads, incoming: incoming, known: known) { () throws(StorageError) in
-            try repository.compactions()
-        }
+        try HistoryBeginnings(heads, incoming: incoming, known: known, recorded: graph.recorded)
     }
 
     /// Forgets all that was offered.
@@ -124,7 +120,7 @@ package final class Adoption {
     package func stage(note: (_ areRemovalsDue: Bool) -> [UInt8]) throws(StorageError) -> Bool {
         do throws(StorageError) {
             let hasRemoved = try offersRemoved()
-            try incoming.keepAll(but: stateRoots())
+            try incoming.keepAllButInnerNodes()
             var state = repository.backend.state
             try state.annotate { $0.note = note(hasRemoved) }
             try transaction.commit(state: state, isCheckpoint: true)
@@ -136,24 +132,11 @@ package final class Adoption {
         }
     }
 
-    /// Roots of whole states that were offered. Where the root is stored the whole tree counts as stored, so a root comes in
-    /// with its tree or not at all.
-    private func stateRoots() throws(StorageError) -> Set<BlobName> {
-        var roots: Set<BlobName> = []
-        guard incoming.hasNodes else { return roots }
-        for name in incoming.commitNames {
-            roots.insert(try UnverifiedCommit.decode(incoming.blobBytes(name, type: .commit), name: name).commit.root)
-        }
-        var cursor = try repository.log()
-        while let commit = try cursor.next() { roots.insert(commit.commit.root) }
-        return roots
-    }
-
     /// Whether commits were offered that a compaction has removed here: they have to be removed once more, even if no head
     /// that comes needs them.
     private func offersRemoved() throws(StorageError) -> Bool {
         guard !repository.headNames.isEmpty else { return false }
-        let removed = try graph.removedVersions()
+        let removed = try removedVersions()
         guard !removed.sequences.isEmpty else { return false }
         for name in incoming.commitNames {
             // Of one whose context has not come it cannot be told, nor of what hangs from it.
@@ -198,6 +181,7 @@ package final class Adoption {
             graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
             ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known,
             beginnings: try beginnings(of: heads, known))
+        incoming.wholeTrees = foreign.beginnings.trees
         try foreign.check(heads)
         try checkRequired(required, requiredDots, heads, foreign, annotation)
         for name in foreign.order {
@@ -235,7 +219,13 @@ package final class Adoption {
         let aside = try newest(
             of: annotation.quarantined + quarantined + revoked
                 + (localHead.map { foreign.setAside.contains($0) ? [$0] : [] } ?? []))
+        var removed = try removedVersions()
+        for name in removals {
+            if let record = foreign.commits[name]?.summary.commit.compaction { removed.merge(record.removedVersions) }
+        }
+        let removedVersions = removed
         try state.annotate { annotation in
+            annotation.removedVersions = removedVersions
             annotation.quarantined = aside
             annotation.epochs = RepositoryAnnotation.bounded(Set(annotation.epochs + newEpochs))
             annotation.usedSequences.merge(droppedOwn)
@@ -248,12 +238,19 @@ package final class Adoption {
             removals: removals, areRemovalsDue: areRemovalsDue)
     }
 
+    /// What compactions that count or once counted here have removed.
+    private func removedVersions() throws(StorageError) -> VersionVector {
+        let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
+        if let removed = annotation.removedVersions { return removed }
+        return try graph.removedVersions()
+    }
+
     private func known() throws(StorageError) -> KnownCommits {
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
         return KnownCommits(
             graph: graph, backend: repository.backend, evidence: Set(annotation.evidence),
             versions: repository.headNames.isEmpty ? VersionVector() : try repository.tail().versionVector,
-            removed: mayHoldRemoved ? try graph.removedVersions() : VersionVector())
+            removed: try removedVersions())
     }
 
     // MARK: States

@@ -9,10 +9,9 @@ final class CommitGraph {
     private let compactions: () throws(StorageError) -> [BlobName: CompactionRecord]
     /// Of commits that are on their way in.
     var incomingCompactions: [BlobName: CompactionRecord] = [:]
-    private var vectors: [BlobName: VersionVector]
-    /// Commits of which it is only known what they have seen at most: a compaction removed what lies below them, and none
-    /// on the way up to them states it.
-    private var vague: Set<BlobName> = []
+    private var localCompactions: [BlobName: CompactionRecord]?
+    /// All vectors that are known by now.
+    private(set) var vectors: [BlobName: VersionVector]
     private var summaries: [BlobName: CommitSummary] = [:]
 
     /// - Parameter known: vectors that are known already.
@@ -25,20 +24,8 @@ final class CommitGraph {
         vectors = known
     }
 
-    /// All vectors that are known by now, and are more than bounds.
-    var knownVersions: [BlobName: VersionVector] { vectors.filter { !vague.contains($0.key) } }
-
     /// Notes the vector of a commit that was verified.
-    func note(_ versions: VersionVector, of name: BlobName, isVague: Bool) {
-        vectors[name] = versions
-        if isVague { vague.insert(name) } else { vague.remove(name) }
-    }
-
-    /// Whether `versions(of:)` gives a bound and no more.
-    func isVague(_ name: BlobName) throws(StorageError) -> Bool {
-        _ = try versions(of: name)
-        return vague.contains(name)
-    }
+    func note(_ versions: VersionVector, of name: BlobName) { vectors[name] = versions }
 
     func summary(_ name: BlobName) throws(StorageError) -> CommitSummary {
         if let known = summaries[name] { return known }
@@ -55,24 +42,30 @@ final class CommitGraph {
         return true
     }
 
-    /// What a commit and its ancestors are; where a compaction removed what says it, what they are at most.
+    /// What a commit and its ancestors are.
     ///
-    /// - Complexity: walks back to the nearest commit that states it, which all merges and checkpoints do.
+    /// - Complexity: walks back to the nearest commit that states it, which all merges and checkpoints do, or of which a
+    ///   compaction's record does.
     func versions(of name: BlobName) throws(StorageError) -> VersionVector {
         var pending: [CommitSummary] = []
         var next: BlobName? = name
         var vector = VersionVector()
-        var isVague = false
         while let name = next {
             if let known = vectors[name] {
                 vector = known
-                isVague = vague.contains(name)
                 break
             }
             guard try contains(name) else {
-                // Below a compaction only what it and those before it say is known.
-                vector = try allRemovedVersions()
-                isVague = true
+                // Of what was removed and came again in part, the commit that the record states may not be the lowest.
+                let line = pending
+                while let lowest = pending.last {
+                    if let stated = try statedVersions(ofBeginning: lowest.name) {
+                        vector = stated
+                        break
+                    }
+                    pending.removeLast()
+                }
+                guard !pending.isEmpty else { return try unstatedVersions(line) }
                 break
             }
             let commit = try summary(name)
@@ -85,14 +78,44 @@ final class CommitGraph {
         }
         for commit in pending.reversed() {
             vector = commit.commit.versionVector ?? vector.advanced(by: commit.dot)
-            note(vector, of: commit.name, isVague: isVague)
+            note(vector, of: commit.name)
         }
         return vector
     }
 
+    /// What commits may have seen at most, by records from before these told what each commit has seen. Not remembered:
+    /// a record that comes may tell it.
+    private func unstatedVersions(_ line: [CommitSummary]) throws(StorageError) -> VersionVector {
+        var versions = try allRemovedVersions()
+        for commit in line { versions.advance(commit.dot) }
+        return versions
+    }
+
+    /// What a commit that lost a parent has seen, by the record of a compaction.
+    ///
+    /// - Complexity: reads all commits, once.
+    func statedVersions(ofBeginning name: BlobName) throws(StorageError) -> VersionVector? {
+        for records in [try recorded(), incomingCompactions] {
+            for (_, record) in records.sorted(by: { $0.key < $1.key }) {
+                if let stated = record.beginnings?[name] { return stated }
+            }
+        }
+        return nil
+    }
+
+    /// The records of compactions that count here.
+    ///
+    /// - Complexity: reads all commits, once.
+    func recorded() throws(StorageError) -> [BlobName: CompactionRecord] {
+        if let localCompactions { return localCompactions }
+        let records = try compactions()
+        localCompactions = records
+        return records
+    }
+
     /// What compactions have removed, of those that count here and those on their way in.
     ///
-    /// - Complexity: reads all commits.
+    /// - Complexity: reads all commits, once.
     func allRemovedVersions() throws(StorageError) -> VersionVector {
         var versions = try removedVersions()
         for record in incomingCompactions.values { versions.merge(record.removedVersions) }
@@ -101,10 +124,10 @@ final class CommitGraph {
 
     /// What compactions that count here have removed.
     ///
-    /// - Complexity: reads all commits.
+    /// - Complexity: reads all commits, once.
     func removedVersions() throws(StorageError) -> VersionVector {
         var versions = VersionVector()
-        for record in try compactions().values { versions.merge(record.removedVersions) }
+        for record in try recorded().values { versions.merge(record.removedVersions) }
         return versions
     }
 

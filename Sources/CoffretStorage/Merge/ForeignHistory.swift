@@ -38,11 +38,12 @@ struct KnownCommits {
     let evidence: Set<BlobName>
     /// Of the local head.
     let versions: VersionVector
-    /// What compactions removed, if something of it may have been put down again: that is unverified, and may lack its parents.
+    /// What compactions removed: of that something may have been put down again, unverified and without its parents.
     let removed: VersionVector
 
     func contains(_ name: BlobName) throws(StorageError) -> Bool {
-        guard try isStored(name) else { return false }
+        // What was staged may lack its context as yet.
+        guard try isStored(name), try graph.contains(name) else { return false }
         let dot = try graph.summary(name).dot
         return versions.covers(dot) && !removed.covers(dot)
     }
@@ -110,8 +111,8 @@ struct ForeignHistory {
         for (index, name) in names.enumerated() {
             let (unverified, summary, _) = try graph.history.unverified(name)
             let verified = try verifier.verify(unverified, context: summary.context)
-            let (versions, isVague) = try checkPlace(summary)
-            graph.note(versions, of: name, isVague: isVague)
+            let versions = try checkPlace(summary)
+            graph.note(versions, of: name)
             try checkRoot(summary, laterNames: names[(index + 1)...], heads: heads)
             checked.append((summary, verified, versions))
         }
@@ -149,34 +150,47 @@ struct ForeignHistory {
         for root in beginnings.roots {
             guard let commit = commits[root] else { continue }
             for parent in commit.summary.parents where beginnings.isRemoved(parent, of: root) {
-                let counts = (beginnings.removed[parent] ?? []).contains { name in
-                    commits[name].map { $0.standing == .valid } ?? (beginnings.records[name] == nil)
+                guard (beginnings.removed[parent] ?? []).contains(where: counts) else {
+                    throw StorageError(.historyBroken, place: "commit \(parent)")
                 }
-                guard counts else { throw StorageError(.historyBroken, place: "commit \(parent)") }
+            }
+            guard beginnings.stating(commit.summary.commit, root).contains(where: counts) else {
+                throw StorageError(.historyBroken, place: "commit \(root)")
+            }
+        }
+        // What a commit has seen follows from what it is: whatever says something else of it lies.
+        for (name, record) in beginnings.records where counts(name) {
+            for (beginning, stated) in record.beginnings ?? [:] {
+                let isKnown = try known.contains(beginning)
+                guard isKnown || commits[beginning] != nil else { continue }
+                guard try graph.versions(of: beginning) == stated else {
+                    throw StorageError(.commitMalformed, place: "commit \(name)")
+                }
             }
         }
     }
 
+    /// Whether a commit with a record counts: one that came now by what was found of it, one that was known does.
+    private func counts(_ name: BlobName) -> Bool {
+        commits[name].map { $0.standing == .valid } ?? (beginnings.records[name] == nil)
+    }
+
     /// Number, version vector, epoch and chain heads against the parents.
     ///
-    /// - Returns: what it has seen, or where what lies below it was removed, what it may have seen at most.
-    private mutating func checkPlace(
-        _ commit: CommitSummary
-    ) throws(StorageError) -> (versions: VersionVector, isVague: Bool) {
+    /// - Returns: what it has seen, itself included.
+    private mutating func checkPlace(_ commit: CommitSummary) throws(StorageError) -> VersionVector {
         let place = "commit \(commit.name)"
         guard commit.sequence <= Self.sequenceMax else { throw StorageError(.commitMalformed, place: place) }
         if commit.instance == ownInstance, try !known.isStored(commit.name) {
             guard try isRemoved(commit) else { throw StorageError(.historyLocalRollback, place: place) }
         }
         var versions = VersionVector()
-        var isVague = false
+        var isBeginning = false
         for parent in commit.parents {
             if beginnings.isRemoved(parent, of: commit.name) {
-                isVague = true
-                versions.merge(try graph.allRemovedVersions())
+                isBeginning = true
                 continue
             }
-            if try graph.isVague(parent) { isVague = true }
             versions.merge(try graph.versions(of: parent))
             guard try graph.contains(parent) else { continue }
             let parentContext = try graph.summary(parent).context
@@ -187,20 +201,35 @@ struct ForeignHistory {
                 throw StorageError(.commitChainHeadsBehind, place: place)
             }
         }
-        // Of what only a bound is known, no number is said to be the one before.
-        if !isVague { try checkPrevious(commit, before: versions[commit.instance]) }
+        if isBeginning { return try checkBeginning(commit, parents: versions) }
+        try checkPrevious(commit, before: versions[commit.instance])
         try checkDots(commit, versions)
         versions.advance(commit.dot)
         if let stated = commit.commit.versionVector {
-            // Who has seen what was removed has compared it: the author and those that had the history.
-            let fits = isVague ? versions.covers(stated) && stated.covers(commit.dot) : stated == versions
-            guard fits else { throw StorageError(.commitMalformed, place: place) }
-            return (stated, false)
-        }
-        if commit.parents.count > 1 {
+            guard stated == versions else { throw StorageError(.commitMalformed, place: place) }
+        } else if commit.parents.count > 1 {
             throw StorageError(.commitMalformed, place: place)
         }
-        return (versions, isVague)
+        return versions
+    }
+
+    /// The version vector of a commit of which a parent was removed: who had the history compared it, here only its bounds
+    /// can be. Which number of the instance was the one before is not known.
+    ///
+    /// - Parameter parents: what the parents that are there have seen.
+    private func checkBeginning(
+        _ commit: CommitSummary, parents: VersionVector
+    ) throws(StorageError) -> VersionVector {
+        var (least, most) = (parents, try graph.allRemovedVersions())
+        least.advance(commit.dot)
+        most.merge(least)
+        let recorded = try graph.statedVersions(ofBeginning: commit.name)
+        let stated = commit.commit.versionVector ?? recorded ?? most
+        guard stated.covers(least), most.covers(stated), stated[commit.instance] == commit.sequence,
+            commit.commit.versionVector != nil || commit.parents.count == 1
+        else { throw StorageError(.commitMalformed, place: "commit \(commit.name)") }
+        try checkDots(commit, stated)
+        return stated
     }
 
     /// An instance's commit follows its last one, by a number that was not used (protocol 10).
@@ -402,7 +431,14 @@ extension CommitGraph {
     /// What the parents of a commit had seen together.
     func versions(of name: BlobName, without commit: CommitSummary) throws(StorageError) -> VersionVector {
         var versions = VersionVector()
-        for parent in commit.parents { versions.merge(try self.versions(of: parent)) }
+        for parent in commit.parents {
+            if try contains(parent) {
+                versions.merge(try self.versions(of: parent))
+            } else {
+                // Which number of the instance came before the commit's is not known: at most the one below it.
+                versions.merge(try self.versions(of: name).with(commit.sequence - 1, of: commit.instance))
+            }
+        }
         return versions
     }
 }

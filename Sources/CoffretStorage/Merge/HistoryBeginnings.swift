@@ -1,68 +1,108 @@
 // Where a history from elsewhere begins. The one thing to keep true: a commit stands for what led to it only if a signed
-// record, which counts, says that this was removed, and if the whole tree that the commit states is there.
+// record, which counts, says that this was removed and what the commit has seen, and if the whole tree that the commit
+// states is there.
 
 internal import CoffretBase
 
 /// Commits that lost parents to a compaction, among those that lead to heads from elsewhere.
 struct HistoryBeginnings {
-    /// Commits whose removed parents are not asked for: their trees stand for them.
+    /// Commits whose removed parents are not asked for: their trees stand for them, and are asked for.
     private(set) var roots: Set<BlobName> = []
-    /// Commits of which neither a removed parent nor the tree is here: a server may have either.
-    private(set) var undecided: Set<BlobName> = []
-    /// What each of them lost, and which commits say so.
+    /// The roots of those trees.
+    private(set) var trees: Set<BlobName> = []
+    /// Parents that are gone, and which commits say so.
     private(set) var removed: [BlobName: Set<BlobName>] = [:]
     /// Records of commits that are not known yet.
     private(set) var records: [BlobName: CompactionRecord] = [:]
+    /// Those, and the ones that are known and lead to `heads` as well: others need not have heard of a removal that nobody has
+    /// sent yet.
+    private var all: [BlobName: CompactionRecord] = [:]
 
     /// Whether a parent is one that a compaction removed, and that nobody asks for.
     func isRemoved(_ parent: BlobName, of commit: BlobName) -> Bool {
         roots.contains(commit) && removed[parent] != nil
     }
 
+    /// The commits whose records say that the history begins with a commit; those from before records told it say only
+    /// that a parent is gone.
+    func stating(_ commit: Commit, _ name: BlobName) -> [BlobName] {
+        let stating = all.filter { $0.value.beginnings?[name] != nil }.map(\.key)
+        return stating.isEmpty ? listingOnly(commit) : stating
+    }
+
+    private func listingOnly(_ commit: Commit) -> [BlobName] {
+        commit.parents.flatMap { removed[$0] ?? [] }.filter { all[$0]?.beginnings == nil }
+    }
+
     /// Looks through all commits that lead to `heads`, as far as they are there.
     ///
-    /// - Parameter recorded: what compactions that are known here removed; asked for only where a parent is missing.
+    /// - Parameter recorded: what compactions that are known here removed; asked for only where a parent is missing or
+    ///   what they removed has come again.
     init(
         _ heads: [BlobName], incoming: IncomingBlobs, known: KnownCommits,
         recorded: () throws(StorageError) -> [BlobName: CompactionRecord]
     ) throws(StorageError) {
         var commits: [BlobName: Commit] = [:]
         var pending = heads
-        var isParentMissing = false
         var knownNames: Set<BlobName> = []
+        var isRecordNeeded = false
         while let name = pending.popLast() {
             guard commits[name] == nil else { continue }
             guard try incoming.containsBlob(name) else {
-                isParentMissing = true
+                isRecordNeeded = true
                 continue
             }
             let commit = try UnverifiedCommit.decode(incoming.blobBytes(name, type: .commit), name: name).commit
-            // What was staged may lack its context as yet, without which it cannot be known.
-            if try incoming.containsBlob(commit.context), try known.contains(name) {
+            if try known.contains(name) {
                 knownNames.insert(name)
                 continue
+            }
+            if try known.graph.contains(name), known.removed.covers(try known.graph.summary(name).dot) {
+                isRecordNeeded = true
             }
             commits[name] = commit
             if let record = commit.compaction { records[name] = record }
             pending += commit.parents
         }
-        var all = records
-        if isParentMissing { all.merge(try recorded()) { one, _ in one } }
+        all = records
+        if isRecordNeeded {
+            for (name, record) in try recorded() where records[name] == nil {
+                for leading in knownNames where try known.graph.isAncestor(name, of: leading) { all[name] = record }
+            }
+        }
         for (name, record) in all {
             for parent in record.removedParents {
                 removed[parent, default: []].insert(name)
             }
         }
         guard !removed.isEmpty else { return }
-        for (name, commit) in commits {
-            for parent in commit.parents where removed[parent] != nil && !knownNames.contains(parent) {
-                // A server that keeps the old history and not the tree is as good.
-                if try incoming.containsBlob(commit.root) {
+        var reached: Set<BlobName> = []
+        pending = heads
+        while let name = pending.popLast() {
+            guard reached.insert(name).inserted, let commit = commits[name] else { continue }
+            for parent in commit.parents {
+                if removed[parent] != nil, !knownNames.contains(parent),
+                    try isBeginning(commit, name, without: parent, incoming)
+                {
                     roots.insert(name)
-                } else if try !incoming.containsBlob(parent) {
-                    undecided.insert(name)
+                    trees.insert(commit.root)
+                } else {
+                    pending.append(parent)
                 }
             }
         }
+    }
+
+    /// Whether the history begins with a commit that lost a parent.
+    private func isBeginning(
+        _ commit: Commit, _ name: BlobName, without parent: BlobName, _ incoming: IncomingBlobs
+    ) throws(StorageError) -> Bool {
+        // The tree lies where the record came from.
+        if all.values.contains(where: { $0.beginnings?[name] != nil }) { return true }
+        // Who wrote it did not know that the parent was removed, and left it there; or the records do not tell.
+        guard !listingOnly(commit).isEmpty else { return false }
+        let hasTree = try incoming.containsBlob(commit.root)
+        let hasParent = try incoming.containsBlob(parent)
+        return hasTree || !hasParent
     }
 }

@@ -28,10 +28,6 @@ struct MissingBlobs {
             }
             guard try !known.contains(name) else { continue }
             try findChanges(of: unverified.commit, &missing, &seen)
-            // Both are asked for: who went on without knowing of the removal sent the one, who knew of it the other.
-            if beginnings.undecided.contains(name), seen.insert(unverified.commit.root).inserted {
-                missing.append(unverified.commit.root)
-            }
             if beginnings.roots.contains(name) {
                 try find(node: unverified.commit.root, type: .treeInner, &missing, &seen)
             }

@@ -87,13 +87,14 @@ extension VaultRepository {
         var commits = try setAsideSummaries()
         var cursor = try log()
         while let commit = try cursor.next() { commits.append(commit) }
+        let beginnings = Set(try historyBeginnings(among: commits).map(\.name))
         for commit in commits {
             try walk.walk(commit) {
                 names.insert($0).inserted
             } visitFact: { (fact) throws(StorageError) in
                 try visitFact(fact)
             }
-            guard try lacksParent(commit) else { continue }
+            guard beginnings.contains(commit.name) else { continue }
             guard try backend.containsBlob(commit.commit.root) else { return nil }
             try walk.walkTree(commit.commit.root) {
                 names.insert($0).inserted
@@ -128,14 +129,24 @@ extension VaultRepository {
         return roots
     }
 
-    /// Commits of which a parent was removed.
+    /// Commits of which a parent was removed, or is to be.
     ///
     /// - Complexity: reads all commits.
     package func historyBeginnings() throws(StorageError) -> [CommitSummary] {
-        var found: [CommitSummary] = []
+        var commits: [CommitSummary] = []
         var cursor = try log()
-        while let commit = try cursor.next() {
-            if try lacksParent(commit) { found.append(commit) }
+        while let commit = try cursor.next() { commits.append(commit) }
+        return try historyBeginnings(among: commits)
+    }
+
+    /// The same, of all commits that are here.
+    private func historyBeginnings(among commits: [CommitSummary]) throws(StorageError) -> [CommitSummary] {
+        var stated: Set<BlobName> = []
+        for commit in commits { stated.formUnion((commit.commit.compaction?.beginnings ?? [:]).keys) }
+        var found: [CommitSummary] = []
+        for commit in commits {
+            let lacksParent = try lacksParent(commit)
+            if lacksParent || stated.contains(commit.name) { found.append(commit) }
         }
         return found
     }

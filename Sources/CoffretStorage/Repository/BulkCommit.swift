@@ -155,6 +155,9 @@ package final class BulkCommit {
             if commit.flags.contains(.epoch) {
                 try state.annotate { $0.epochs = RepositoryAnnotation.bounded(Set($0.epochs + [name])) }
             }
+            if let record = commit.compaction {
+                try state.annotate { $0.removedVersions?.merge(record.removedVersions) }
+            }
             if isCheckpoint {
                 let values = try repository.tail().overlay.unstored.merging(unstored) { old, _ in old }
                 try repository.write(root, values: values, with: &nodes, to: transaction)

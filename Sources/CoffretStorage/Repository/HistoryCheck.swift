@@ -14,10 +14,11 @@ struct HistoryCheck {
     private(set) var removals: [FsckReport.Removal] = []
     private(set) var signatureCount = 0
     private(set) var rootCount = 0
+    /// Of commits of which it is known: nothing says what one has seen that was removed and came again in part.
     private var vectors: [BlobName: VersionVector] = [:]
-    /// Commits whose vector is no more than a bound: a compaction removed what lies below them.
-    private var vague: Set<BlobName> = []
     private var removedVersions = VersionVector()
+    /// What commits with which the history begins have seen, and which commit says so.
+    private var beginnings: [BlobName: [(record: BlobName, versions: VersionVector)]] = [:]
     /// The trees of commits that still have children to come.
     private var roots: [BlobName: TreeNode] = [:]
     private var childCounts: [BlobName: Int] = [:]
@@ -62,6 +63,9 @@ struct HistoryCheck {
                 removals.append(
                     FsckReport.Removal(commit: commit.name, removedCommitCount: record.removedCommitCount))
                 removedVersions.merge(record.removedVersions)
+                for (name, versions) in record.beginnings ?? [:] {
+                    beginnings[name, default: []].append((commit.name, versions))
+                }
             }
             for parent in commit.parents { childCounts[parent, default: 0] += 1 }
         }
@@ -76,28 +80,32 @@ struct HistoryCheck {
 
     /// One commit per instance and number, each after the one before; and the stated version vector.
     private mutating func checkSequence(_ commit: CommitSummary) throws(StorageError) {
-        var vector = VersionVector()
-        var isVague = false
-        for parent in commit.parents {
-            isVague = isVague || vague.contains(parent) || vectors[parent] == nil
-            vector.merge(vectors[parent] ?? removedVersions)
-        }
         let place = "commit \(commit.name)"
         guard byDot.updateValue(commit.name, forKey: commit.dot) == nil else {
             throw StorageError(.historyForked, place: place)
         }
-        if !isVague { try checkPrevious(commit, before: vector[commit.instance]) }
+        let stated = commit.commit.versionVector ?? beginnings[commit.name]?.first?.versions
+        var vector = VersionVector()
+        var isWhole = true
+        for parent in commit.parents {
+            if let known = vectors[parent] { vector.merge(known) } else { isWhole = false }
+        }
+        if isWhole { try checkPrevious(commit, before: vector[commit.instance]) }
         vector.advance(commit.dot)
-        if let stated = commit.commit.versionVector {
-            // Below a compaction it is known what a commit may have seen at most.
-            guard isVague ? vector.covers(stated) && stated.covers(commit.dot) : stated == vector else {
+        // Below a compaction it is known what a commit has seen at least and at most.
+        var most = vector
+        if !isWhole { most.merge(removedVersions) }
+        if let stated {
+            guard most.covers(stated), stated.covers(vector) else {
                 throw StorageError(.commitMalformed, place: place)
             }
             vectors[commit.name] = stated
-            return
+        } else if isWhole {
+            vectors[commit.name] = vector
         }
-        vectors[commit.name] = vector
-        if isVague { vague.insert(commit.name) }
+        for (record, versions) in beginnings[commit.name] ?? [] where versions != vectors[commit.name] {
+            throw StorageError(.commitMalformed, place: "commit \(record)")
+        }
     }
 
     private func checkPrevious(_ commit: CommitSummary, before: UInt64) throws(StorageError) {

@@ -22,14 +22,16 @@ struct RepositoryAnnotation: Equatable {
     var epochs: [BlobName] = []
     /// Bytes of who syncs the vault, opaque here.
     var note: [UInt8] = []
+    /// What compactions that count or once counted here removed; nil in a state from before this was noted.
+    var removedVersions: VersionVector? = VersionVector()
 
     /// As many names as the annotation takes, ascending.
     static func bounded(_ names: Set<BlobName>) -> [BlobName] { Array(names.sorted().prefix(nameCountMax)) }
 
     func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 8)
-            encoder.encode(unsigned: 2)
+            encoder.encodeArrayHeader(count: removedVersions == nil ? 8 : 9)
+            encoder.encode(unsigned: removedVersions == nil ? 2 : 3)
             checkpointVersions.encode(to: &encoder)
             usedSequences.encode(to: &encoder)
             encoder.encode(unsigned: isHistoryPartial ? 1 : 0)
@@ -37,6 +39,7 @@ struct RepositoryAnnotation: Equatable {
             encoder.encode(names: quarantined)
             encoder.encode(names: epochs)
             encoder.encode(bytes: note)
+            removedVersions?.encode(to: &encoder)
         }
     }
 
@@ -57,10 +60,14 @@ struct RepositoryAnnotation: Equatable {
         if try decoder.peekMajorType() == .map {
             // Version 1 was the version vector alone.
             checkpointVersions = try VersionVector.decode(from: &decoder)
+            removedVersions = nil
             return
         }
-        try decoder.readArrayHeader(count: 8)
-        guard try decoder.readUnsigned() == 2 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        let count = try decoder.readArrayHeader()
+        let version = try decoder.readUnsigned()
+        guard version == 2 && count == 8 || version == 3 && count == 9 else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
         checkpointVersions = try VersionVector.decode(from: &decoder)
         usedSequences = try VersionVector.decode(from: &decoder)
         isHistoryPartial = try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
@@ -68,5 +75,6 @@ struct RepositoryAnnotation: Equatable {
         quarantined = try decoder.readNames(countMax: Self.nameCountMax)
         epochs = try decoder.readNames(countMax: Self.nameCountMax)
         note = try decoder.readBytes(countMax: Self.noteByteCountMax)
+        removedVersions = version == 3 ? try VersionVector.decode(from: &decoder) : nil
     }
 }

@@ -61,7 +61,7 @@ extension VaultRepository {
         let records = Array(try compactions().values)
         var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit, removed: try present(records))
         var compactionCommit: CommitSummary?
-        if plan.removedCount > 0, plan.removedParents.isSubset(of: plan.listedParents) {
+        if plan.removedCount > 0, isTold(plan) {
             // A commit that is here says so already; another one would go round and round between devices.
             try storeTrees(of: plan.oldest)
         } else if plan.removedCount > 0 {
@@ -97,8 +97,8 @@ extension VaultRepository {
         /// Kept commits that lose a parent now, or lost one before: the history begins with them.
         var oldest: [CommitSummary] = []
         var removedParents: Set<BlobName> = []
-        /// What records that are kept say is gone.
-        var listedParents: Set<BlobName> = []
+        /// What is kept and says what is gone.
+        var records: [CompactionRecord] = []
         var removedCount = 0
         var removedVersions = VersionVector()
     }
@@ -128,7 +128,7 @@ extension VaultRepository {
                 }
             } else {
                 plan.kept.append(commit)
-                if let record = commit.commit.compaction { plan.listedParents.formUnion(record.removedParents) }
+                if let record = commit.commit.compaction { plan.records.append(record) }
                 if commit.name == cut { removed.formUnion(commit.parents) }
             }
         }
@@ -136,14 +136,22 @@ extension VaultRepository {
         for commit in plan.kept {
             var beginsHere = false
             for parent in commit.parents {
-                if removed.contains(parent) || untold.contains(parent) { plan.removedParents.insert(parent) }
                 // What is kept was read just now.
                 let isThere = keptNames.contains(parent) ? true : try backend.containsBlob(parent)
-                beginsHere = beginsHere || removed.contains(parent) || !isThere
+                guard removed.contains(parent) || untold.contains(parent) || !isThere else { continue }
+                plan.removedParents.insert(parent)
+                beginsHere = true
             }
             if beginsHere { plan.oldest.append(commit) }
         }
         return plan
+    }
+
+    /// Whether records that are kept list all that is gone, and say what each commit with which the history begins has seen.
+    private func isTold(_ plan: CompactionPlan) -> Bool {
+        let listed = plan.records.reduce(into: Set()) { $0.formUnion($1.removedParents) }
+        return plan.removedParents.isSubset(of: listed)
+            && plan.oldest.allSatisfy { commit in plan.records.contains { $0.beginnings?[commit.name] != nil } }
     }
 
     /// Stores the trees with which the history will begin, and the commit that says what goes.
@@ -151,10 +159,14 @@ extension VaultRepository {
         _ plan: CompactionPlan, olderThan: Milliseconds, time: Milliseconds
     ) throws(StorageError) -> CommitSummary {
         var oldStates: [Snapshot] = []
-        for commit in plan.oldest { oldStates.append(try snapshot(at: commit.name)) }
+        var beginnings: [BlobName: VersionVector] = [:]
+        for commit in plan.oldest {
+            oldStates.append(try snapshot(at: commit.name))
+            beginnings[commit.name] = try graph().versions(of: commit.name)
+        }
         let record = CompactionRecord(
             removedParents: plan.removedParents.sorted(), removedCommitCount: UInt64(plan.removedCount),
-            removedVersions: plan.removedVersions, olderThanMilliseconds: olderThan)
+            removedVersions: plan.removedVersions, olderThanMilliseconds: olderThan, beginnings: beginnings)
         let bulk = try beginBulk()
         do throws(StorageError) {
             for state in oldStates { try bulk.store(state) }

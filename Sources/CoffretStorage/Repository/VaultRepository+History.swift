@@ -23,10 +23,15 @@ extension VaultRepository {
 
     /// One commit; nil if it was compacted away, or has not arrived yet.
     package func commitIfKept(_ name: BlobName) throws(StorageError) -> CommitSummary? {
-        if let commit = try history.commitIfThere(name) { return commit }
-        let error = try missing(name)
-        guard error.code == .historyCompacted || error.code == .historyPending else { throw error }
-        return nil
+        do throws(StorageError) {
+            return try history.commit(name)
+        } catch {
+            guard error.code == .blobMissing else { throw error }
+            // What was removed and came again in part may lack its context.
+            let missing = try missing(name)
+            if missing.code == .historyCompacted || missing.code == .historyPending { return nil }
+            throw try backend.containsBlob(name) ? error : missing
+        }
     }
 
     /// What a commit changed against its first parent, of keys that begin with `prefix`.
@@ -52,6 +57,7 @@ extension VaultRepository {
     func stateLoader() throws(StorageError) -> StateLoader {
         StateLoader(
             history: history, nodes: nodes, editor: editor, reader: backend, emptyRoot: try emptyRoot(),
+            containsTree: backend.containsBlob,
             missing: { (name) throws(StorageError) in try self.missing(name) })
     }
 
@@ -106,7 +112,7 @@ extension VaultRepository {
         var seen = Set(headNames)
         var pending = headNames
         while let next = pending.popLast() {
-            guard let commit = try history.commitIfThere(next) else { continue }
+            guard let commit = try history.commitIfWhole(next) else { continue }
             if commit.parents.contains(name) {
                 guard removed.covers(commit.dot) else { return false }
                 childCount += 1
@@ -122,7 +128,7 @@ extension VaultRepository {
         var seen = Set(headNames)
         var pending = headNames
         while let name = pending.popLast() {
-            guard let commit = try history.commitIfThere(name) else { continue }
+            guard let commit = try history.commitIfWhole(name) else { continue }
             if let record = commit.commit.compaction { records[name] = record }
             for parent in commit.parents where seen.insert(parent).inserted { pending.append(parent) }
         }
@@ -137,6 +143,8 @@ struct StateLoader {
     let editor: TreeEditor
     let reader: any BlobReader
     let emptyRoot: TreeNode
+    /// Whether the whole tree of a root is here.
+    let containsTree: (BlobName) throws(StorageError) -> Bool
     /// The error for a commit that is not there.
     let missing: (BlobName) throws(StorageError) -> StorageError
 
@@ -147,7 +155,7 @@ struct StateLoader {
         var commit = head
         var base = TreeRoot(node: emptyRoot)
         while true {
-            if try reader.containsBlob(commit.commit.root) {
+            if try containsTree(commit.commit.root) {
                 base = TreeRoot(name: commit.commit.root)
                 break
             }

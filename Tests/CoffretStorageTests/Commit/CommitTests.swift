@@ -63,6 +63,10 @@ struct CommitTests {
             commit.compaction = CompactionRecord(
                 removedParents: [name(generator)], removedCommitCount: 7,
                 removedVersions: VersionVector([TreeSupport.instance(1): 2]), olderThanMilliseconds: -5)
+            if generator.bool() {
+                let vector = VersionVector([TreeSupport.instance(1): 9])
+                commit.compaction?.beginnings = [name(generator): vector, name(generator): vector]
+            }
         }
         return commit
     }

@@ -118,8 +118,7 @@ struct BeginningTests {
             let adoption = try third.repository.beginAdoption()
             defer { adoption.cancel() }
             for blob in blobs { try adoption.offer(blob) }
-            // Somebody may have either: the tree, or what led to it.
-            #expect(try Set(adoption.missing(for: [head])) == Set([root] + beginning.parents))
+            #expect(try adoption.missing(for: [head]) == [root])
             try adoption.offer(try source.repository.sealedBlob(root))
             #expect(try adoption.missing(for: [head]) == [])
         }
@@ -139,6 +138,74 @@ struct BeginningTests {
         #expect(throws: StorageError.self) { try third.adopt(all, heads: [head], signers: stranger) }
         try third.adopt(all, heads: [head], signers: world.signers)
         try expectSame(0, 2)
+    }
+
+    /// What the first replica would send if its compaction had made another record, signed by it.
+    private func forged(
+        _ change: (inout CompactionRecord) throws -> Void
+    ) throws -> (blobs: [SealedBlob], head: BlobName) {
+        let source = world.replicas[0]
+        let compaction = try source.repository.compact(dropHistoryOlderThan: 50, timeMilliseconds: 200).compactionCommit
+        var commit = try source.repository.commit(named: #require(compaction)).commit
+        var record = try #require(commit.compaction)
+        try change(&record)
+        commit.compaction = record
+        let content = commit.sign(with: source.author, vaultID: source.keys.vaultID.bytes)
+        let state = source.repository.backend.state
+        let name = try source.repository.transact { (transaction) throws(StorageError) in
+            let name = try transaction.writeBlob(type: .commit, bytes: content)
+            try transaction.commit(state: state, isCheckpoint: false)
+            return name
+        }
+        let names = try source.repository.contents(from: [], to: name).names
+        return (try names.map { try source.repository.sealedBlob($0) }, name)
+    }
+
+    @Test(
+        "a record that says of a beginning that it has seen more or less than it has is refused, by who can tell (R5)",
+        arguments: ["more than was removed", "not itself", "one less", "nothing"])
+    func lyingRecord(_ lie: String) throws {
+        try world.send(0, to: 1)
+        let (blobs, head) = try forged { record in
+            let beginnings = try #require(record.beginnings)
+            record.beginnings = beginnings.mapValues { versions in
+                let (instance, sequence) = versions.sorted[0]
+                switch lie {
+                case "more than was removed": return versions.with(sequence + 100, of: instance)
+                case "one less": return versions.with(sequence - 1, of: instance)
+                default: return VersionVector()
+                }
+            }
+            if lie == "nothing" { record.beginnings = [:] }
+        }
+        // Who has nothing knows the bounds alone; a lie within them concerns who had the history.
+        let newcomer = world.replicas[2]
+        if lie != "one less" {
+            let error = #expect(throws: StorageError.self) {
+                try newcomer.adopt(blobs, heads: [head], signers: world.signers)
+            }
+            #expect(error?.code == (lie == "nothing" ? .historyBroken : .commitMalformed))
+            #expect(newcomer.head == nil)
+        }
+        if lie != "nothing" {
+            let before = world.replicas[1].head
+            let error = #expect(throws: StorageError.self) {
+                try world.replicas[1].adopt(blobs, heads: [head], signers: world.signers)
+            }
+            #expect(error?.code == .commitMalformed)
+            #expect(world.replicas[1].head == before)
+        }
+    }
+
+    @Test("a record from before beginnings were stated is taken by the bound")
+    func oldRecord() throws {
+        let (blobs, head) = try forged { $0.beginnings = nil }
+        let newcomer = world.replicas[2]
+        try newcomer.adopt(blobs, heads: [head], signers: world.signers)
+        try put(2, 70, "goes on", 300)
+        try newcomer.reopen()
+        #expect(newcomer.repository.fsck(signers: world.signers).isClean)
+        #expect(try newcomer.text(RepositoryFixture.key(70)) == ["goes on"])
     }
 
     @Test("a tree that comes without need is not taken for stored, nor is a root that was staged without its tree")
