@@ -179,12 +179,17 @@ package final class Adoption {
         let known = try known()
         var foreign = ForeignHistory(
             graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
-            ownInstance: author.instanceID, localHead: localHead, knownEpochs: annotation.epochs, known: known,
-            beginnings: try beginnings(of: heads, known))
+            ownInstance: author.instanceID, localHead: localHead,
+            localTree: { [repository] () throws(StorageError) in try repository.headRoot() },
+            knownEpochs: annotation.epochs, known: known, beginnings: try beginnings(of: heads, known))
         incoming.wholeTrees = foreign.beginnings.trees
         try foreign.check(heads)
         try checkRequired(required, requiredDots, heads, foreign, annotation)
-        for name in foreign.order {
+        // What was removed and comes again with nothing above it is left where it is.
+        let isSeen = try isSeen(heads, foreign)
+        let isOld = foreign.hasRemoved && isSeen
+        let order = isOld ? [] : foreign.order
+        for name in order {
             guard let commit = foreign.commits[name]?.summary else { continue }
             try keep(commit)
             if foreign.beginnings.roots.contains(name) { try keepTree(of: commit) }
@@ -210,12 +215,12 @@ package final class Adoption {
         }
         let head = try reduce(sides, time: time)
         var state = repository.backend.state
-        let newEpochs = foreign.order.filter { foreign.commits[$0]?.summary.flags.contains(.epoch) ?? false }
+        let newEpochs = order.filter { foreign.commits[$0]?.summary.flags.contains(.epoch) ?? false }
         let droppedOwn = droppedOwn
-        let removals = foreign.order.filter { name in
+        let removals = order.filter { name in
             foreign.commits[name].map { $0.standing == .valid && $0.summary.commit.compaction != nil } ?? false
         }
-        let areRemovalsDue = foreign.hasRemoved || !removals.isEmpty
+        let areRemovalsDue = foreign.hasRemoved && !isOld || !removals.isEmpty
         let aside = try newest(
             of: annotation.quarantined + quarantined + revoked
                 + (localHead.map { foreign.setAside.contains($0) ? [$0] : [] } ?? []))
@@ -233,9 +238,21 @@ package final class Adoption {
         }
         try finish(head, state: &state)
         return AdoptionReport(
-            oldHead: localHead, newHead: head?.commit.name, newCommitCount: foreign.order.count,
+            oldHead: localHead, newHead: head?.commit.name, newCommitCount: order.count,
             mergeCount: mergeCount, quarantined: quarantined, revoked: revoked, setAsideCount: foreign.setAside.count,
             removals: removals, areRemovalsDue: areRemovalsDue)
+    }
+
+    /// Whether the own head has seen all of some heads.
+    private func isSeen(_ heads: [BlobName], _ foreign: ForeignHistory) throws(StorageError) -> Bool {
+        guard !repository.headNames.isEmpty, foreign.setAside.isEmpty else { return false }
+        let own = try repository.tail().versionVector
+        for head in heads {
+            guard foreign.commits[head]?.standing ?? .valid == .valid, try own.covers(graph.versions(of: head)) else {
+                return false
+            }
+        }
+        return true
     }
 
     /// What compactions that count or once counted here have removed.

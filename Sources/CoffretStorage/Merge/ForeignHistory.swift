@@ -65,6 +65,8 @@ struct ForeignHistory {
     let signers: any CommitSignerDirectory
     let ownInstance: UniqueID
     let localHead: BlobName?
+    /// The local head's tree, which the repository computes once: going forward from it is what happens most.
+    private let localTree: () throws(StorageError) -> TreeNode
     /// Known commits that opened an epoch.
     let knownEpochs: [BlobName]
     let known: KnownCommits
@@ -87,8 +89,8 @@ struct ForeignHistory {
 
     init(
         graph: CommitGraph, loader: StateLoader, vaultID: [UInt8], signers: any CommitSignerDirectory,
-        ownInstance: UniqueID, localHead: BlobName?, knownEpochs: [BlobName],
-        known: KnownCommits, beginnings: HistoryBeginnings
+        ownInstance: UniqueID, localHead: BlobName?, localTree: @escaping () throws(StorageError) -> TreeNode,
+        knownEpochs: [BlobName], known: KnownCommits, beginnings: HistoryBeginnings
     ) {
         self.graph = graph
         graph.incomingCompactions = beginnings.records
@@ -98,6 +100,7 @@ struct ForeignHistory {
         self.signers = signers
         self.ownInstance = ownInstance
         self.localHead = localHead
+        self.localTree = localTree
         self.knownEpochs = knownEpochs
         self.known = known
     }
@@ -283,6 +286,7 @@ struct ForeignHistory {
 
     func tree(of name: BlobName) throws(StorageError) -> TreeNode {
         if let known = trees[name] { return known }
+        if name == localHead { return try localTree() }
         return try loader.state(of: name).root()
     }
 

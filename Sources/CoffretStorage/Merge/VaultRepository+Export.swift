@@ -37,17 +37,23 @@ extension VaultRepository {
         }
         let graph = try graph()
         var versions = VersionVector()
-        var before: [Snapshot] = []
-        for name in known where try graph.contains(name) {
-            versions.merge(try graph.versions(of: name))
-            if let state = try? stateLoader().state(of: name) { before.append(state) }
-        }
+        for name in known where try graph.contains(name) { versions.merge(try graph.versions(of: name)) }
         let commits = try commits(upTo: head, beyond: versions, of: known, graph)
+        var before: [Snapshot]?
         var names: [BlobName] = []
         var seen: Set<BlobName> = []
         let walk = ReachableBlobs(history: history, nodes: nodes, kinds: kinds)
         for commit in commits {
-            let kept = try keptPieces(of: commit, before)
+            let kept = try keptPieces(of: commit) { () throws(StorageError) in
+                // A state takes its whole tail to read, and few changes ask for it.
+                if let before { return before }
+                var states: [Snapshot] = []
+                for name in known where try graph.contains(name) {
+                    if let state = try? stateLoader().state(of: name) { states.append(state) }
+                }
+                before = states
+                return states
+            }
             var own: [BlobName] = []
             try walk.walk(commit) { name in
                 guard !kept.contains(name), seen.insert(name).inserted else { return false }
@@ -269,13 +275,13 @@ extension VaultRepository {
 
     /// Pieces of long values that stood under the same key in a known state: an edit sends what it changed.
     private func keptPieces(
-        of commit: CommitSummary, _ before: [Snapshot]
+        of commit: CommitSummary, before: () throws(StorageError) -> [Snapshot]
     ) throws(StorageError) -> Set<BlobName> {
         var kept: Set<BlobName> = []
         guard case .list(let changes) = commit.commit.changes else { return kept }
         for change in changes {
             guard case .stored(let value) = change.content, value.isList else { continue }
-            for state in before {
+            for state in try before() {
                 for fact in try state.facts(under: change.key) {
                     guard case .stored(let old) = fact.content, old.isList else { continue }
                     kept.formUnion(try state.values.list(old).pieces.map(\.name))
