@@ -325,7 +325,9 @@ package struct SyncEngine {
         report.head = adoption.localHead
         if adoption.areRemovalsDue { memory.areRemovalsDue = true }
         let triesFiles = options.triesWaitingFiles && (!memory.waitingFiles.isEmpty || memory.hasMoreWaitingFiles)
-        if adoption.localHead == adoption.head, !triesFiles, !memory.areRemovalsDue { return acknowledge() }
+        if adoption.localHead == adoption.head, !triesFiles, !options.acceptsRestoredServer, !memory.areRemovalsDue {
+            return acknowledge()
+        }
         return prepare(from: adoption.head)
     }
 
@@ -334,7 +336,8 @@ package struct SyncEngine {
         // what is gone could not be taken.
         guard !memory.areRemovalsDue else { return finish() }
         phase = .exporting
-        return [.vault(.export(from: head, withAllFiles: options.triesWaitingFiles && memory.hasMoreWaitingFiles))]
+        let withAllFiles = options.acceptsRestoredServer || options.triesWaitingFiles && memory.hasMoreWaitingFiles
+        return [.vault(.export(from: head, withAllFiles: withAllFiles))]
     }
 
     private mutating func exported(_ export: SyncExport) -> [Action] {
@@ -342,7 +345,9 @@ package struct SyncEngine {
         report.head = export.head
         if serverHead == nil { serverHead = export.base }
         isPushDue = export.head != nil && export.head != memory.head
-        var files = isPushDue || memory.hasMoreWaitingFiles ? export.files : []
+        // A server that came back from a backup may lack files though it has the head.
+        let sendsFiles = isPushDue || memory.hasMoreWaitingFiles || options.acceptsRestoredServer
+        var files = sendsFiles ? export.files : []
         let waiting = options.triesWaitingFiles ? memory.waitingFiles : []
         files += waiting.map(\.fileID).filter { !files.contains($0) }
         if isPushDue { report.progress.sendCount = export.blobCount }

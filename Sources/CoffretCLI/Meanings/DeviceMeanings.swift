@@ -95,7 +95,7 @@ extension FailureMeaning {
             showsPlace: true, hint: "coffret sync on a device that has the file; ask whoever runs the server"),
         "sync.file.missing": FailureMeaning(
             .notFound, "the server does not have the file", showsPlace: true,
-            hint: "coffret sync on the device where it was attached, then here again"),
+            hint: "on a device that has it: coffret sync, or if the server lost it coffret sync --server-was-restored"),
         "sync.server.unreachable": FailureMeaning(
             .offline, "the connection to the server broke off", hint: "try again later; nothing is lost"),
         "sync.server.contended": FailureMeaning(

@@ -12,6 +12,8 @@ package final class VaultBatch {
     private var pending: [EntityID: Item?] = [:]
     /// As they came; the last of a key counts.
     private var collected: [FactChange] = []
+    /// Entities that were removed, and how many changes had been collected by then: those of the entity among them are void.
+    private var retracted: [EntityID: Int] = [:]
     /// Whether facts of an item may have been written more than once.
     private var hasRepetitions = false
     /// Hears of items, to make them searchable beside the commit.
@@ -145,7 +147,7 @@ package final class VaultBatch {
     }
 
     private func retractAll(of entity: EntityID) throws(CoreError) {
-        collected.removeAll { $0.key.entity == entity }
+        retracted[entity] = collected.count
         for fact in try reader.facts(of: entity) { collected.append(FactChange(key: fact.key, value: nil)) }
     }
 
@@ -212,9 +214,11 @@ package final class VaultBatch {
 
     /// The changes, one for each key: of a text that was written twice only the last is to reach the disk.
     var changes: [FactChange] {
-        guard hasRepetitions else { return collected }
+        guard hasRepetitions || !retracted.isEmpty else { return collected }
         var last: [FactKey: Int] = [:]
-        for (index, change) in collected.enumerated() { last[change.key] = index }
+        for (index, change) in collected.enumerated() where index >= retracted[change.key.entity] ?? 0 {
+            last[change.key] = index
+        }
         return collected.enumerated().filter { last[$0.element.key] == $0.offset }.map(\.element)
     }
 }
