@@ -92,12 +92,7 @@ struct ServerCleaningTests {
         let client = try ServerProcessTests.client(server)
         let zone = try ServerProcessTests.zone(client)
         let second = TestDevice()
-        let addition = client.account.adding(second)
-        let chain = "/v1/chains/device/\(Hex.encode(client.account.id))"
-        #expect(try client.send("POST", chain, ChainAppend(link: addition).encoded()).status == 200)
-        try client.account.follow(addition)
-        let thief = ServerClient(port: server.port, account: client.account, device: second)
-        #expect(try thief.login().status == 200)
+        let thief = try client.adding(second)
 
         let kept = (0..<3).map { _ in ZoneObject.random(byteCount: 500_000) }
         let old = (0..<50).map { _ in ZoneObject.random(byteCount: 500_000) }
@@ -122,7 +117,7 @@ struct ServerCleaningTests {
         // Three ways back: a push, the time that is not over, and the end of the device that did it.
         #expect(try client.push(zone, from: head.address, to: head.address, [old[0]]).status == 200)
         let revocation = client.account.revoking(second)
-        #expect(try client.send("POST", chain, ChainAppend(link: revocation).encoded()).status == 200)
+        #expect(try client.append(revocation).status == 200)
         #expect(try place.count("swept") == 50)
         #expect(server.stop() == 0)
         let sizeBefore = try place.byteCount()

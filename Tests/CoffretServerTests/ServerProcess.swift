@@ -151,6 +151,21 @@ final class ServerClient {
         return try Self.response(socket)
     }
 
+    /// Sends a link of the account's device chain.
+    func append(_ link: [UInt8]) throws -> ClientResponse {
+        try send("POST", "/v1/chains/device/\(Hex.encode(account.id))", ChainAppend(link: link).encoded())
+    }
+
+    /// Adds another device to the account, and logs it in.
+    func adding(_ other: TestDevice) throws -> ServerClient {
+        let link = account.adding(other)
+        #expect(try append(link).status == 200)
+        try account.follow(link)
+        let client = ServerClient(port: port, account: account, device: other)
+        #expect(try client.login().status == 200)
+        return client
+    }
+
     static func response(_ socket: ClientSocket) throws -> ClientResponse {
         var bytes: [UInt8] = []
         while true {

@@ -67,12 +67,7 @@ struct ServerSweepTests {
 
         // A second device, whose push in parts is in the way until its head comes; then it is revoked.
         let second = TestDevice()
-        let addition = client.account.adding(second)
-        let chain = "/v1/chains/device/\(Hex.encode(client.account.id))"
-        #expect(try client.send("POST", chain, ChainAppend(link: addition).encoded()).status == 200)
-        try client.account.follow(addition)
-        let other = ServerClient(port: server.port, account: client.account, device: second)
-        #expect(try other.login().status == 200)
+        let other = try client.adding(second)
         let part = ZoneObject.random()
         #expect(try other.push(zone, from: head.address, to: head.address, [part]).status == 200)
         let busy = try client.send(
@@ -89,7 +84,7 @@ struct ServerSweepTests {
         #expect(try Self.changes(client, zone) == [head, part, next])
         #expect(try Self.used(client) == 300)
         let revocation = client.account.revoking(second)
-        #expect(try client.send("POST", chain, ChainAppend(link: revocation).encoded()).status == 200)
+        #expect(try client.append(revocation).status == 200)
         let late = try other.send(
             "POST", path, Self.sweep([part.address], on: next.address, in: zone, by: second))
         #expect(late.status == 401 && late.code == "server.session.unknown")

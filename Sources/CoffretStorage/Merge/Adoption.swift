@@ -186,8 +186,7 @@ package final class Adoption {
         try foreign.check(heads)
         try checkRequired(required, requiredDots, heads, foreign, annotation)
         // What was removed and comes again with nothing above it is left where it is.
-        let isSeen = try isSeen(heads, foreign)
-        let isOld = foreign.hasRemoved && isSeen
+        let isOld = foreign.hasRemoved ? try isSeen(heads, foreign) : false
         let order = isOld ? [] : foreign.order
         for name in order {
             guard let commit = foreign.commits[name]?.summary else { continue }
