@@ -3,6 +3,7 @@
 
 import CoffretTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @Suite(
@@ -102,7 +103,8 @@ struct SyncWatchTests {
         try world.other.succeed("sync")
         try watch.wait(for: "Server: has a newer state")
         try watch.wait(for: "To receive: changes that the server has")
-        try world.agent.runner.succeed("sync")
+        // Whenever it looks, also in the middle of a sync: a state, its items and the server's word of it go together.
+        try whileLookedAt(world.agent.runner.storePath) { try world.agent.runner.succeed("sync") }
         try watch.wait(for: ", 2 items")
         try watch.wait(for: "Server: the same state")
         world.server.stop(SIGKILL)
@@ -125,6 +127,24 @@ struct SyncWatchTests {
             #expect(once.contains(words), "\(once)")
         }
         #expect(try world.agent.runner.run("sync", "--watch").exitCode == 64)
+    }
+
+    /// Does something while the watch of a store is made to look again and again.
+    private func whileLookedAt(_ store: String, _ body: () throws -> Void) throws {
+        let isOver = Mutex(false)
+        let ended = DispatchSemaphore(value: 0)
+        Thread {
+            while !isOver.withLock(\.self) {
+                try? Data().write(to: URL(fileURLWithPath: store + "/nothing"))
+                Thread.sleep(forTimeInterval: 0.01)
+            }
+            ended.signal()
+        }.start()
+        defer {
+            isOver.withLock { $0 = true }
+            ended.wait()
+        }
+        try body()
     }
 
     @Test(

@@ -139,21 +139,15 @@ final class ServerFeed: SyncFeed {
     }
 
     func look() throws -> SyncOverview {
-        var overview = try SyncOverview.make(session, records)
-        switch overview.agent {
+        switch records.agentState() {
         case nil, .off?: try listen()
         // An agent that syncs knows it all, and earlier.
         default:
             if socket != nil { close() }
             (socket, connection, line, heads) = (nil, nil, nil, [:])
         }
+        var overview = try SyncOverview.make(session, records, heads: heads)
         overview.line = line
-        for (index, state) in overview.vaults.enumerated() {
-            guard let head = heads[state.id] else { continue }
-            let vault = try session.store.openVault(state.id, isWritable: false)
-            defer { vault.close() }
-            overview.vaults[index].isServerBeyond = try session.store.isBeyond(head, vault)
-        }
         return overview
     }
 

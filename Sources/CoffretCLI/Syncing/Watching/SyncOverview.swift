@@ -56,7 +56,11 @@ struct SyncOverview: Equatable {
     var agent: AgentSyncState?
     var line: Line?
 
-    static func make(_ session: StoreSession, _ records: SyncRecords) throws -> SyncOverview {
+    /// - Parameter heads: what the server says it has, by vault in hex. It is compared with the very state that is told,
+    ///   or a sync between the two would show a new head beside old items.
+    static func make(
+        _ session: StoreSession, _ records: SyncRecords, heads: [String: [UInt8]] = [:]
+    ) throws -> SyncOverview {
         var wanted = try session.store.vaults.filter { $0.kind == .synced }
         if let name = session.wantedVault {
             let record = try session.store.vaultRecord(name)
@@ -64,23 +68,26 @@ struct SyncOverview: Equatable {
             wanted = [record]
         }
         return SyncOverview(
-            vaults: try wanted.map { try state(of: $0, session, records) }, agent: records.agentState())
+            vaults: try wanted.map { try state(of: $0, session, records, heads[$0.vaultID.hex]) },
+            agent: records.agentState())
     }
 
     private static func state(
-        of record: VaultRecord, _ session: StoreSession, _ records: SyncRecords
+        of record: VaultRecord, _ session: StoreSession, _ records: SyncRecords, _ head: [UInt8]?
     ) throws -> VaultState {
         let vault = try session.store.openVault(record.vaultID.hex, isWritable: false)
         defer { vault.close() }
         var filter = ItemFilter.everything
         filter.isTrashed = false
+        // First, since it goes on to what other processes have written; all else is of the state that it has seen.
+        let itemCount = try vault.page(filter, limit: 0).totalCount
         let standing = try session.store.standing(of: vault)
         let unsent = try VaultSyncer.unsent(of: vault)
         let waiting = try VaultSyncer.waitingFiles(of: vault)
         let absent = try vault.absentAttachments()
         let last = records.last(record.vaultID.hex)
         return VaultState(
-            id: record.vaultID.hex, name: record.name, itemCount: try vault.page(filter, limit: 0).totalCount,
+            id: record.vaultID.hex, name: record.name, itemCount: itemCount,
             version: standing.head?.description, serverVersion: standing.serverHead?.description,
             unsentCount: unsent?.commitCount, unsentByteCount: unsent?.byteCount,
             waitingFileCount: waiting.count, waitingFileByteCount: waiting.reduce(0) { $0 + $1.byteCount },
@@ -93,7 +100,7 @@ struct SyncOverview: Equatable {
                     id: peer.device.hex, name: session.deviceName(peer.device.bytes),
                     hasEverything: peer.hasEverything, isAhead: peer.isAhead,
                     heardAt: peer.heardAt == 0 ? nil : peer.heardAt)
-            })
+            }, isServerBeyond: try session.store.isBeyond(head, vault))
     }
 }
 
