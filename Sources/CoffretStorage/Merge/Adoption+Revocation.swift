@@ -60,11 +60,55 @@ extension Adoption {
             guard commit.instance == author.instanceID, !commit.flags.contains(.merge) else { continue }
             for change in try ownChanges(of: commit) { changes[change.key] = change }
         }
-        guard !changes.isEmpty else { return bases }
+        let record = try lostRecord(foreign, bases)
+        guard !changes.isEmpty || record != nil else { return bases }
         let used = try graph.versions(of: localHead)[author.instanceID]
         let base = try reduce(bases.isEmpty ? others : bases, time: time)
         let sorted = changes.values.sorted { $0.key < $1.key }
-        return [try write(sorted, on: base, after: used, time: time)]
+        return [try write(sorted, record, on: base, after: used, time: time)]
+    }
+
+    /// What says what is gone here, where the record by which it went does not count any more.
+    ///
+    /// - Parameter bases: what stays of the own head.
+    /// - Returns: nil if nothing is gone, or records that count say so.
+    private func lostRecord(
+        _ foreign: ForeignHistory, _ bases: [MergeSide]
+    ) throws(StorageError) -> CompactionRecord? {
+        let aside = foreign.rejudged.filter { foreign.setAside.contains($0.name) }.compactMap(\.commit.compaction)
+        guard !aside.isEmpty else { return nil }
+        var lost: Set<BlobName> = []
+        var beginnings: [BlobName: VersionVector] = [:]
+        var counting: [CompactionRecord] = []
+        try graph.forEachCommit(from: bases.map(\.commit.name)) { (commit) throws(StorageError) in
+            if let record = commit.commit.compaction { counting.append(record) }
+            for parent in commit.parents where foreign.commits[parent] == nil {
+                // What was offered and not asked for does not stay.
+                guard try !repository.backend.containsBlob(parent) else { continue }
+                lost.insert(parent)
+                beginnings[commit.name] = try graph.versions(of: commit.name)
+            }
+        }
+        let isTold = lost.allSatisfy { parent in counting.contains { $0.removedParents.contains(parent) } }
+        let isStated = beginnings.keys.allSatisfy { name in counting.contains { $0.beginnings?[name] != nil } }
+        guard !isTold || !isStated else { return nil }
+        let followed = aside.filter { !lost.isDisjoint(with: $0.removedParents) }
+        guard !followed.isEmpty else { return nil }
+        var removed = VersionVector()
+        for record in followed { removed.merge(record.removedVersions) }
+        return CompactionRecord(
+            removedParents: lost.sorted(), removedCommitCount: followed.reduce(0) { $0 + $1.removedCommitCount },
+            removedVersions: removed, olderThanMilliseconds: followed.map(\.olderThanMilliseconds).max() ?? .min,
+            beginnings: beginnings)
+    }
+
+    /// What compactions have removed here, once records were set aside.
+    func removedVersions(countingFrom head: BlobName?) throws(StorageError) -> VersionVector {
+        var removed = VersionVector()
+        try graph.forEachCommit(from: head.map { [$0] } ?? []) { commit in
+            if let record = commit.commit.compaction { removed.merge(record.removedVersions) }
+        }
+        return removed
     }
 
     func ownChanges(of commit: CommitSummary) throws(StorageError) -> [CommitChange] {
@@ -82,9 +126,11 @@ extension Adoption {
     ///
     /// - Parameters:
     ///   - changes: ascending, one for each key.
+    ///   - record: what it says was removed.
     ///   - used: the greatest number that this instance has used, wherever.
     func write(
-        _ changes: [CommitChange], on base: MergeSide?, after used: UInt64, time: Milliseconds
+        _ changes: [CommitChange], _ record: CompactionRecord? = nil, on base: MergeSide?, after used: UInt64,
+        time: Milliseconds
     ) throws(StorageError) -> MergeSide {
         var versions = base?.versions ?? VersionVector()
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
@@ -104,8 +150,9 @@ extension Adoption {
         let parents = base.map { [$0.commit.name] } ?? []
         var commit = Commit(
             context: try transaction.writeBlob(type: .commitContext, bytes: context.encode()), root: root.name,
-            parents: parents, sequence: dot.sequence, timeMilliseconds: time, changes: .list(changes),
-            previousOfInstance: previous.flatMap { parents.contains($0) ? nil : $0 }, versionVector: versions)
+            parents: parents, sequence: dot.sequence, timeMilliseconds: time, flags: record == nil ? [] : [.compaction],
+            changes: .list(changes), previousOfInstance: previous.flatMap { parents.contains($0) ? nil : $0 },
+            versionVector: versions, compaction: record)
         var unstored = base?.state.overlay.unstored ?? [:]
         if isLarge(changes) {
             try storeTree(of: changes, in: &commit, dot: dot)

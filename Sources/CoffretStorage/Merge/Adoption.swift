@@ -224,6 +224,11 @@ package final class Adoption {
             of: annotation.quarantined + quarantined + revoked
                 + (localHead.map { foreign.setAside.contains($0) ? [$0] : [] } ?? []))
         var removed = try removedVersions()
+        // A record that counts no more says nothing of what is still here.
+        let haveRecordsGone = foreign.rejudged.contains { commit in
+            foreign.setAside.contains(commit.name) && commit.commit.compaction != nil
+        }
+        if haveRecordsGone { removed = try removedVersions(countingFrom: head?.commit.name) }
         for name in removals {
             if let record = foreign.commits[name]?.summary.commit.compaction { removed.merge(record.removedVersions) }
         }

@@ -131,6 +131,20 @@ final class CommitGraph {
         return versions
     }
 
+    /// Calls `body` with all commits from `heads` down that are here, children before parents only along one line.
+    func forEachCommit(
+        from heads: [BlobName], _ body: (CommitSummary) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        var seen = Set(heads)
+        var pending = heads
+        while let name = pending.popLast() {
+            guard try contains(name) else { continue }
+            let commit = try summary(name)
+            try body(commit)
+            for parent in commit.parents where seen.insert(parent).inserted { pending.append(parent) }
+        }
+    }
+
     /// The commit with a dot among `name` and its ancestors; nil if there is none, or it is not here.
     ///
     /// A vector may cover the number of a merge that its author dropped, and that another line still has: so all

@@ -15,9 +15,10 @@ struct RevocationTests {
         let knowing: WorldSigners
         let cut: BlobName
 
-        init(seed: UInt64) throws {
-            world = try ReplicaWorld(SeededGenerator(seed: seed), count: 4)
-            try world.replicas[0].put(0, "base")
+        /// - Parameter lineCount: how long the history is that all have; the fifth has nothing.
+        init(seed: UInt64, lineCount: Int = 1) throws {
+            world = try ReplicaWorld(SeededGenerator(seed: seed), count: 5)
+            for line in 0..<lineCount { try world.replicas[0].put(line, line == 0 ? "base" : "line \(line)") }
             for other in 1...3 { try world.send(0, to: other) }
             try world.replicas[0].repository.commitEpoch(time: 2)
             cut = try #require(world.replicas[0].head)
@@ -119,6 +120,64 @@ struct RevocationTests {
         #expect(try replicas[3].repository.text(2) == nil)
     }
 
+    @Test("history that went by a revoked device's record stays gone where it went, by a record that counts (R22)")
+    func record() throws {
+        let scene = try Scene(seed: 5, lineCount: 20)
+        let replicas = scene.world.replicas
+        // The thief drops history, and 1 follows before anybody hears of the revocation.
+        _ = try #require(
+            try replicas[2].repository.compact(
+                dropHistoryOlderThan: .max, timeMilliseconds: 5
+            ).compactionCommit)
+        try scene.world.send(2, to: 1)
+        #expect(
+            try replicas[1].repository.compact(dropHistoryOlderThan: nil, timeMilliseconds: 6).removedCommitCount > 10)
+        let gone = try #require(try replicas[1].repository.historyBeginnings().first?.parents.first)
+        try replicas[1].put(1, "after")
+
+        let report = try scene.send(0, to: 1)
+        #expect(report.setAsideCount == 2)
+        #expect(try replicas[1].repository.text(1) == "after" && replicas[1].repository.text(7) == "line 7")
+        let error = #expect(throws: StorageError.self) { try replicas[1].repository.snapshot(at: gone) }
+        #expect(error?.code == .historyCompacted)
+        try replicas[1].reopen()
+        let check = replicas[1].repository.fsck(signers: scene.knowing)
+        #expect(check.isClean, "\(check.problems)")
+
+        // One that has nothing begins there too, and one that kept all follows it.
+        try scene.send(1, to: 4)
+        try replicas[4].put(2, "by the new one")
+        try replicas[3].put(3, "by one who was away")
+        try scene.send(4, to: 3)
+        #expect(
+            try replicas[3].repository.compact(dropHistoryOlderThan: nil, timeMilliseconds: 10).removedCommitCount > 10)
+        for other in [0, 1, 4] { try scene.send(3, to: other) }
+        for other in [0, 1, 3, 4] {
+            let repository = replicas[other].repository
+            #expect(replicas[other].head == replicas[3].head)
+            #expect(try repository.text(1) == "after" && repository.text(7) == "line 7")
+            #expect(try repository.text(2) == "by the new one" && repository.text(3) == "by one who was away")
+        }
+    }
+
+    @Test("a revoked device's record that nobody followed yet removes nothing (R22)")
+    func recordNotFollowed() throws {
+        let scene = try Scene(seed: 6, lineCount: 20)
+        let replicas = scene.world.replicas
+        _ = try replicas[2].repository.compact(dropHistoryOlderThan: .max, timeMilliseconds: 5)
+        try scene.world.send(2, to: 1)
+        let count = try replicas[1].repository.logCount()
+        try scene.send(0, to: 1)
+        #expect(try replicas[1].repository.recordedRemovals().isEmpty)
+        let compaction = try replicas[1].repository.compact(dropHistoryOlderThan: nil, timeMilliseconds: 6)
+        #expect(compaction.removedCommitCount == 0)
+        let annotation = try RepositoryAnnotation.decode(replicas[1].repository.backend.state.annotation)
+        #expect(annotation.removedVersions == VersionVector())
+        // The record is set aside, and the cut has come.
+        #expect(try replicas[1].repository.logCount() == count)
+        #expect(replicas[1].head == replicas[0].head)
+    }
+
     @Test("what counted before the revocation goes on to count, and a head that lost it is a fork")
     func counting() throws {
         let world = try ReplicaWorld(SeededGenerator(seed: 4), count: 3)
@@ -149,5 +208,14 @@ struct RevocationTests {
 extension Replica {
     fileprivate func put(_ index: Int, _ text: String) throws {
         try repository.commit([RepositoryFixture.put(index, text)], time: 1)
+    }
+}
+
+extension VaultRepository {
+    fileprivate func logCount() throws -> Int {
+        var count = 0
+        var cursor = try log()
+        while try cursor.next() != nil { count += 1 }
+        return count
     }
 }
