@@ -119,12 +119,7 @@ struct ServerProcessTests {
         let client = try Self.client(server, account)
         let zone = try Self.zone(client)
         let second = TestDevice()
-        let chain = "/v1/chains/device/\(Hex.encode(account.id))"
-        let addition = account.adding(second)
-        #expect(try client.send("POST", chain, ChainAppend(link: addition).encoded()).status == 200)
-        try account.follow(addition)
-        let phone = ServerClient(port: server.port, account: account, device: second)
-        #expect(try phone.login().status == 200)
+        let phone = try client.adding(second)
         let events = try ClientWebSocket.events(port: server.port, token: phone.token)
         let object = ZoneObject.random()
         let receipt = try PushReceipt(decoding: try client.push(zone, from: nil, to: object.address, [object]).body)
@@ -135,7 +130,7 @@ struct ServerProcessTests {
         let zoneID = try Hex.decode(zone)
         #expect(try ServerEvent(decoding: bytes) == .zone(id: zoneID, head: object.address, cursor: receipt.cursor))
         let revocation = account.revoking(second)
-        #expect(try client.send("POST", chain, ChainAppend(link: revocation).encoded()).status == 200)
+        #expect(try client.append(revocation).status == 200)
         #expect(try phone.send("GET", "/v1/zones/\(zone)/changes").status == 401)
         #expect(try phone.login().code == "server.login.refused")
         var last = try events.next()
@@ -144,10 +139,8 @@ struct ServerProcessTests {
         #expect(throws: WebSocketRefusal.status(401)) {
             try ClientWebSocket(port: server.port, path: "/v1/events", token: phone.token)
         }
-        let stale = try client.send("POST", chain, ChainAppend(link: revocation).encoded())
-        #expect(stale.status == 200, "the same link again is the same answer")
-        #expect(
-            try client.send("POST", chain, ChainAppend(link: addition + [0]).encoded()).code == "trust.link.malformed")
+        #expect(try client.append(revocation).status == 200, "the same link again is the same answer")
+        #expect(try client.append(revocation + [0]).code == "trust.link.malformed")
     }
 
     @Test("the relay joins two clients once and passes on what they say")
