@@ -47,6 +47,8 @@ package struct SyncSchedule<Zone: Hashable & Comparable> {
     private struct State {
         var need: SyncNeed? = .whole
         var notBefore: Int64 = 0
+        /// The same, where it is known that what it failed by is no more.
+        var easedAt: Int64 = 0
         var backoff = SyncBackoff()
         var acknowledgeAt: Int64?
         var changedSince: Int64?
@@ -152,11 +154,19 @@ package struct SyncSchedule<Zone: Hashable & Comparable> {
     @discardableResult
     package mutating func failed(_ zone: Zone, isTransient: Bool, at now: Int64) -> Int64 {
         guard var state = zones[zone] else { return now }
-        let pause = isTransient ? state.backoff.next(random) : SyncBackoff.longestMilliseconds
+        let pause = Int64(state.backoff.next(random))
         state.need = .whole
-        state.notBefore = now + Int64(pause)
+        state.easedAt = now + pause
+        state.notBefore = isTransient ? state.easedAt : now + Int64(SyncBackoff.longestMilliseconds)
         zones[zone] = state
         return state.notBefore
+    }
+
+    /// What a zone failed by is no more, as far as one can see from here: it is tried again with the pauses of failures that
+    /// may pass.
+    package mutating func eased(_ zone: Zone) {
+        guard let state = zones[zone] else { return }
+        zones[zone]?.notBefore = min(state.notBefore, state.easedAt)
     }
 
     // MARK: Steps

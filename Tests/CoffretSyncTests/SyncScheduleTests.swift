@@ -107,6 +107,32 @@ struct SyncScheduleTests {
         #expect(schedule.failed("a", isTransient: false, at: until) == until + 900_000)
     }
 
+    @Test(
+        "a zone that only a person can help waits 15 minutes; once he did it is tried with the pauses of other failures"
+    )
+    func eased() {
+        var schedule = Self.makeSchedule()
+        schedule.connected(["a"], at: 0)
+        var (now, whole) = (Int64(0), Int64(1_000))
+        for _ in 0..<12 {
+            schedule.heard(at: now)
+            #expect(schedule.next(at: now) == .sync("a", .whole))
+            schedule.began("a")
+            #expect(schedule.failed("a", isTransient: false, at: now) == now + 900_000)
+            // However often it is said.
+            for _ in 0..<3 { schedule.eased("a") }
+            for (time, isDue) in [(now + whole / 2 - 1, false), (now + whole, true)] {
+                schedule.heard(at: time)
+                #expect((schedule.next(at: time) == .sync("a", .whole)) == isDue, "\(time - now) of \(whole)")
+            }
+            (now, whole) = (now + whole, min(whole * 2, 900_000))
+        }
+        schedule.began("a")
+        schedule.succeeded("a", .whole, didChange: false, at: now)
+        for zone in ["a", "unknown"] { schedule.eased(zone) }
+        #expect(schedule.next(at: now) == .wait(until: now + 100_000), "nothing is to be tried again")
+    }
+
     @Test("silence is asked about, and no answer ends the connection; an hour of nothing wakes up once in 100 s")
     func silence() {
         var schedule = Self.makeSchedule()
@@ -201,9 +227,62 @@ struct FileScheduleTests {
         #expect(pauses[0] <= 1_000 && pauses[11] >= 400_000 && pauses.allSatisfy { $0 <= 900_000 })
         files.failed("a", isTransient: true, at: now)
         files.noticed("a", at: now)
-        #expect(files.nextAt == now + FileSchedule<String>.quietMilliseconds)
+        #expect(files.nextAt == now + FileSchedule<String>.newsMilliseconds)
+        files.noticed("a", at: now + 60_000)
+        #expect(files.nextAt == now + 10_000, "that was not put off")
+        files.failed("a", isTransient: true, at: now)
+        files.noticed("a", at: now + 60_000)
+        #expect(files.nextAt == now + 60_300, "it has waited for long enough")
         files.failed("a", isTransient: false, at: now)
         files.noticed("a", at: now)
         #expect(files.due(at: now + 899_999) == nil && files.due(at: now + 900_000) == "a")
+    }
+
+    @Test("changes that never end keep files away for two seconds at most, also behind one that was broken off")
+    func steadyChanges() {
+        var files = FileSchedule<String>(random: random)
+        var tries: [Int64] = []
+        for now in stride(from: Int64(0), to: 60_000, by: 200) {
+            files.noticed("a", at: now)
+            guard files.due(at: now) == "a" else { continue }
+            tries.append(now)
+            files.interrupted("a", at: now + 200)
+        }
+        #expect(tries.first == 2_000)
+        #expect(zip(tries, tries.dropFirst()).allSatisfy { (1_000...2_400).contains($1 - $0) }, "\(tries)")
+    }
+
+    @Test("with changes that never end a file that fails is asked for every ten seconds at most")
+    func steadyFailures() {
+        var files = FileSchedule<String>(random: random)
+        var tries: [Int64] = []
+        for now in stride(from: Int64(0), to: 600_000, by: 200) {
+            files.noticed("a", at: now)
+            guard files.due(at: now) == "a" else { continue }
+            tries.append(now)
+            files.failed("a", isTransient: true, at: now)
+        }
+        #expect((50...70).contains(tries.count), "\(tries)")
+        #expect(
+            zip(tries, tries.dropFirst()).dropFirst(8).allSatisfy { (10_000...10_200).contains($1 - $0) }, "\(tries)")
+    }
+
+    @Test("once there is room a file is tried again, with growing pauses if the room was none")
+    func room() {
+        var files = FileSchedule<String>(random: random)
+        files.noticed("a", at: 0)
+        files.eased("a")
+        #expect(files.nextAt == 300, "nothing was held")
+        var (now, whole) = (Int64(0), Int64(1_000))
+        for _ in 0..<12 {
+            files.failed("a", isTransient: false, at: now)
+            for _ in 0..<3 { files.eased("a") }
+            files.eased("b")
+            #expect(files.due(at: now + whole / 2 - 1) == nil && files.due(at: now + whole) == "a")
+            (now, whole) = (now + whole, min(whole * 2, 900_000))
+        }
+        files.done("a")
+        files.eased("a")
+        #expect(files.nextAt == nil)
     }
 }

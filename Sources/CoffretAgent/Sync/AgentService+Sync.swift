@@ -4,17 +4,7 @@
 internal import CoffretBase
 internal import CoffretCLI
 internal import CoffretCrypto
-internal import CoffretSync
 internal import Glibc
-
-/// When a store's sync starts again after it ended.
-struct SyncKeeper {
-    /// The key that it was started with, by the count of keys of the store.
-    var keyCount = 0
-    var backoff = SyncBackoff()
-    /// Nil where only another key helps.
-    var startAt: BootInstant?
-}
 
 extension AgentService {
     /// Lets the sync of an unlocked store start, if none runs.
@@ -22,20 +12,20 @@ extension AgentService {
     /// The loop itself starts it, where no frame below holds keys that a process of such a long life would keep.
     func startSync(of store: UnlockedStore) {
         guard !isSyncing(store) else { return }
-        syncs[store.path, default: SyncKeeper()].startAt = BootClock.now
+        syncs[store.path, default: SyncKeeper()].start(at: BootClock.now)
     }
 
     /// As above, once keys lie open. Where they cannot be had now, because the process that asks the TPM could not be
     /// started or was ended, it is tried again later.
     func startSyncWithOpenKeys(of store: UnlockedStore) {
-        syncs[store.path, default: SyncKeeper()].startAt = BootClock.now.advanced(by: IdleLock.delay)
+        syncs[store.path, default: SyncKeeper()].start(at: BootClock.now.advanced(by: IdleLock.delay))
         withOpenKeys(of: store.path, for: nil, isUse: false) { self.startSync(of: store) }
     }
 
     private func fork(_ store: UnlockedStore) {
         guard !isSyncing(store), store.check(at: BootClock.now, isUse: false) == nil else { return }
         guard store.sealedKeys == nil else { return startSyncWithOpenKeys(of: store) }
-        syncs[store.path]?.keyCount = store.keyCount
+        syncs[store.path]?.began(keyCount: store.keyCount, at: BootClock.now)
         let (path, variables, parent) = (store.path, store.variables, getpid())
         let (notify, wrapping, memory) = (notify, wrapping, memoryOfChanges)
         start(.sync(store: path), for: nil) { control in
@@ -64,12 +54,8 @@ extension AgentService {
     func finishSync(_ child: AgentChild, store path: String, status: Int32) {
         guard let store = stores[path], child.lockReason == nil, var keeper = syncs[path] else { return }
         let isStale = status & 0x7F == 0 && status >> 8 == SyncWorker.Ending.keyStale.rawValue
-        if isStale {
-            // The command that changed the keyring says so, or did already; nobody else can.
-            keeper.startAt = store.keyCount == keeper.keyCount ? nil : BootClock.now
-        } else {
-            keeper.startAt = BootClock.now.advanced(by: .milliseconds(keeper.backoff.next(SystemRandomSource())))
-        }
+        keeper.ended(
+            isStale: isStale, keyCount: store.keyCount, at: BootClock.now, random: SystemRandomSource())
         syncs[path] = keeper
     }
 
@@ -80,7 +66,7 @@ extension AgentService {
         let now = BootClock.now
         for (path, keeper) in syncs {
             guard let startAt = keeper.startAt, startAt <= now else { continue }
-            syncs[path]?.startAt = nil
+            syncs[path]?.isStarting()
             if let store = stores[path] { fork(store) }
         }
     }

@@ -19,13 +19,19 @@ extension SyncRound {
         }
         guard let sync = openedSync(), let record = record(id) else { return files.done(id) }
         beganAt = now
+        refusedByteCounts[id] = nil
         defer {
             usedAt = now
             if case .moving? = state { show(.connected) }
         }
         do {
             let tally = try sync.fetchFiles(
-                of: record, hasRoom: { [room = DiskRoom(of: layout.path)] in room.has($0) },
+                of: record,
+                hasRoom: { [self] byteCount in
+                    let hasRoom = room.has(byteCount)
+                    if !hasRoom { refusedByteCounts[id] = byteCount }
+                    return hasRoom
+                },
                 mayGoOn: { [self] in
                     (until.map { now < $0 } ?? true) && !waiter.isSomethingThere(socket: socket?.descriptor)
                 },
@@ -43,7 +49,16 @@ extension SyncRound {
         }
     }
 
+    /// Looks whether there is room where there was none: whenever this process is awake, which costs one call to the system, and
+    /// no waking up. The server is heard of once a minute at least, so a file comes soon after somebody made room.
+    func lookForRoom() {
+        for (id, byteCount) in refusedByteCounts where room.has(byteCount) { files.eased(id) }
+        for id in crowdedVaults where room.has(Self.changesByteCount, isAskedFor: true) { schedule.eased(id) }
+    }
+
     private func failed(_ id: String, _ error: any Error, isTransient: Bool) {
+        // Where the disk itself refused, any room is worth a try.
+        refusedByteCounts[id] = SyncTrouble.isDiskFull(error) ? refusedByteCounts[id] ?? 0 : nil
         // A network that is away is told of by the line to the server.
         if (error as? SyncError)?.code != .unreachable { records.noteFiles(id, problem: FailureCode.of(error)) }
         files.failed(id, isTransient: isTransient, at: now)

@@ -37,9 +37,16 @@ final class SyncRound {
     private let clock: any WallClock
     private let note: (SyncNews) -> Void
     private let requests: PairingWatch
-    private(set) var schedule: SyncSchedule<String>
+    var schedule: SyncSchedule<String>
     /// Whose files are fetched when; behind everything else.
     var files: FileSchedule<String>
+    let room: DiskRoom
+    /// Files that had no room on this disk: by vault, how much was missing of one.
+    var refusedByteCounts: [String: Int] = [:]
+    /// Vaults of which this disk took no changes.
+    var crowdedVaults: Set<String> = []
+    /// Changes come in parts of this size, and need some more.
+    static let changesByteCount = 16 << 20
     /// The journals of the synced vaults, by the vault's id in hex.
     let vaults: [String: String]
     private var connection: ServerConnection?
@@ -84,6 +91,7 @@ final class SyncRound {
                 ($0.vaultID.hex, PathText.join(layout.vaultPath($0.vaultID), "journal"))
             })
         self.layout = layout
+        room = DiskRoom(of: layout.path)
         self.records = records
         self.file = file
         self.waiter = waiter
@@ -180,6 +188,7 @@ final class SyncRound {
         let wake = waiter.wait(
             until: until == .max ? nil : UInt64(max(0, until)) * 1_000_000 + 999_999, socket: socket?.descriptor)
         if wake.hasNetworkChanged { schedule.networkChanged(at: now) }
+        lookForRoom()
         if wake.places.contains(.store) || wake.isOverrun,
             SyncWorker.generation(of: layout.path, fileSystem) != generation
         {
@@ -339,6 +348,7 @@ final class SyncRound {
                 record, options, patienceMilliseconds: 0, progress: { self.tell(AgentSyncWork($0, vault: id)) },
                 fileProgress: { self.tell(AgentSyncWork($0, vault: id)) })
             lastProblems[id] = nil
+            crowdedVaults.remove(id)
             serverHeads[id] = report.serverHead?.bytes
             if report.conflictedItemCount > 0 { note(.conflicts(itemCount: report.conflictedItemCount)) }
             schedule.succeeded(
@@ -378,6 +388,7 @@ final class SyncRound {
             return
         }
         sync?.note(record, error)
+        if SyncTrouble.isDiskFull(error) { crowdedVaults.insert(id) } else { crowdedVaults.remove(id) }
         // Once, not with each attempt.
         if !isTransient, lastProblems.updateValue(FailureCode.of(error), forKey: id) != FailureCode.of(error) {
             note(.needsAttention(words: FailureCode.words(for: error)))

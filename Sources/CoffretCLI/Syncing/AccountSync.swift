@@ -7,6 +7,7 @@ package import CoffretCore
 package import CoffretCrypto
 internal import CoffretHTTP
 package import CoffretKeys
+internal import CoffretStorage
 package import CoffretSync
 
 /// A store at its server, logged in.
@@ -135,6 +136,11 @@ package final class AccountSync {
 
 /// What a failure of syncing says about trying again.
 package enum SyncTrouble {
+    private static let fullDisk: Set<String> = [SyncError.Code.diskFull.rawValue, StorageError.Code.diskFull.rawValue]
+
+    /// Whether this machine's disk has no room, whatever wanted some.
+    package static func isDiskFull(_ error: any Error) -> Bool { fullDisk.contains(FailureCode.of(error)) }
+
     private static let passing: Set<String> = ["server.busy", "server.rate.exceeded", "server.storage.unavailable"]
 
     /// Whether it may pass by itself: a network that is away, a server that is busy. What a server lied about stays.
