@@ -20,7 +20,8 @@ struct AgentMessageTests {
         .settings(secret(.passphrase, "battery"), idleSeconds: 600, absoluteSeconds: nil),
         .settings(secret(.recoveryKey, "ABCD"), idleSeconds: nil, absoluteSeconds: 3600),
         .started(processID: 4711), .ended(processID: 4711, .exited(3)), .ended(processID: 1, .signalled(15)),
-        .ended(processID: 0, .notStarted(2)),
+        .ended(processID: 0, .notStarted(2)), .renewed(store: "/s", sealedKey: nil),
+        .renewed(store: "/home/a b/coffret", sealedKey: [1, 2, 3]),
     ]
 
     static func secret(_ kind: AgentSecretKind, _ text: String) -> AgentSecret {

@@ -27,8 +27,8 @@ struct AgentMemoryTests {
         let environment = StoreEnvironment(
             stateDirectory: runner.folder.file("home/.local/state/coffret"), fileSystem: PosixFileSystem(),
             random: SystemRandomSource(), clock: SystemWallClock(),
-            keepStorageKey: { key, _ in
-                found.withLock { $0 = unsafe key.withUnsafeBytes { unsafe [UInt8]($0) } }
+            keepStorageKey: { kept in
+                found.withLock { $0 = unsafe kept.key.withUnsafeBytes { unsafe [UInt8]($0) } }
             })
         var typed = Array(CoffretRunner.passphrase.utf8)
         _ = try Store.open(

@@ -33,7 +33,7 @@ struct AgentTests {
         #expect(try agent.succeed("vault", "ls").contains("Work"))
         try agent.runner.succeed("vault", "new", "Elsewhere")
         #expect(try agent.run("vault", "ls").exitCode == 69)
-        #expect(try agent.succeed("agent", "status").contains("another coffret changed its keys"))
+        #expect(try agent.succeed("agent", "status").contains("its keys were changed"))
         #expect(try agent.unlock().exitCode == 0)
         #expect(try agent.succeed("vault", "ls").contains("Elsewhere"))
     }

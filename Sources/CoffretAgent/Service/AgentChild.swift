@@ -43,6 +43,8 @@ final class AgentChild {
     /// For reports; closed with this object.
     let control: Int32
     var reports: [ChildReport] = []
+    /// The key that it was started with, by the count of keys of the store.
+    var keyCount = 0
     /// Why the child was ended, if its store was locked under it.
     var lockReason: LockReason?
 

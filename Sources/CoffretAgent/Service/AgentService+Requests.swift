@@ -48,8 +48,30 @@ extension AgentService {
             lockAll(because: .stopping)
             client.answer(.done)
             stop()
+        case .renewed(let store, let sealedKey):
+            withOpenKeys(of: store, for: client, isUse: false) {
+                client.answer(self.renew(store: store, sealedKey))
+            }
         case .run, .look, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
         }
+    }
+
+    /// A command beside this agent has changed the keyring of a store. That it had the key which lies here is its word for
+    /// being what it says; the times of the store go on as they were.
+    private func renew(store path: String, _ sealedKey: [UInt8]?) -> AgentResponse {
+        guard let store = stores[path], store.check(at: BootClock.now, isUse: false) == nil else {
+            return .failed(code: AgentErrorCode.storeLocked.rawValue, waitSeconds: nil)
+        }
+        guard let sealedKey else {
+            lock(store, because: .keysChanged)
+            return .done
+        }
+        guard store.renew(sealedKey) else {
+            return .failed(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil)
+        }
+        // Its sync may have ended by the key that it has.
+        startSyncWithOpenKeys(of: store)
+        return .done
     }
 
     // MARK: Secrets
@@ -101,7 +123,7 @@ extension AgentService {
         let (own, process) = (environment, client.credentials.processID)
         let secondsLeft = store.secondsLeft(at: now)
         let parent = getpid()
-        start(isUse ? .command(store: path) : .look(store: path), for: client) { control in
+        let child = start(isUse ? .command(store: path) : .look(store: path), for: client) { control in
             let socket = client.descriptor
             forgetOthers(except: path, keeping: client)
             let hasTerminal = descriptors.count == 4
@@ -137,6 +159,7 @@ extension AgentService {
             }
             return hosted.run(command.arguments)
         }
+        child?.keyCount = store.keyCount
     }
 
     /// Where a child remembers that it changed the store's keys: as far as there is a home that is not put back

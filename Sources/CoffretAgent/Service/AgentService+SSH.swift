@@ -39,7 +39,7 @@ extension AgentService {
         let parent = getpid()
         // What narrows commands down was meant for the one who started this agent.
         let variables = environment.filter { !$0.key.hasPrefix("COFFRET_") }
-        start(.connection(store: path), for: nil) { control in
+        let child = start(.connection(store: path), for: nil) { control in
             // The key is at hand; notes' keys and what seals are of no use here.
             forget(except: nil)
             let null = unsafe open("/dev/null", O_RDWR)
@@ -58,6 +58,7 @@ extension AgentService {
             }
             return hosted.run([SSHConnection.commandName, "--store=\(path)"])
         }
+        child?.keyCount = store.keyCount
     }
 }
 

@@ -316,6 +316,8 @@ package final class AgentService {
             // A child that was ended by locking has nothing to say of keys.
             for report in child.reports where child.lockReason == nil { take(report, for: store) }
             if child.reports.contains(where: { if case .stale = $0 { true } else { false } }) {
+                // It began with a key that another command has replaced meanwhile: nothing was done, and it may begin anew.
+                if store.keyCount != child.keyCount { return .locked(reason: AgentResponse.reasonToRunAgain) }
                 lock(store, because: .keysChanged)
                 return .locked(reason: LockReason.keysChanged.rawValue)
             }

@@ -169,7 +169,7 @@ struct SecretJudge {
             clock: SystemWallClock(),
             // Files of this machine are put back together with the marker, which then knows no more than they do.
             memory: records is FileRecords ? nil : GenerationMemory(records: records), attempts: attempts,
-            keepStorageKey: { key, generation in kept.withLock { $0 = (key, generation) } })
+            keepStorageKey: { found in kept.withLock { $0 = (found.key, found.generation) } })
         let ledger = attempts.ledger(ofStore: summary.storeID)
         func attempt(_ secret: UnlockSecret) throws {
             _ = try Store.open(at: path, with: secret, environment: environment)

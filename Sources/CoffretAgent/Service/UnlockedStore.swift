@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretKeys
 internal import CoffretWire
 
 /// A store that is, or was, unlocked.
@@ -62,6 +63,17 @@ final class UnlockedStore {
         if sealedKeys == nil { self.key = key } else { newerKey = key }
         self.generation = generation
         keyCount += 1
+    }
+
+    /// Takes the key of a keyring that a command beside the agent has changed, if that command had the key that lies here.
+    ///
+    /// - Returns: false if it had not.
+    func renew(_ sealedKey: [UInt8]) -> Bool {
+        clearingTraces {
+            guard let key, let next = KeptStorageKey(opening: sealedKey, with: key, path: path) else { return false }
+            renew(next.key, generation: next.generation)
+            return true
+        }
     }
 
     /// Keeps a key of locked notes; without room, the note asks for its passphrase each time.

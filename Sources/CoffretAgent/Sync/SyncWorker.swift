@@ -61,8 +61,8 @@ final class SyncWorker {
         environment = StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: PosixFileSystem(), random: random, clock: clock,
             memory: memory,
-            keepStorageKey: { opened, generation in
-                if key.replace(by: opened) { renewed(opened, generation) }
+            keepStorageKey: { kept in
+                if key.replace(by: kept.key) { renewed(kept.key, kept.generation) }
             })
     }
 

@@ -25,8 +25,7 @@ enum AgentHandover {
         let command = AgentCommand(
             store: store, arguments: context.words, workingDirectory: workingDirectory,
             environment: context.environment.all)
-        let run = AgentRun(client)
-        switch try run.run(command) {
+        switch try run(command, client) {
         case .exited(let code): throw CommandHandedOver(exitCode: code)
         case .locked(let reason):
             if reason == AgentText.tpmGone { context.warn("the store is locked\(AgentText.reason(reason))") }
@@ -39,7 +38,17 @@ enum AgentHandover {
         } catch let failure as CommandFailure where failure.code == AgentErrorCode.pinentryMissing.rawValue {
             return
         }
-        if case .exited(let code) = try run.run(command) { throw CommandHandedOver(exitCode: code) }
+        if case .exited(let code) = try run(command, client) { throw CommandHandedOver(exitCode: code) }
+    }
+
+    /// Runs the command; again where it met a change of the keys, and did nothing.
+    private static func run(_ command: AgentCommand, _ client: AgentClient) throws -> AgentRun.Outcome {
+        let run = AgentRun(client)
+        for _ in 0..<3 {
+            let outcome = try run.run(command)
+            guard case .locked(AgentResponse.reasonToRunAgain) = outcome else { return outcome }
+        }
+        return try run.run(command)
     }
 
     /// Whether the command means the same in another process: no descriptors but the standard ones.

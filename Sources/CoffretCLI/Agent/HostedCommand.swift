@@ -86,8 +86,10 @@ package final class HostedCommand: Sendable {
         do throws(CoreError) {
             let store = try Store.open(
                 at: path, with: .storageKey(storageKey),
-                environment: environment.keepingStorageKey { [report, storageKey] key, generation in
-                    if !key.isEqual(to: storageKey) { report(.keyRenewed(key, generation: generation)) }
+                environment: environment.keepingStorageKey { [report, storageKey] kept in
+                    if !kept.key.isEqual(to: storageKey) {
+                        report(.keyRenewed(kept.key, generation: kept.generation))
+                    }
                 })
             for key in noteKeys { store.noteKeys.add(key) }
             return store

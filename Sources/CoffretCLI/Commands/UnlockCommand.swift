@@ -118,7 +118,7 @@ enum AgentText {
         case "screen-locked": " (the screen was locked)"
         case "sleep": " (the computer went to sleep)"
         case "command": " (you locked it)"
-        case "keys-changed": " (another coffret changed its keys)"
+        case "keys-changed": " (its keys were changed)"
         case "clock-went-back": " (the clock was tampered with)"
         case tpmGone: " (the TPM did not give its keys back)"
         default: ""

@@ -20,13 +20,13 @@ package struct StoreEnvironment: Sendable {
     /// Where notices of storage go, such as a damaged tail of a journal.
     package let notify: @Sendable (StorageNotice) -> Void
     /// For the agent; see `KeyringEnvironment`.
-    package let keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)?
+    package let keepStorageKey: (@Sendable (KeptStorageKey) -> Void)?
 
     package init(
         stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource, clock: any WallClock,
         memory: GenerationMemory? = nil, attempts: AttemptCounting? = nil, tuning: StorageTuning = StorageTuning(),
         notify: @escaping @Sendable (StorageNotice) -> Void = { _ in },
-        keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
+        keepStorageKey: (@Sendable (KeptStorageKey) -> Void)? = nil
     ) {
         self.stateDirectory = stateDirectory
         self.fileSystem = fileSystem
@@ -41,7 +41,7 @@ package struct StoreEnvironment: Sendable {
 
     /// The same world for the agent, which keeps the storage key.
     package func keepingStorageKey(
-        _ keep: @escaping @Sendable (StorageKey, UInt64) -> Void
+        _ keep: @escaping @Sendable (KeptStorageKey) -> Void
     ) -> StoreEnvironment {
         StoreEnvironment(
             stateDirectory: stateDirectory, fileSystem: fileSystem, random: random, clock: clock,

@@ -83,6 +83,8 @@ package enum KeyPurposes {
     package enum Hint: KeyPurpose { package static var name: String { "hint key" } }
     /// Seals what the agent holds while nobody uses it.
     package enum Idle: KeyPurpose { package static var name: String { "idle key" } }
+    /// Seals the storage key that follows another one, for the agent.
+    package enum Renewal: KeyPurpose { package static var name: String { "renewal key" } }
     /// Held by this machine, outside the store.
     package enum Machine: KeyPurpose { package static var name: String { "machine secret" } }
 }
@@ -104,4 +106,5 @@ package typealias NoteApplicationKey = SymmetricKey<KeyPurposes.NoteApplication>
 package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
 package typealias HintKey = SymmetricKey<KeyPurposes.Hint>
 package typealias IdleKey = SymmetricKey<KeyPurposes.Idle>
+package typealias RenewalKey = SymmetricKey<KeyPurposes.Renewal>
 package typealias MachineSecret = SymmetricKey<KeyPurposes.Machine>

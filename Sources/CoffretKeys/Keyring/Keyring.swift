@@ -18,14 +18,14 @@ package struct KeyringEnvironment: Sendable {
     package var memory: GenerationMemory?
     /// Where wrong secrets are counted; nil where nobody guesses, such as in tests.
     package var attempts: AttemptCounting?
-    /// Hears of the storage key and its generation when a keyring was opened with a secret, and whenever the key is
-    /// made anew. For the agent, which keeps it; everybody else leaves it out, and the key is gone after use.
-    package let keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)?
+    /// Hears of the storage key when a keyring was opened, and whenever the key is made anew. For the agent, which keeps
+    /// it; everybody else leaves it out, and the key is gone after use.
+    package let keepStorageKey: (@Sendable (KeptStorageKey) -> Void)?
 
     package init(
         keyringPath: String, stateDirectory: String, fileSystem: any FileSystem, random: any RandomSource,
         clock: any WallClock, memory: GenerationMemory? = nil, attempts: AttemptCounting? = nil,
-        keepStorageKey: (@Sendable (StorageKey, UInt64) -> Void)? = nil
+        keepStorageKey: (@Sendable (KeptStorageKey) -> Void)? = nil
     ) {
         self.keyringPath = keyringPath
         self.stateDirectory = stateDirectory
@@ -291,7 +291,8 @@ package enum Keyring {
         if status == .current, (remembered ?? 0) < file.generation {
             memory?.remember(file.generation, of: file.storeID)
         }
-        environment.keepStorageKey?(storageKey, file.generation)
+        environment.keepStorageKey?(
+            KeptStorageKey(storageKey, generation: file.generation, excludesSlot: false))
         return UnlockedKeyring(
             storeID: file.storeID, generation: generation, fileGeneration: file.generation, slots: file.slots,
             body: body, instanceStatus: status, environment: environment)

@@ -171,8 +171,11 @@ extension UnlockedKeyring {
         try PassphraseSlot.checkPolicy(of: newSlots)
         replaceBody(newBody)
         slots = newSlots
+        let excludesSlot = oldSlots.contains { old in
+            !newSlots.contains { $0.id == old.id && $0.publicKey == old.publicKey }
+        }
         do throws(KeyError) {
-            try save(expectingGeneration: fileGeneration)
+            try save(expectingGeneration: fileGeneration, excludesSlot: excludesSlot)
         } catch {
             replaceBody(oldBody)
             slots = oldSlots
@@ -182,9 +185,11 @@ extension UnlockedKeyring {
 
     /// Writes the next generation under a new storage key, then the marker.
     ///
-    /// - Parameter expected: the generation that must lie on disk; nil if there must be no file.
+    /// - Parameters:
+    ///   - expected: the generation that must lie on disk; nil if there must be no file.
+    ///   - excludesSlot: whether a slot that opened the keyring so far opens it no more.
     /// - Complexity: one X25519 agreement per slot; three syncs for the file, its lock and the marker.
-    func save(expectingGeneration expected: UInt64?) throws(KeyError) {
+    func save(expectingGeneration expected: UInt64?, excludesSlot: Bool = false) throws(KeyError) {
         let fileSystem = environment.fileSystem
         let lock = try withFiles { () throws(FileSystemError) in
             try fileSystem.makeDirectories(PathText.parent(of: environment.keyringPath))
@@ -221,7 +226,8 @@ extension UnlockedKeyring {
         generation = next
         fileGeneration = next
         slots = sealed
-        environment.keepStorageKey?(storageKey, next)
+        environment.keepStorageKey?(
+            KeptStorageKey(storageKey, generation: next, excludesSlot: excludesSlot))
         // From here on the change is made; a marker that stays behind catches up at the next opening. For
         // a store that is not the one this machine remembers no marker is written until it is renewed.
         guard instanceStatus == .current else { return }

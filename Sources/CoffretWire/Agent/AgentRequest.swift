@@ -1,5 +1,5 @@
-// What a client asks of the agent. The one thing to keep true: no message carries a key; commands travel
-// to the keys, and results come back.
+// What a client asks of the agent. The one thing to keep true: no message carries a key that lies open;
+// commands travel to the keys, and results come back.
 
 internal import CoffretBase
 
@@ -74,6 +74,9 @@ package enum AgentRequest: Equatable, Sendable {
     case started(processID: UInt64)
     /// A program that was started has ended, or could not be started.
     case ended(processID: UInt64, AgentProgramEnd)
+    /// A command beside the agent, with the secret of a person, has changed the keyring of a store: the key that opens it
+    /// now, sealed under the one before; nil if somebody who got in so far does not any more.
+    case renewed(store: String, sealedKey: [UInt8]?)
 }
 
 /// How a program that the client started for a command came to its end.
@@ -96,6 +99,7 @@ extension AgentRequest {
     package static let version: UInt32 = 1
     static let pathByteCountMax = 4096
     private static let secretByteCountMax = 64 << 10
+    private static let sealedKeyByteCountMax = 4096
 
     /// What who serves several clients may know of a request. What is in it beyond that may be secret, and is for the
     /// process that works for the client alone.
@@ -157,6 +161,10 @@ extension AgentRequest {
                     case .notStarted(let number): (2, number)
                     }
                 encoder.encode(kind: 9, [processID, how, UInt64(value)])
+            case .renewed(let store, let sealedKey):
+                encoder.encode(kind: 11, fieldCount: 2)
+                encoder.encode(text: store)
+                if let sealedKey { encoder.encode(bytes: sealedKey) } else { encoder.encodeNull() }
             }
         }
     }
@@ -234,6 +242,13 @@ extension AgentRequest {
             case 2: return .ended(processID: processID, .notStarted(value))
             default: return nil
             }
+        case (11, 2):
+            let store = try decoder.readText(byteCountMax: pathByteCountMax)
+            if decoder.isNextNull {
+                try decoder.readNull()
+                return .renewed(store: store, sealedKey: nil)
+            }
+            return .renewed(store: store, sealedKey: try decoder.readBytes(countMax: sealedKeyByteCountMax))
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil

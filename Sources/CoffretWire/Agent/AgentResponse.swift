@@ -56,6 +56,11 @@ package struct AgentProgram: Equatable, Sendable {
     }
 }
 
+extension AgentResponse {
+    /// Why a command was not run in a store that is unlocked: its keys were replaced as it began. It may be sent again.
+    package static var reasonToRunAgain: String { "keys-renewed" }
+}
+
 /// A message from the agent to a client.
 ///
 /// Layout: deterministic CBOR [kind, fields…], as Spec/agent.md lists them.

@@ -73,7 +73,12 @@ final class AgentFeed: SyncFeed {
         let null = try OwnedDescriptor.open("/dev/null", O_RDONLY)
         let response: AgentResponse
         do throws(NetError) {
-            response = try ask([null.number, answer, STDERR_FILENO])
+            var next = try ask([null.number, answer, STDERR_FILENO])
+            // It met a change of the keys, and said nothing yet.
+            while case .locked(AgentResponse.reasonToRunAgain) = next {
+                next = try ask([null.number, answer, STDERR_FILENO])
+            }
+            response = next
         } catch {
             throw AgentClient.failure(CLIErrorCode.agentGone.rawValue, waitSeconds: nil)
         }
