@@ -58,7 +58,7 @@ extension Store {
 
 extension SyncReport {
     /// Both as one.
-    func followed(by next: SyncReport) -> SyncReport {
+    package func followed(by next: SyncReport) -> SyncReport {
         var both = next
         both.receivedCommitCount += receivedCommitCount
         both.sentCommitCount += sentCommitCount

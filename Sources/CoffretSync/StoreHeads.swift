@@ -64,11 +64,17 @@ extension Store {
         let repository = vault.repository
         let head = repository.headNames.first
         let memory = try VaultSync.memory(of: repository)
-        let peers = (memory?.others ?? [:]).sorted { $0.key < $1.key }.map { device, word in
+        // What a device stated elsewhere counts where no word of it was seen as well.
+        let silent = (memory?.stated ?? [:]).filter { memory?.others[$0.key] == nil }.map { device, stated in
+            SyncStanding.Peer(device: device, hasEverything: false, isAhead: true, heardAt: stated.since)
+        }
+        let heard = (memory?.others ?? [:]).map { device, word in
             SyncStanding.Peer(
-                device: device, hasEverything: word.head == head, isAhead: word.aheadSince != 0,
+                device: device, hasEverything: word.head == head,
+                isAhead: word.aheadSince != 0 || memory?.stated[device] != nil,
                 heardAt: word.heardAt)
         }
-        return SyncStanding(head: head, serverHead: memory?.head, peers: peers)
+        return SyncStanding(
+            head: head, serverHead: memory?.head, peers: (heard + silent).sorted { $0.device < $1.device })
     }
 }

@@ -18,6 +18,7 @@ extension Store {
         // A counter that fell would look like a lie to devices that remember it.
         memory.counter = old.counter
         try vault.repository.setSyncNote(memory.encode())
+        try forgetZoneHead(of: record.vaultID)
     }
 
     /// Fetches the files of attachments from a zone. The vault may be used, and written, meanwhile.

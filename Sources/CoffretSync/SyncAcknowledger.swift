@@ -22,13 +22,16 @@ package struct SyncAcknowledger {
     private let signers: any CommitSignerDirectory
     /// The person's other devices that are trusted now.
     private let others: Set<UniqueID>
+    private let newestRevocation: UInt64?
     private let random: any RandomSource
     private let now: () -> Int64
 
+    /// - Parameter newestRevocation: the newest link that revokes a device, as far as this device knows.
     package init(
         keys: VaultKeys, author: CommitAuthor, signers: any CommitSignerDirectory, others: Set<UniqueID>,
-        random: any RandomSource, now: @escaping () -> Int64
+        newestRevocation: UInt64? = nil, random: any RandomSource, now: @escaping () -> Int64
     ) {
+        self.newestRevocation = newestRevocation
         self.keys = keys
         self.author = author
         self.signers = signers
@@ -81,7 +84,7 @@ package struct SyncAcknowledger {
         return keys.currentEpoch.bigEndianBytes + sealed
     }
 
-    /// Reads the words of the other devices.
+    /// Reads the words of the other devices, and holds what they stated of this vault elsewhere against what is here.
     ///
     /// - Throws: `SyncError` `.acknowledgementRolledBack` for one whose counter fell. Bytes that do not verify are as if
     ///   they were not there: whoever has an account can put some there, and they prove nothing.
@@ -90,7 +93,41 @@ package struct SyncAcknowledger {
     ) throws -> VaultReply {
         var memory = memory
         var audit = SyncAudit()
-        guard let head = memory.head else { return .inspected(memory, audit) }
+        if memory.head != nil { try inspectWords(list, &memory, &audit, in: repository) }
+        try inspectStated(&memory, &audit, in: repository)
+        return .inspected(memory, audit)
+    }
+
+    /// What a device has said in another vault it cannot have said otherwise here: the server shows both, or lies in one.
+    private func inspectStated(
+        _ memory: inout SyncMemory, _ audit: inout SyncAudit, in repository: VaultRepository
+    ) throws(StorageError) {
+        guard !memory.stated.isEmpty else { return }
+        let check = StatedHeadCheck(
+            repository: repository, signers: signers, newestRevocation: newestRevocation, others: others)
+        for (device, stated, isForked) in try check.look(&memory) {
+            if isForked, audit.contradiction == nil {
+                // Nobody but this very instance gives its numbers.
+                let isOwn = stated.seen.dot.instance == author.instanceID
+                audit.contradiction = SyncError(
+                    isOwn ? .storeRolledBack : .headForked, at: "commit \(stated.seen.head)")
+            }
+            let isLate = now() - stated.since >= Self.withheldTime
+            let standing: SyncPeer.Standing = !isForked && isLate ? .withheld : .ahead
+            var peer = SyncPeer(device: device.bytes, standing: standing, time: stated.since)
+            if let index = audit.peers.firstIndex(where: { $0.device == device.bytes }) {
+                let known = audit.peers.remove(at: index)
+                if known.standing == .withheld { peer = known }
+            }
+            audit.peers.append(peer)
+        }
+    }
+
+    private func inspectWords(
+        _ list: [DeviceAcknowledgement], _ memory: inout SyncMemory, _ audit: inout SyncAudit,
+        in repository: VaultRepository
+    ) throws {
+        guard let head = memory.head else { return }
         let versions = try repository.versions(of: head)
         let present = now()
         memory.others = memory.others.filter { others.contains($0.key) }
@@ -124,7 +161,6 @@ package struct SyncAcknowledger {
         audit.silentDevices = memory.others.keys.filter { !heard.contains($0) }.sorted()
         audit.isStale =
             !memory.others.isEmpty && memory.others.values.allSatisfy { present - $0.heardAt >= Self.staleTime }
-        return .inspected(memory, audit)
     }
 
     /// Whether what a device said that it has is still not here. Each word of a device that writes a lot may be ahead of

@@ -120,7 +120,10 @@ package struct SyncEngine {
 
     private mutating func begin() -> [Action] {
         // Words that were put back with the server are no lies.
-        if options.acceptsRestoredServer { memory.others = [:] }
+        if options.acceptsRestoredServer {
+            memory.others = [:]
+            memory.stated = [:]
+        }
         switch options.beginning {
         case .push where memory.head != nil: return prepare(from: memory.head)
         case .changes where memory.head != nil: return ask(.changes(since: memory.cursor), .pulling)
@@ -163,7 +166,9 @@ package struct SyncEngine {
         report.isStale = audit.isStale
         var memory = memory
         memory.failedAuditCount = audit.silentDevices.isEmpty ? 0 : self.memory.failedAuditCount + 1
-        if let withheld = audit.peers.first(where: { $0.standing == .withheld }) {
+        if let contradiction = audit.contradiction {
+            finding = contradiction
+        } else if let withheld = audit.peers.first(where: { $0.standing == .withheld }) {
             finding = SyncError(.commitWithheld, at: UniqueID(bytes: withheld.device)?.hex)
         } else if memory.failedAuditCount >= Self.failedAuditCountMax {
             finding = SyncError(.auditFailed, at: audit.silentDevices.first?.hex)
@@ -324,6 +329,7 @@ package struct SyncEngine {
         report.removals += adoption.removals
         report.head = adoption.localHead
         if adoption.areRemovalsDue { memory.areRemovalsDue = true }
+        memory.take(adoption.stated)
         let triesFiles = options.triesWaitingFiles && (!memory.waitingFiles.isEmpty || memory.hasMoreWaitingFiles)
         if adoption.localHead == adoption.head, !triesFiles, !options.acceptsRestoredServer, !memory.areRemovalsDue {
             return acknowledge()
@@ -397,9 +403,10 @@ package struct SyncEngine {
     }
 
     private mutating func acknowledge() -> [Action] {
-        guard options.acknowledges, memory.head != nil else { return finish() }
-        // What it would say is there already; what the others say may be new.
-        let isSaid = memory.head == knownHead && memory.counter > 0 && !options.acknowledgesAnew
+        guard options.acknowledges, memory.head != nil || !memory.stated.isEmpty else { return finish() }
+        // What it would say is there already, or there is nothing to say; what the others say may be new.
+        let isSaid =
+            memory.head == nil || memory.head == knownHead && memory.counter > 0 && !options.acknowledgesAnew
         guard !isSaid else { return ask(.acknowledgements, .reading) }
         phase = .acknowledging
         memory.counter += 1

@@ -16,10 +16,12 @@ package struct DueSweep: Equatable, Sendable {
 
 /// What was last seen of one server's zone; lies in the vault's state.
 ///
-/// Layout: deterministic CBOR [5, server (text), cursor, head or empty, acknowledgement counter,
+/// Layout: deterministic CBOR [6, server (text), cursor, head or empty, acknowledgement counter,
 /// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits,
 /// [[file (16), bytes, room or null, reason]], [instance (16), number] of the head or null, flags,
-/// [compaction (32), since, not before] or null]. Spec: Spec/sync.md.
+/// [compaction (32), since, not before] or null, {device (16): [stated head, since]},
+/// [[device (16), stated head]]]; stated head = [vault (32), head, [instance (16), number], chain position].
+/// Spec: Spec/sync.md.
 package struct SyncMemory: Equatable, Sendable {
     /// What another device acknowledged last.
     package struct Acknowledged: Equatable, Sendable {
@@ -61,6 +63,10 @@ package struct SyncMemory: Equatable, Sendable {
 
     /// What this device's compaction removed lies at the server still.
     package var sweep: DueSweep?
+    /// By device, a head of this vault that it stated in a commit of another one, and that is not here.
+    package var stated: [UniqueID: StatedHead] = [:]
+    /// What commits here state of other vaults, until it was held against those.
+    package var unchecked: [UncheckedHead] = []
 
     private static let moreFilesFlag: UInt64 = 1
     private static let removalsFlag: UInt64 = 2
@@ -69,8 +75,8 @@ package struct SyncMemory: Equatable, Sendable {
 
     package func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 12)
-            encoder.encode(unsigned: 5)
+            encoder.encodeArrayHeader(count: 14)
+            encoder.encode(unsigned: 6)
             encoder.encode(text: server)
             encoder.encode(bytes: cursor)
             encoder.encode(bytes: head?.bytes ?? [])
@@ -115,6 +121,23 @@ package struct SyncMemory: Equatable, Sendable {
             } else {
                 encoder.encodeNull()
             }
+            encodeStated(to: &encoder)
+        }
+    }
+
+    private func encodeStated(to encoder: inout CBOREncoder) {
+        encoder.encodeMapHeader(count: stated.count)
+        for (device, head) in stated.sorted(by: { $0.key < $1.key }) {
+            encoder.encode(bytes: device.bytes)
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(seen: head.seen)
+            encoder.encode(signed: head.since)
+        }
+        encoder.encodeArrayHeader(count: unchecked.count)
+        for head in unchecked {
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(bytes: head.device.bytes)
+            encoder.encode(seen: head.seen)
         }
     }
 
@@ -125,10 +148,11 @@ package struct SyncMemory: Equatable, Sendable {
 
     private init(from decoder: inout CBORDecoder) throws(CBORError) {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
-        // Version 1 knew no times, version 2 no files, version 3 nothing behind those, version 4 no sweeps.
+        // Version 1 knew no times, version 2 no files, version 3 nothing behind those, version 4 no sweeps, version 5 no
+        // statements.
         let memberCount = try decoder.readArrayHeader()
         let version = try decoder.readUnsigned()
-        guard [1: 7, 2: 8, 3: 9, 4: 11, 5: 12][version] == memberCount else { throw malformed }
+        guard [1: 7, 2: 8, 3: 9, 4: 11, 5: 12, 6: 14][version] == memberCount else { throw malformed }
         let isOld = version == 1
         server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
         cursor = try decoder.readBytes(countMax: 64)
@@ -183,13 +207,37 @@ package struct SyncMemory: Equatable, Sendable {
         hasMoreWaitingFiles = flags & Self.moreFilesFlag != 0
         areRemovalsDue = flags & Self.removalsFlag != 0
         guard version >= 5 else { return }
-        guard !decoder.isNextNull else {
+        if decoder.isNextNull {
             try decoder.readNull()
-            return
+        } else {
+            try decoder.readArrayHeader(count: 3)
+            guard let compaction = BlobName(bytes: try decoder.readBytes(count: 32)) else { throw malformed }
+            let since = try decoder.readSigned()
+            sweep = DueSweep(compaction: compaction, since: since, notBefore: try decoder.readSigned())
         }
-        try decoder.readArrayHeader(count: 3)
-        guard let compaction = BlobName(bytes: try decoder.readBytes(count: 32)) else { throw malformed }
-        let since = try decoder.readSigned()
-        sweep = DueSweep(compaction: compaction, since: since, notBefore: try decoder.readSigned())
+        if version >= 6 { try readStated(from: &decoder) }
+    }
+
+    private mutating func readStated(from decoder: inout CBORDecoder) throws(CBORError) {
+        let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
+        var map = try decoder.readMapHeader()
+        guard map.remaining <= Self.statedCountMax else { throw malformed }
+        while let key = try decoder.readKey(
+            in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: UniqueID.byteCount) })
+        {
+            guard let device = UniqueID(bytes: key) else { throw malformed }
+            try decoder.readArrayHeader(count: 2)
+            let seen = try decoder.readSeen()
+            stated[device] = StatedHead(seen: seen, since: try decoder.readSigned())
+        }
+        let count = try decoder.readArrayHeader()
+        guard count <= Self.uncheckedCountMax else { throw malformed }
+        for _ in 0..<count {
+            try decoder.readArrayHeader(count: 2)
+            guard let device = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
+                throw malformed
+            }
+            unchecked.append(UncheckedHead(device: device, seen: try decoder.readSeen()))
+        }
     }
 }

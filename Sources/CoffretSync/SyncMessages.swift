@@ -113,11 +113,14 @@ package struct SyncAdoption: Equatable, Sendable {
     package let removals: [BlobName]
     /// What was removed elsewhere, or here and came again, is to be removed here.
     package let areRemovalsDue: Bool
+    /// What other devices state of other vaults in the new commits.
+    package let stated: [UncheckedHead]
 
     package init(
         head: BlobName, localHead: BlobName?, newCommitCount: Int, mergeCount: Int, quarantinedCount: Int,
-        setAsideCount: Int, removals: [BlobName] = [], areRemovalsDue: Bool = false
+        setAsideCount: Int, removals: [BlobName] = [], areRemovalsDue: Bool = false, stated: [UncheckedHead] = []
     ) {
+        self.stated = stated
         self.head = head
         self.localHead = localHead
         self.newCommitCount = newCommitCount
@@ -191,6 +194,8 @@ package struct SyncAudit: Equatable, Sendable {
     package var silentDevices: [UniqueID] = []
     /// No other device has said anything new for 14 days: W_STALE.
     package var isStale = false
+    /// What a device stated of this vault in another one, and what is here, cannot both be true.
+    package var contradiction: SyncError?
 }
 
 /// How far a sync is.

@@ -3,7 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretCrypto
+package import CoffretCrypto
 package import CoffretStorage
 internal import CoffretWire
 
@@ -27,6 +27,7 @@ package final class VaultSync: SyncVault {
     private let signers: any CommitSignerDirectory
     private let rule: any ValueMergeRule
     private let acknowledger: SyncAcknowledger?
+    private let opener: StatementOpener?
     private let now: () -> Int64
     private var adoption: Adoption?
     /// Blobs that came and were not put in yet.
@@ -39,12 +40,15 @@ package final class VaultSync: SyncVault {
 
     /// - Parameters:
     ///   - repository: open for writing, or for reading if there is `writing`.
+    ///   - headsKey: of the account; nil reads no statements.
     ///   - writing: called once for each change; nil changes `repository` itself.
     ///   - now: milliseconds since 1970, for show in merge commits.
     package init(
         repository: VaultRepository, signers: any CommitSignerDirectory, rule: any ValueMergeRule = TextMergeRule(),
-        acknowledger: SyncAcknowledger? = nil, writing: Writing? = nil, now: @escaping () -> Int64
+        acknowledger: SyncAcknowledger? = nil, headsKey: HeadsKey? = nil, writing: Writing? = nil,
+        now: @escaping () -> Int64
     ) {
+        opener = headsKey.map { StatementOpener(key: $0, vaultID: repository.keys.vaultID) }
         self.repository = repository
         self.writing = writing
         self.signers = signers
@@ -208,11 +212,14 @@ package final class VaultSync: SyncVault {
         waiting = []
         isRepairing = false
         let report: AdoptionReport
+        var stated: [UncheckedHead] = []
         do throws(StorageError) {
             report = try adoption.adopt(
                 [name], signers: signers, time: now(), required: required, requiredDots: requiredDots
-            ) { areRemovalsDue in
+            ) { areRemovalsDue, statements in
                 if areRemovalsDue { memory.areRemovalsDue = true }
+                stated = self.opener?.heads(of: statements) ?? []
+                memory.take(stated)
                 return memory.encode()
             }
         } catch {
@@ -225,7 +232,7 @@ package final class VaultSync: SyncVault {
                 head: name, localHead: report.newHead, newCommitCount: report.newCommitCount,
                 mergeCount: report.mergeCount, quarantinedCount: report.quarantined.count + report.revoked.count,
                 setAsideCount: report.setAsideCount, removals: report.removals,
-                areRemovalsDue: report.areRemovalsDue))
+                areRemovalsDue: report.areRemovalsDue, stated: stated))
     }
 
     private func export(from known: BlobName?, withAllFiles: Bool) throws(StorageError) -> VaultReply {

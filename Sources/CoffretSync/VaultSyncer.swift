@@ -12,12 +12,16 @@ internal import Glibc
 /// Keeps a vault open for reading, and syncs it. Not Sendable: one isolation domain at a time.
 package final class VaultSyncer {
     package let record: VaultRecord
-    private let store: Store
-    private let server: String
+    let store: Store
+    let server: String
     private let transport: any SyncTransport & FileTransport & SweepTransport
     private let random: any RandomSource
-    private let clock: any WallClock
-    private let vault: Vault
+    let clock: any WallClock
+    let vault: Vault
+    /// The head that was noted for commits of the other vaults.
+    var notedHead: BlobName?
+    /// Other vaults of which commits here state something that is not there: a sync of them has more to say.
+    var statedVaults: Set<VaultID> = []
 
     /// Opens the vault; whatever renews the store's instance happens here, before it is asked who this device is.
     ///
@@ -131,10 +135,13 @@ package final class VaultSyncer {
         let others = chain.devices.filter { $0.isTrusted && $0.kind == .ordinary && $0.id != own }.map(\.id)
         let acknowledger = SyncAcknowledger(
             keys: try store.keyring.vaultKeys(for: record.vaultID), author: try store.author(for: record.vaultID),
-            signers: signers, others: Set(others), random: random, now: now)
+            signers: signers, others: Set(others), newestRevocation: Self.newestRevocation(in: chain), random: random,
+            now: now)
+        defer { spreadHeads(chain, signers: signers, others: Set(others)) }
         let (store, id) = (store, record.vaultID.hex)
         let side = VaultSync(
             repository: repository, signers: signers, acknowledger: acknowledger,
+            headsKey: try store.keyring.headsKey(),
             writing: { body in
                 let vault = try store.openVault(id, isWritable: true)
                 defer { vault.close() }
@@ -277,9 +284,11 @@ package struct UnsentChanges: Equatable, Sendable {
 }
 
 /// One sync of a vault at a time, among all processes; apart from the writer's lock, so that commands go on meanwhile.
-private struct SyncLock {
+struct SyncLock {
     private static let pauseMilliseconds = 10
     private let file: any OpenFile
+
+    private init(file: any OpenFile) { self.file = file }
 
     static func take(
         _ vaultPath: String, _ fileSystem: any FileSystem, patienceMilliseconds: Int

@@ -13,22 +13,26 @@ package final class SimulatedKeys {
     package let splitKey: SplitKey
     /// Whose devices these are.
     package let accountID: [UInt8]
+    /// Of the account: what its devices state of other vaults.
+    package let headsKey: HeadsKey
     package private(set) var vaultKeys: [UInt32: VaultKey]
     private let random: SeededGenerator
 
-    package init(_ random: SeededGenerator) {
+    /// - Parameter other: of another vault of the same person.
+    package init(_ random: SeededGenerator, ofSamePersonAs other: SimulatedKeys? = nil) {
         guard let id = VaultID(random.bytes(count: 32...32)) else { preconditionFailure("32 bytes are an id") }
         self.random = random
         vaultID = id
         splitKey = .generate(from: random)
-        accountID = random.bytes(count: 32...32)
+        accountID = other?.accountID ?? random.bytes(count: 32...32)
         vaultKeys = [1: .generate(from: random)]
+        headsKey = other?.headsKey ?? .generate(from: random)
     }
 
     /// The keys as somebody keeps them who is told of no later ones.
     private init(copying keys: SimulatedKeys) {
         (vaultID, splitKey, accountID) = (keys.vaultID, keys.splitKey, keys.accountID)
-        (vaultKeys, random) = (keys.vaultKeys, keys.random)
+        (headsKey, vaultKeys, random) = (keys.headsKey, keys.vaultKeys, keys.random)
     }
 
     package func copy() -> SimulatedKeys { SimulatedKeys(copying: self) }
@@ -91,19 +95,27 @@ package final class SimulatedDevice {
     private var tuning = StorageTuning()
     /// By this device's clock.
     package var now: Int64 = 1_000
+    /// What this device keeps of its vaults together; nil if this is the only one.
+    package var heads: SimulatedHeads? {
+        didSet { state() }
+    }
 
+    /// - Parameter author: of another vault on the same device; nil for a new device.
     package init(
-        keys: SimulatedKeys, signers: SimulatedSigners, zone: SimulatedZone, random: SeededGenerator
+        keys: SimulatedKeys, signers: SimulatedSigners, zone: SimulatedZone, random: SeededGenerator,
+        author known: CommitAuthor? = nil
     ) throws {
         self.keys = keys
         self.signers = signers
         self.random = random
-        author = CommitAuthor(
-            signingKey: .generate(from: random), deviceID: random.bytes(count: 16...16),
-            instanceID: .generate(from: random), accountID: keys.accountID,
-            deviceChainHead: random.bytes(count: 32...32), memberChainHead: random.bytes(count: 32...32))
+        author =
+            known
+            ?? CommitAuthor(
+                signingKey: .generate(from: random), deviceID: random.bytes(count: 16...16),
+                instanceID: .generate(from: random), accountID: keys.accountID,
+                deviceChainHead: random.bytes(count: 32...32), memberChainHead: random.bytes(count: 32...32))
         network = SimulatedNetwork(zone: zone, random: random, device: author.deviceID)
-        signers.authors.append(author)
+        if known == nil { signers.authors.append(author) }
         local = .generate(from: random)
         tuning.segmentByteCountMin = 64 << 10
         let environment = StorageEnvironment(
@@ -129,6 +141,25 @@ package final class SimulatedDevice {
             mode: .readWrite(lockTimeoutMilliseconds: 0),
             environment: StorageEnvironment(fileSystem: disk, random: random, clock: ManualClock(), tuning: tuning),
             checkpointPolicy: repository.checkpointPolicy)
+        state()
+    }
+
+    /// Commits from now on say what they can of the other vaults.
+    private func state() {
+        repository.statements = heads.map { SimulatedStatements(heads: $0, device: self) }
+    }
+
+    /// The person's other devices that are trusted.
+    private var others: Set<UniqueID> {
+        Set(
+            signers.authors.map(\.deviceID).filter { signers.revoked[$0] == nil && $0 != author.deviceID }
+                .compactMap { UniqueID(bytes: $0) })
+    }
+
+    /// What stated heads are held against.
+    package var check: StatedHeadCheck {
+        StatedHeadCheck(
+            repository: repository, signers: signers, newestRevocation: signers.revoked.values.max(), others: others)
     }
 
     /// The power goes, and comes back.
@@ -142,14 +173,18 @@ package final class SimulatedDevice {
         options.partByteCountMax = 4 << 10
         change(&options)
         let memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: "simulated")
-        let others = Set(signers.authors.compactMap { UniqueID(bytes: $0.deviceID) })
         let acknowledger = SyncAcknowledger(
-            keys: keys.keys(local: local), author: author, signers: signers, others: others, random: random
+            keys: keys.keys(local: local), author: author, signers: signers, others: others,
+            newestRevocation: signers.revoked.values.max(), random: random
         ) { [self] in now }
         let vault = VaultSync(
-            repository: repository, signers: signers, rule: SimulatedRule(), acknowledger: acknowledger
+            repository: repository, signers: signers, rule: SimulatedRule(), acknowledger: acknowledger,
+            headsKey: heads == nil ? nil : keys.headsKey
         ) { [self] in now }
-        defer { vault.cancel() }
+        defer {
+            vault.cancel()
+            heads?.spread(from: self)
+        }
         let engine = SyncEngine(memory: memory, knownEpoch: keys.epoch, options: options)
         return try SyncSession(transport: network, vault: vault).run(engine).report
     }

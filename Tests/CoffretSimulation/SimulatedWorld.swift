@@ -17,6 +17,8 @@ package final class SimulatedWorld {
     /// Of the network of each device; 0 for none.
     private var faultRate = 0
     package private(set) var devices: [SimulatedDevice] = []
+    /// A second vault of the same devices, in some worlds, with a randomness of its own: each says of the other what was seen.
+    private var beside: SimulatedSecondVault?
     var acknowledged: [FactKey: Set<String>] = [:]
     let compactions = SimulatedCompactions()
     private let acknowledges: Bool
@@ -38,12 +40,14 @@ package final class SimulatedWorld {
         self.isTold = isTold
         keys = SimulatedKeys(random)
         acknowledges = random.bool()
+        beside = random.seed & 1 == 1 ? SimulatedSecondVault(keys, signers, seed: random.seed) : nil
         for _ in 0..<random.int(in: 2...5) { try addDevice() }
     }
 
     private func addDevice() throws {
         let device = try SimulatedDevice(keys: keys, signers: signers, zone: zone, random: random)
         device.network.faultRate = faultRate
+        try beside?.add(device)
         devices.append(device)
         skews.append(Int64(random.int(in: -5_000...5_000)))
         awayUntil.append(0)
@@ -84,6 +88,7 @@ package final class SimulatedWorld {
     }
 
     package func step() throws {
+        if let beside { try attempt(beside.next()) { try beside.step() } }
         let number = random.int(in: 0...devices.count - 1)
         let device = devices[number]
         stepCount += 1
@@ -210,6 +215,7 @@ package final class SimulatedWorld {
             try require(report.allProblems.isEmpty, "\(report.allProblems)")
         }
         for device in devices { try compactions.check(device, random) }
+        try beside?.check(with: devices)
     }
 
     /// The whole life of a world: faults and edits, then peace; all devices come to one state, and nothing

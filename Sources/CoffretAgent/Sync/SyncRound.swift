@@ -331,7 +331,10 @@ final class SyncRound {
         schedule.began(id)
         beganAt = now
         // A failure that ends the connection has said so before.
-        defer { if case .moving? = state { show(.connected) } }
+        defer {
+            if case .moving? = state { show(.connected) }
+            for other in sync.takeStatedVaults() { schedule.noticed(other.hex, .acknowledge) }
+        }
         var options = SyncEngine.Options()
         switch need {
         case .push: options.beginning = .push
@@ -391,7 +394,8 @@ final class SyncRound {
         if SyncTrouble.isDiskFull(error) { crowdedVaults.insert(id) } else { crowdedVaults.remove(id) }
         // Once, not with each attempt.
         if !isTransient, lastProblems.updateValue(FailureCode.of(error), forKey: id) != FailureCode.of(error) {
-            note(.needsAttention(words: FailureCode.words(for: error)))
+            let name = vaults.count > 1 ? record.name : nil
+            note(.needsAttention(words: FailureCode.words(for: error, vault: name)))
         }
         if isTransient, error is HTTPError || error is AccountError { return lost(error) }
         schedule.failed(id, isTransient: isTransient, at: now)

@@ -37,7 +37,7 @@ enum SyncCommand {
     /// What came of one vault.
     private struct Outcome {
         let record: VaultRecord
-        let result: Result<SyncReport, any Error>
+        var result: Result<SyncReport, any Error>
         /// What became of the files that were not here.
         var files: Result<FileTally, any Error> = .success(FileTally())
     }
@@ -125,7 +125,27 @@ enum SyncCommand {
                 outcomes.append(Outcome(record: record, result: .failure(error)))
             }
         }
+        try lookAgain(at: &outcomes, sync, &done)
         return outcomes
+    }
+
+    /// What a vault that came later states of one that was synced before it is looked at now, not the next time.
+    private static func lookAgain(
+        at outcomes: inout [Outcome], _ sync: AccountSync, _ done: inout [VaultID: SyncReport]
+    ) throws {
+        let stated = sync.takeStatedVaults()
+        for index in outcomes.indices where stated.contains(outcomes[index].record.vaultID) {
+            guard case .success(let report) = outcomes[index].result else { continue }
+            let record = outcomes[index].record
+            do {
+                let both = try report.followed(by: sync.sync(record, SyncEngine.Options()))
+                done[record.vaultID] = both
+                outcomes[index].result = .success(both)
+            } catch {
+                sync.note(record, error)
+                outcomes[index].result = .failure(error)
+            }
+        }
     }
 
     /// Logs in, and follows the account.
@@ -178,7 +198,12 @@ enum SyncCommand {
         let conflictCount = outcomes.reduce(0) { $0 + ((try? $1.result.get())?.conflictedItemCount ?? 0) }
         if conflictCount > 0 { context.note(conflictWords(conflictCount)) }
         // All vaults had their turn; the first failure decides how the command ends.
-        for case .failure(let error) in outcomes.map(\.result) { throw error }
+        for outcome in outcomes {
+            guard case .failure(let error) = outcome.result else { continue }
+            var failure = FailureTranslation.failure(from: error)
+            if outcomes.count > 1 { failure.message = FailureCode.words(for: error, vault: outcome.record.name) }
+            throw failure
+        }
         for outcome in outcomes {
             // A file that no device has delivered yet is worth a warning; one that is not what it should be is not whole.
             if case .success(let report) = outcome.result, let problem = report.waitingProblem { throw problem }

@@ -48,7 +48,8 @@ extension FailureMeaning {
             .rolledBack, "the server shows an older state than it showed before; nothing was changed here",
             hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
         "sync.head.forked": FailureMeaning(
-            .rolledBack, "the server shows another history than it showed before; nothing was changed here",
+            .rolledBack,
+            "the server shows another history than it showed before, or than another device has seen; nothing was changed here",
             hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
         "sync.head.revoked-signer": FailureMeaning(
             .notAuthentic, "a device that you revoked wrote what the server shows; nothing was changed here"),

@@ -17,5 +17,10 @@ package enum FailureCode {
     }
 
     /// One line for people.
-    package static func words(for error: any Error) -> String { FailureTranslation.failure(from: error).message }
+    ///
+    /// - Parameter vault: the name of the one that it is about, where there are several.
+    package static func words(for error: any Error, vault: String? = nil) -> String {
+        let message = FailureTranslation.failure(from: error).message
+        return vault.map { "\"\(TextWidth.displaySafe($0))\": \(message)" } ?? message
+    }
 }

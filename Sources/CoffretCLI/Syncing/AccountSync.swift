@@ -19,6 +19,8 @@ package final class AccountSync {
     private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
     /// By which files come in the background: breaking one off costs changes no new connection.
     private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
+    /// Vaults of which others state what is not there.
+    private var stated: Set<VaultID> = []
 
     /// Connects and logs in.
     package convenience init(
@@ -109,6 +111,7 @@ package final class AccountSync {
         fileProgress: @escaping (FileProgress) -> Void = { _ in }
     ) throws -> SyncReport {
         let (syncer, transport) = try entry(record)
+        defer { stated.formUnion(syncer.takeStatedVaults()) }
         func attempt() throws -> SyncReport {
             do {
                 return try syncer.sync(
@@ -126,6 +129,13 @@ package final class AccountSync {
             try account.makeZone(for: record)
             return try attempt()
         }
+    }
+
+    /// Vaults of which commits that came in other ones state what is not there, since this was asked last: what their next
+    /// syncs look at is new.
+    package func takeStatedVaults() -> Set<VaultID> {
+        defer { stated = [] }
+        return stated
     }
 
     /// Notes how a sync of a vault went, for `coffret status`.

@@ -164,6 +164,7 @@ package final class Store {
                 try repository.recordKeyringGeneration(keyring.generation)
             }
         }
+        if isWritable { repository.statements = try statements(for: record) }
         return makeVault(record, repository: repository, keys: keys)
     }
 

@@ -75,6 +75,8 @@ package enum KeyPurposes {
     package enum Agreement: KeyPurpose { package static var name: String { "agreed key" } }
     /// Seals the private part of trust-chain links.
     package enum LinkDetails: KeyPurpose { package static var name: String { "link details key" } }
+    /// Seals what a device says of the heads of its vaults, to the person's own devices or to itself.
+    package enum Heads: KeyPurpose { package static var name: String { "heads key" } }
     /// What the passphrase of locked notes leads to; the keys of notes come from it.
     package enum NoteApplication: KeyPurpose { package static var name: String { "key of a note passphrase" } }
     /// Seals one locked note.
@@ -102,6 +104,7 @@ package typealias FileKey = SymmetricKey<KeyPurposes.File>
 package typealias SlotSecretKey = SymmetricKey<KeyPurposes.SlotSecret>
 package typealias AuthenticationKey = SymmetricKey<KeyPurposes.Authentication>
 package typealias LinkDetailsKey = SymmetricKey<KeyPurposes.LinkDetails>
+package typealias HeadsKey = SymmetricKey<KeyPurposes.Heads>
 package typealias NoteApplicationKey = SymmetricKey<KeyPurposes.NoteApplication>
 package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
 package typealias HintKey = SymmetricKey<KeyPurposes.Hint>

@@ -16,6 +16,11 @@ package enum Context: String, CaseIterable, Sendable {
 
     case noteHint = "note-hint"
 
+    // Derivations for what a device says in commits of the heads of its other vaults: from the account's details key, and
+    // from the marker key of this store.
+    case headsKey = "heads/key"
+    case headsLocalKey = "heads/local"
+
     // Derivations from a vault's split key; context: vault id ‖ tree generation.
     case nodeBoundary = "tree/boundary"
     case valuePiece = "value/piece"
@@ -72,6 +77,8 @@ package enum Context: String, CaseIterable, Sendable {
     case lockedHint = "locked/hint"
 
     case acknowledgementSeal = "acknowledgement/seal"
+    case headsSeal = "heads/seal"
+    case headRecord = "heads/record"
 
     // Signatures.
     case link = "link/signature"

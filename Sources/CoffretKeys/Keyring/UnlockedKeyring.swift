@@ -182,3 +182,18 @@ package final class UnlockedKeyring {
         }
     }
 }
+
+extension UnlockedKeyring {
+    /// Seals what a device states in commits of the heads of its vaults, to the person's own devices.
+    ///
+    /// KDF(details key, "heads/key", account id).
+    package func headsKey() throws(KeyError) -> HeadsKey {
+        let body = try body()
+        return KDF.derive(from: body.detailsKey, .headsKey, body.deviceChain.accountID.bytes)
+    }
+
+    /// Seals what this device keeps for that, for itself alone: KDF(marker key, "heads/local", store id).
+    package func headRecordKey() throws(KeyError) -> HeadsKey {
+        KDF.derive(from: try body().markerKey, .headsLocalKey, storeID.bytes)
+    }
+}

@@ -65,8 +65,8 @@ package struct Commit: Equatable, Sendable {
     package var previousOfInstance: BlobName?
     /// Key 10: absent if it is the first parent's, with the author's own entry advanced.
     package var versionVector: VersionVector?
-    /// Key 11: 32 bytes; absent in vaults that are on one device only.
-    package var gossipDigest: [UInt8]?
+    /// Key 11: what the author says of other vaults (`HeadStatement`), for the person's own devices; opaque here.
+    package var statement: [UInt8]?
     /// Key 12: with the flag `compaction` only.
     package var compaction: CompactionRecord?
 }
@@ -80,7 +80,7 @@ extension Commit {
             var hasChanges = true
             if case .list(let changes) = changes { hasChanges = !changes.isEmpty }
             let optionalCount = [
-                !flags.isEmpty, hasChanges, previousOfInstance != nil, versionVector != nil, gossipDigest != nil,
+                !flags.isEmpty, hasChanges, previousOfInstance != nil, versionVector != nil, statement != nil,
                 compaction != nil,
             ].count { $0 }
             encoder.encodeMapHeader(count: 5 + optionalCount)
@@ -116,9 +116,9 @@ extension Commit {
                 encoder.encode(unsigned: 10)
                 versionVector.encode(to: &encoder)
             }
-            if let gossipDigest {
+            if let statement {
                 encoder.encode(unsigned: 11)
-                encoder.encode(bytes: gossipDigest)
+                encoder.encode(bytes: statement)
             }
             if let compaction {
                 encoder.encode(unsigned: 12)
@@ -149,7 +149,7 @@ extension Commit {
             case 8 where changes == .list([]): changes = .tree(try decoder.readName())
             case 9: previousOfInstance = try decoder.readName()
             case 10: versionVector = try VersionVector.decode(from: &decoder)
-            case 11: gossipDigest = try decoder.readBytes(count: 32)
+            case 11: statement = try decoder.readBytes(countMax: HeadStatement.byteCountMax)
             case 12: compaction = try CompactionRecord(from: &decoder)
             default: throw CBORError(.unexpectedKey, byteOffset: place)
             }
@@ -165,7 +165,7 @@ extension Commit {
         var isBulk = false
         if case .tree = changes { isBulk = true }
         return sequence > 0 && flags.contains(.bulk) == isBulk && flags.contains(.merge) == (parents.count > 1)
-            && flags.contains(.compaction) == (compaction != nil)
+            && flags.contains(.compaction) == (compaction != nil) && statement?.isEmpty != true
             && (previousOfInstance.map { !parents.contains($0) } ?? true)
     }
 }

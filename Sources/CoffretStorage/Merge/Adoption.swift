@@ -23,6 +23,8 @@ package struct AdoptionReport: Equatable, Sendable {
     package let removals: [BlobName]
     /// Those, or commits that came again although a compaction has removed them here.
     package let areRemovalsDue: Bool
+    /// What other devices say of other vaults in the new commits that count, parents before children.
+    package let statements: [CommitStatement]
 
     package var isNews: Bool { oldHead != newHead }
 }
@@ -151,12 +153,13 @@ package final class Adoption {
     ///   - time: of the merge commits, for show.
     ///   - required: commits that each of `heads` must have seen, such as what the same server showed before.
     ///   - requiredDots: the same of commits that are not here any more.
-    ///   - note: what to keep with it for who syncs, made with whether removals are to be followed; nil leaves the old note.
+    ///   - note: what to keep with it for who syncs, made with whether removals are to be followed and what new commits state; nil
+    ///     leaves the old note.
     /// - Throws: `.historyUnrelated` naming a head that has not seen a required commit; what `ForeignHistory.check` and transactions throw; then nothing has changed, but that the two
     ///   commits of a fork are kept as evidence.
     package func adopt(
         _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName] = [],
-        requiredDots: [Dot] = [], note: ((_ areRemovalsDue: Bool) -> [UInt8])? = nil
+        requiredDots: [Dot] = [], note: ((_ areRemovalsDue: Bool, _ statements: [CommitStatement]) -> [UInt8])? = nil
     ) throws(StorageError) -> AdoptionReport {
         do throws(StorageError) {
             return try adoptVerified(
@@ -172,7 +175,7 @@ package final class Adoption {
 
     private func adoptVerified(
         _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName],
-        requiredDots: [Dot], note: ((_ areRemovalsDue: Bool) -> [UInt8])?
+        requiredDots: [Dot], note: ((_ areRemovalsDue: Bool, _ statements: [CommitStatement]) -> [UInt8])?
     ) throws(StorageError) -> AdoptionReport {
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
         let localHead = repository.headNames.first
@@ -233,18 +236,19 @@ package final class Adoption {
             if let record = foreign.commits[name]?.summary.commit.compaction { removed.merge(record.removedVersions) }
         }
         let removedVersions = removed
+        let statements = isOld ? [] : foreign.statements(besides: author.deviceID)
         try state.annotate { annotation in
             annotation.removedVersions = removedVersions
             annotation.quarantined = aside
             annotation.epochs = RepositoryAnnotation.bounded(Set(annotation.epochs + newEpochs))
             annotation.usedSequences.merge(droppedOwn)
-            if let note { annotation.note = note(areRemovalsDue) }
+            if let note { annotation.note = note(areRemovalsDue, statements) }
         }
         try finish(head, state: &state)
         return AdoptionReport(
             oldHead: localHead, newHead: head?.commit.name, newCommitCount: order.count,
             mergeCount: mergeCount, quarantined: quarantined, revoked: revoked, setAsideCount: foreign.setAside.count,
-            removals: removals, areRemovalsDue: areRemovalsDue)
+            removals: removals, areRemovalsDue: areRemovalsDue, statements: statements)
     }
 
     /// Whether the own head has seen all of some heads.

@@ -109,6 +109,7 @@ package final class BulkCommit {
         let previous = try repository.lastCommit(
             of: author.instanceID, versions: tail.versionVector, head: tail.head)
         commit.previousOfInstance = previous.flatMap { commit.parents.contains($0) ? nil : $0 }
+        commit.statement = repository.statements?.next()
         return try write(commit, context: context, facts: facts, changes: sorted, root: newRoot)
     }
 
@@ -168,6 +169,7 @@ package final class BulkCommit {
         } else {
             try transaction.commit(appendingHead: name)
         }
+        if commit.statement != nil { repository.statements?.written() }
         nodes.markStored(in: repository.nodes)
         repository.extendTail(headRoot: root) { tail in
             tail.add(summary, facts: isCheckpoint ? [] : facts, unstored: unstored, byteCount: content.count)

@@ -20,6 +20,8 @@ package final class VaultRepository {
     let editor: TreeEditor
     /// When commits store the tree; may be changed at any time.
     package var checkpointPolicy: CheckpointPolicy
+    /// What commits say of other vaults; nil where nothing is ever to be said.
+    package var statements: (any CommitStatementSource)?
 
     private var loadedTail: RepositoryTail?
     /// The head's tree; the writer keeps it, with the nodes that are not stored, to go on from.

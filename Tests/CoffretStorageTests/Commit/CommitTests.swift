@@ -57,7 +57,7 @@ struct CommitTests {
         if generator.bool() {
             commit.versionVector = VersionVector([TreeSupport.instance(1): 3, TreeSupport.instance(2): 1 << 33])
         }
-        if generator.bool() { commit.gossipDigest = generator.bytes(count: 32...32) }
+        if generator.bool() { commit.statement = generator.bytes(count: 1...HeadStatement.byteCountMax) }
         if generator.int(in: 0...3) == 0 {
             commit.flags.insert(.compaction)
             commit.compaction = CompactionRecord(

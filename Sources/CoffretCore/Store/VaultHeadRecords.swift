@@ -1,0 +1,208 @@
+// What this device keeps to state in commits which heads it has seen in its other vaults. The one thing to keep true: what
+// is lost or put back here makes this device say less, or something again that it once saw; never anything else.
+
+package import CoffretBase
+package import CoffretCrypto
+internal import CoffretKeys
+package import CoffretStorage
+internal import CoffretTrust
+
+/// Small files in the directories of synced vaults, sealed under a key of this store, written in place and not synced: what
+/// a crash leaves of one does not open.
+///
+/// Layout: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ kind (1), content). `zone-head`, kind 0, by whoever
+/// syncs the vault: CBOR [1, [vault id, head, [instance, sequence], chain position], time]. `stated`, kind 1, by whoever commits:
+/// CBOR [1, [* [vault id, head]]], what this instance stated last here. Spec: Spec/sync.md.
+struct VaultHeadRecords {
+    private static let byteCountMax = 32 << 10
+    private static let statedCountMax = 256
+
+    private enum Kind: UInt8 {
+        case head = 0
+        case stated = 1
+    }
+
+    struct Head: Equatable {
+        var seen: SeenHead
+        /// By the own clock: of many the newest are said first.
+        var time: Milliseconds
+    }
+
+    private let layout: StoreLayout
+    private let instance: UniqueID
+    private let key: HeadsKey
+    private let environment: StoreEnvironment
+
+    init(layout: StoreLayout, keyring: UnlockedKeyring, environment: StoreEnvironment) throws(KeyError) {
+        self.layout = layout
+        self.environment = environment
+        instance = try keyring.instanceID()
+        key = try keyring.headRecordKey()
+    }
+
+    private func path(_ vault: VaultID, _ kind: Kind) -> String {
+        PathText.join(layout.vaultPath(vault), kind == .head ? "zone-head" : "stated")
+    }
+
+    private func read(_ vault: VaultID, _ kind: Kind) -> [UInt8]? {
+        guard
+            let sealed = try? environment.fileSystem.readFile(path(vault, kind), byteCountMax: Self.byteCountMax)
+        else { return nil }
+        return try? unsafe Envelope.open(
+            sealed, key: key, context: .headRecord, associatedData: vault.bytes + instance.bytes + [kind.rawValue]
+        ) { content in unsafe [UInt8](content) }
+    }
+
+    private func write(_ content: [UInt8], _ vault: VaultID, _ kind: Kind) {
+        let sealed = Envelope.seal(
+            content, key: key, context: .headRecord, associatedData: vault.bytes + instance.bytes + [kind.rawValue],
+            random: environment.random)
+        do throws(FileSystemError) {
+            let file = try environment.fileSystem.open(path(vault, kind), .createIfAbsent)
+            try file.write(sealed, at: 0)
+            try file.truncate(to: sealed.count)
+        } catch {
+            // Less is said.
+        }
+    }
+
+    // MARK: Heads
+
+    func head(of vault: VaultID) -> Head? {
+        guard let content = read(vault, .head) else { return nil }
+        return try? withCBORDecoder(content) { (decoder) throws(CBORError) in
+            try decoder.readArrayHeader(count: 3)
+            guard try decoder.readUnsigned() == 1, case let seen = try decoder.readSeen(), seen.vaultID == vault else {
+                throw CBORError(.unexpectedItem, byteOffset: 0)
+            }
+            return Head(seen: seen, time: try decoder.readSigned())
+        }
+    }
+
+    func note(_ head: Head) {
+        let content = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 3)
+            encoder.encode(unsigned: 1)
+            encoder.encode(seen: head.seen)
+            encoder.encode(signed: head.time)
+        }
+        write(content, head.seen.vaultID, .head)
+    }
+
+    func forgetHead(of vault: VaultID) { try? environment.fileSystem.remove(path(vault, .head)) }
+
+    // MARK: What was stated
+
+    func stated(in vault: VaultID) -> [VaultID: BlobName] {
+        guard let content = read(vault, .stated) else { return [:] }
+        let stated = try? withCBORDecoder(content) { (decoder) throws(CBORError) -> [VaultID: BlobName] in
+            let malformed = CBORError(.unexpectedItem, byteOffset: 0)
+            try decoder.readArrayHeader(count: 2)
+            guard try decoder.readUnsigned() == 1 else { throw malformed }
+            let count = try decoder.readArrayHeader()
+            guard count <= Self.statedCountMax else { throw malformed }
+            var stated: [VaultID: BlobName] = [:]
+            for _ in 0..<count {
+                try decoder.readArrayHeader(count: 2)
+                guard let vault = VaultID(try decoder.readBytes(count: VaultID.byteCount)),
+                    let head = BlobName(bytes: try decoder.readBytes(count: 32))
+                else { throw malformed }
+                stated[vault] = head
+            }
+            return stated
+        }
+        return stated ?? [:]
+    }
+
+    func note(stated: [VaultID: BlobName], in vault: VaultID) {
+        let sorted = stated.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
+            .prefix(Self.statedCountMax)
+        let content = CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(unsigned: 1)
+            encoder.encodeArrayHeader(count: sorted.count)
+            for (vault, head) in sorted {
+                encoder.encodeArrayHeader(count: 2)
+                encoder.encode(bytes: vault.bytes)
+                encoder.encode(bytes: head.bytes)
+            }
+        }
+        write(content, vault, .stated)
+    }
+}
+
+/// What commits in one vault state of the others.
+final class VaultStatements: CommitStatementSource {
+    private let vaultID: VaultID
+    private let others: [VaultID]
+    private let records: VaultHeadRecords
+    private let instance: UniqueID
+    private let key: HeadsKey
+    private let random: any RandomSource
+    private var pending: [VaultID: BlobName]?
+
+    init(
+        vaultID: VaultID, others: [VaultID], records: VaultHeadRecords, instance: UniqueID, key: HeadsKey,
+        random: any RandomSource
+    ) {
+        self.vaultID = vaultID
+        self.others = others
+        self.records = records
+        self.instance = instance
+        self.key = key
+        self.random = random
+    }
+
+    func next() -> [UInt8]? {
+        pending = nil
+        let heads = others.compactMap { records.head(of: $0) }
+        guard !heads.isEmpty else { return nil }
+        var stated = records.stated(in: vaultID)
+        let news = heads.filter { stated[$0.seen.vaultID] != $0.seen.head }.sorted { $0.time > $1.time }
+            .prefix(HeadStatement.headCountMax).map(\.seen)
+        guard !news.isEmpty else { return nil }
+        stated = stated.filter { others.contains($0.key) }
+        for head in news { stated[head.vaultID] = head.head }
+        pending = stated
+        return HeadStatement.seal(news, key: key, vaultID: vaultID, instance: instance, random: random)
+    }
+
+    func written() {
+        guard let stated = pending else { return }
+        pending = nil
+        records.note(stated: stated, in: vaultID)
+    }
+}
+
+extension Store {
+    private func headRecords() throws(CoreError) -> VaultHeadRecords {
+        try inKeys { () throws(KeyError) in
+            try VaultHeadRecords(layout: layout, keyring: keyring, environment: environment)
+        }
+    }
+
+    /// What commits in a vault say of the others; nil unless both it and another one are synced.
+    func statements(for record: VaultRecord) throws(CoreError) -> (any CommitStatementSource)? {
+        guard record.kind == .synced else { return nil }
+        let synced = try inKeys { () throws(KeyError) in try keyring.vaults() }.filter { $0.kind == .synced }
+        guard synced.count > 1 else { return nil }
+        let (instance, key) = try inKeys { () throws(KeyError) in (try keyring.instanceID(), try keyring.headsKey()) }
+        return VaultStatements(
+            vaultID: record.vaultID, others: synced.map(\.vaultID).filter { $0 != record.vaultID },
+            records: try headRecords(), instance: instance, key: key, random: environment.random)
+    }
+
+    /// Remembers a head that was seen at a vault's place at the server, to be stated in commits of the others.
+    ///
+    /// - Parameter time: by the own clock.
+    package func noteZoneHead(_ seen: SeenHead, time: Milliseconds) throws(CoreError) {
+        try headRecords().note(VaultHeadRecords.Head(seen: seen, time: time))
+    }
+
+    /// The head that was remembered for that; nil if there is none.
+    package func notedZoneHead(of vault: VaultID) throws(CoreError) -> BlobName? {
+        try headRecords().head(of: vault)?.seen.head
+    }
+
+    package func forgetZoneHead(of vault: VaultID) throws(CoreError) { try headRecords().forgetHead(of: vault) }
+}
