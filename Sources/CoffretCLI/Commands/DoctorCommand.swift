@@ -71,7 +71,7 @@ enum DoctorCommand {
             let head = style.apply(role, finding.level.rawValue + ":") + " \(finding.what)   [\(finding.code.rawValue)]"
             return
                 ([head] + TextWidth.wrap(finding.why, width: width, indent: 2, hanging: 2)
-                + TextWidth.wrap("To do: " + finding.remedy, width: width, indent: 2, hanging: 2))
+                + TextWidth.wrap("To do: " + finding.remedy, width: width, indent: 2, hanging: 2, keepsCommands: true))
                 .joined(separator: "\n")
         }.joined(separator: "\n\n")
     }

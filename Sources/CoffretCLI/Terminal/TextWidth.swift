@@ -58,13 +58,26 @@ enum TextWidth {
 
     /// Breaks `text` at spaces into lines of at most `width` columns.
     ///
-    /// - Parameter indent: spaces before the first line; `hanging` before the others.
-    static func wrap(_ text: String, width: Int, indent: Int = 0, hanging: Int = 0) -> [String] {
+    /// - Parameters:
+    ///   - indent: spaces before the first line; `hanging` before the others.
+    ///   - keepsCommands: whether a command that people copy stays on one line, however long.
+    static func wrap(
+        _ text: String, width: Int, indent: Int = 0, hanging: Int = 0, keepsCommands: Bool = false
+    ) -> [String] {
+        var spans = CommandSpans()
         var lines: [String] = []
         var line = String(repeating: " ", count: indent)
         var isEmpty = true
+        var words: [String] = []
         for word in text.split(separator: " ", omittingEmptySubsequences: true) {
-            if !isEmpty, columns(of: line) + 1 + columns(of: String(word)) > width {
+            if keepsCommands, spans.isInside(String(word)), let last = words.popLast() {
+                words.append(last + " " + word)
+            } else {
+                words.append(String(word))
+            }
+        }
+        for word in words {
+            if !isEmpty, columns(of: line) + 1 + columns(of: word) > width {
                 lines.append(line)
                 line = String(repeating: " ", count: hanging)
                 isEmpty = true
@@ -76,7 +89,8 @@ enum TextWidth {
         return lines
     }
 
-    /// Breaks lines that are wider than `width` at spaces; everything else stays as it is, colours too.
+    /// Breaks lines that are wider than `width` at spaces, but not inside of commands that people copy; everything else stays
+    /// as it is, colours too.
     ///
     /// - Parameters:
     ///   - width: nil when nobody looks, and nothing is broken.
@@ -95,17 +109,15 @@ enum TextWidth {
         /// The last space in `current`, and the column behind it.
         var space: (index: Int, column: Int)?
         var isEscape = false
-        for character in line {
+        let kept = keptSpaces(of: line)
+        for (index, character) in line.enumerated() {
             current.append(character)
             if isEscape || character == "\u{1B}" {
                 isEscape = character == "\u{1B}" || !character.isLetter
                 continue
             }
             column += columns(of: character)
-            // What is to be typed is found more easily if its first word does not stand alone at an end.
-            if character == " ", column > indent, !current.dropLast().suffix(7).elementsEqual("coffret") {
-                space = (current.count - 1, column)
-            }
+            if character == " ", column > indent, !kept.contains(index) { space = (current.count - 1, column) }
             guard column > width, let last = space else { continue }
             lines.append(String(current[..<last.index]).trimmingTrailingSpace)
             current = beginning + current[(last.index + 1)...]
@@ -113,6 +125,30 @@ enum TextWidth {
             space = nil
         }
         return lines + [String(current)]
+    }
+
+    /// The spaces at which a command would be broken, by their places in the line.
+    private static func keptSpaces(of line: Substring) -> Set<Int> {
+        var kept: Set<Int> = []
+        var spans = CommandSpans()
+        var (word, spaces, isEscape) = ("", [Int](), false)
+        func end() {
+            guard !word.isEmpty else { return }
+            if spans.isInside(word, gap: spaces.count) { kept.formUnion(spaces) }
+            (word, spaces) = ("", [])
+        }
+        for (index, character) in line.enumerated() {
+            if isEscape || character == "\u{1B}" {
+                isEscape = character == "\u{1B}" || !character.isLetter
+            } else if character == " " {
+                end()
+                spaces.append(index)
+            } else {
+                word.append(character)
+            }
+        }
+        end()
+        return kept
     }
 
     /// Replaces what could drive a terminal or mislead a reader by visible signs: control characters

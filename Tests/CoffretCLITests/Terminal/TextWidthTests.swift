@@ -70,6 +70,61 @@ struct TextWidthTests {
         #expect(TextWidth.broken("日本 日本", width: 6) == "日本\n日本")
     }
 
+    @Test("a command in a hint is never broken: the next line begins with it, or it is longer than the line")
+    func commands() {
+        let hints: [(text: String, commands: [String])] = [
+            (
+                "coffret: \u{1B}[36mhint:\u{1B}[0m if it was restored from a backup on purpose: coffret sync --server-was-restored",
+                ["coffret sync --server-was-restored"]
+            ),
+            (
+                "coffret device pair URL --account 66b1-918e-2bd7-afd7 on the new device; or type its whole number here",
+                ["coffret device pair URL --account 66b1-918e-2bd7-afd7"]
+            ),
+            (
+                "if you put it back yourself, from a backup of the disk: coffret device renew, then coffret sync",
+                ["coffret device renew", "coffret sync"]
+            ),
+            (
+                "apt install libbotan-2-19; or ssh-keygen -p -f COPY takes the passphrase from a copy in memory",
+                ["apt install libbotan-2-19", "ssh-keygen -p -f COPY"]
+            ),
+            (
+                "make a folder for it: mkdir -m 700 FOLDER; without --socket PATH it lies elsewhere",
+                ["mkdir -m 700 FOLDER", "--socket PATH"]
+            ),
+            (
+                "Another device wrote something else at the same time: coffret conflicts show 4f7a",
+                ["coffret conflicts show 4f7a"]
+            ),
+            (
+                "look at it (coffret show \"a long title\" --at '3 May'), or put it back",
+                ["coffret show \"a long title\" --at '3 May'"]
+            ),
+            ("use --passphrase-fd N, or name a file of mode 0600 in COFFRET_PASSPHRASE_FILE", ["--passphrase-fd N"]),
+        ]
+        let plain = { (text: Substring) in
+            text.replacing("\u{1B}[36m", with: "").replacing("\u{1B}[0m", with: "")
+        }
+        for (text, commands) in hints {
+            for width in 12...100 {
+                let lines = TextWidth.broken(text, width: width, hanging: 2).split(separator: "\n").map(plain)
+                let wrapped = TextWidth.wrap(text, width: width, keepsCommands: true)
+                for command in commands {
+                    #expect(lines.contains { $0.contains(command) }, "\(command) at \(width): \(lines)")
+                    #expect(wrapped.contains { $0.contains(command) }, "\(command) at \(width): \(wrapped)")
+                }
+                // Nothing is lost, and prose is broken as ever: a word or two at most hang on to a command.
+                #expect(lines.flatMap { $0.split(separator: " ") } == plain(text[...]).split(separator: " "))
+                let longest = commands.map(\.count).max() ?? 0
+                #expect(lines.allSatisfy { $0.count <= max(width, longest + 24) }, "\(width): \(lines)")
+            }
+        }
+        #expect(
+            TextWidth.broken("what is said   coffret sync   brings what is in it", width: 20)
+                == "what is said\ncoffret sync\nbrings what is in it")
+    }
+
     @Test("text from a vault cannot send commands to the terminal")
     func displaySafe() {
         #expect(TextWidth.displaySafe("a\u{1B}[31mred\u{7}") == "a^[[31mred^G")
