@@ -154,16 +154,7 @@ package struct ApproverSession {
         _ text: String, account: Account, attempts: PairingAttemptsFile, random: any RandomSource,
         clock: any WallClock
     ) throws {
-        let digits = text.filter { $0 != " " && $0 != "-" }.lowercased()
-        var invitation: PairingInvitation?
-        let relayID: [UInt8]
-        if let bytes = try? Hex.decode(digits), bytes.count == PairingInvitation.relayIDByteCount {
-            relayID = bytes
-        } else {
-            let scanned = try PairingInvitation.parse(text)
-            invitation = scanned
-            relayID = scanned.relayID
-        }
+        let (relayID, invitation) = try Self.parse(text)
         let now = clock.now
         let known = attempts.read(now: now)
         guard known.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
@@ -178,6 +169,20 @@ package struct ApproverSession {
         self.account = account
         self.attempts = attempts
         self.clock = clock
+    }
+
+    /// Whether `text` can be what a new device shows.
+    ///
+    /// - Throws: `PairingError` `.invitationMalformed`, `.unsupported`.
+    package static func check(_ text: String) throws { _ = try parse(text) }
+
+    private static func parse(_ text: String) throws -> (relayID: [UInt8], invitation: PairingInvitation?) {
+        let digits = text.filter { $0 != " " && $0 != "-" }.lowercased()
+        if let bytes = try? Hex.decode(digits), bytes.count == PairingInvitation.relayIDByteCount {
+            return (bytes, nil)
+        }
+        let scanned = try PairingInvitation.parse(text)
+        return (scanned.relayID, scanned)
     }
 
     /// Runs the pairing to its end.
@@ -243,9 +248,6 @@ package struct ApproverSession {
     }
 
     private func add(_ candidate: RequesterIdentity) throws {
-        let details = LinkDetails(
-            name: candidate.name, model: candidate.model, time: clock.now,
-            notificationAddress: candidate.notificationAddress)
         try account.append { (account) throws(AccountError) in
             do {
                 let number = UInt64(try account.store.keyring.deviceChain().links.count)
@@ -254,7 +256,11 @@ package struct ApproverSession {
                     guard case .countersigned(let operation, number) = event else { return nil }
                     return operation
                 }
-                return try account.store.keyring.signLink(operation, details: details, subject: candidate.deviceID)
+                let keyring = account.store.keyring
+                let details = LinkDetails(
+                    name: try keyring.freeDeviceName(candidate.name), model: candidate.model, time: clock.now,
+                    notificationAddress: candidate.notificationAddress)
+                return try keyring.signLink(operation, details: details, subject: candidate.deviceID)
             } catch let error as AccountError {
                 throw error
             } catch {

@@ -125,7 +125,9 @@ enum DeviceCommand {
     }
 
     /// The one of them that counts.
-    private static func only(_ matching: [VerifiedDevice], _ context: CommandContext) throws -> VerifiedDevice {
+    private static func only(
+        _ matching: [VerifiedDevice], _ session: StoreSession, _ context: CommandContext
+    ) throws -> VerifiedDevice {
         let found = matching.filter(\.isTrusted)
         let wanted = TextWidth.displaySafe(context.arguments.required(device))
         guard let target = found.first else {
@@ -133,9 +135,21 @@ enum DeviceCommand {
                 .notFound, .deviceNotFound, "you have no device \"\(wanted)\"", hint: "coffret device ls lists them")
         }
         guard found.count == 1 else {
-            throw CommandFailure(
-                .ambiguous, .deviceAmbiguous, "several devices are called \"\(wanted)\"", details: found.map(\.id.hex),
-                hint: "use the id")
+            var failure = CommandFailure(
+                .ambiguous, .deviceAmbiguous, "\"\(wanted)\" names \(found.count) devices", hint: "use the id")
+            let keyring = session.store.keyring
+            let own = try keyring.deviceID()
+            failure.add(
+                try found.map { device in
+                    let details = try keyring.details(of: device)
+                    let parts = [
+                        details?.name ?? "?", details.map { "added \(context.relativeTime.moment($0.time))" },
+                        device.kind == .paper ? "paper" : device.id == own ? "this device" : nil,
+                    ]
+                    return CoreError.Candidate(
+                        id: device.id.hex, title: parts.compactMap(\.self).joined(separator: ", "))
+                })
+            throw failure
         }
         return target
     }
@@ -155,10 +169,11 @@ enum DeviceCommand {
         let account = hasServer ? try ServerAccess.account(session) : nil
         defer { account?.connection.logOut() }
         if let account { report(try account.follow(), context, session) }
-        let target = try only(matching(session), context)
+        let target = try only(matching(session), session, context)
         let before = try keyring.details(of: target)?.name ?? String(target.id.hex.prefix(8))
         let isTaken = try keyring.deviceChain().devices.contains { other in
-            try other.isTrusted && other.id != target.id && keyring.details(of: other)?.name == name
+            try other.isTrusted && other.id != target.id
+                && keyring.details(of: other)?.name.lowercased() == name.lowercased()
         }
         guard !isTaken else {
             throw CommandFailure(
@@ -191,7 +206,7 @@ enum DeviceCommand {
             throw CommandFailure(
                 .notFound, .deviceNotFound, "\"\(name)\" is revoked already", hint: "coffret device ls lists them")
         }
-        let target = try only(matching, context)
+        let target = try only(matching, session, context)
         guard target.id != (try keyring.deviceID()) else {
             throw CommandFailure(
                 .usage, .deviceIsThis, "a device does not throw itself out",

@@ -65,8 +65,9 @@ enum DeviceJoining {
             source.isUnattended
             ? try source.current() : try source.chooseNew("Choose a passphrase for this device: ")
         let dialogue = PairingDialogue(context)
+        let wantedName = context.arguments.value(DeviceCommand.name) ?? StoreAccess.deviceName
         let requester = try RequesterSession(
-            name: context.arguments.value(DeviceCommand.name) ?? StoreAccess.deviceName, model: "Linux",
+            name: wantedName, model: "Linux",
             account: named, isScanned: context.arguments.isSet(scanned), settings: settings,
             attempts: attempts(context), random: SystemRandomSource(), clock: SystemWallClock())
         try invite(requester, isTold: named != nil, dialogue, context)
@@ -80,17 +81,28 @@ enum DeviceJoining {
         try store.remember(zoneHeads: account.zoneHeads, server: settings.address.url)
         requester.finish()
         let vaults = try store.vaults.map(\.name)
+        let name = try store.deviceName(store.keyring.deviceID().bytes)
         let value = JSONValue.fields([
             "event": .string("paired"), "store": .string(path),
             "account": .string(try store.keyring.accountID().hex), "vaults": .array(vaults.map { .string($0) }),
+            "name": name.map { .string($0) } ?? .null,
         ])
         try context.confirmDone(value) {
+            let called =
+                name.flatMap {
+                    $0 == wantedName
+                        ? nil
+                        : "\nAnother one is called \"\(TextWidth.displaySafe(wantedName))\" already, so this is \"\(TextWidth.displaySafe($0))\"."
+                }
+                ?? ""
             guard !vaults.isEmpty else {
                 return
                     "This device is one of yours now. No vault is synced yet: coffret vault new NAME makes a local one."
+                    + called
             }
             let names = vaults.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", ")
-            return "This device is one of yours now, with \(names).\n\nNext:  coffret sync   brings what is in it"
+            return
+                "This device is one of yours now, with \(names).\(called)\n\nNext:  coffret sync   brings what is in it"
         }
     }
 
@@ -125,6 +137,7 @@ enum DeviceJoining {
 
     private static func approve(_ context: CommandContext) throws {
         try ServerAccess.checkJoined(context)
+        try checkRequest(context)
         let session = try StoreSession.open(context, with: .passphraseAnew)
         let account = try ServerAccess.account(session)
         defer { account.connection.logOut() }
@@ -132,16 +145,42 @@ enum DeviceJoining {
             invitation(context, account), account: account, attempts: attempts(context),
             random: SystemRandomSource(), clock: SystemWallClock())
         let added = try approver.run(PairingDialogue(context)) { try session.store.zoneHeads() }
-        let value = JSONValue.fields(["event": .string("added"), "id": .string(added.deviceID.hex)])
-        try context.confirmDone(value) { "\"\(TextWidth.displaySafe(added.name))\" is one of your devices now." }
+        let name = try session.store.deviceName(added.deviceID.bytes) ?? added.name
+        let value = JSONValue.fields([
+            "event": .string("added"), "id": .string(added.deviceID.hex), "name": .string(name),
+        ])
+        try context.confirmDone(value) { "\"\(TextWidth.displaySafe(name))\" is one of your devices now." }
+        if name != added.name {
+            context.note(
+                "Another device is called \"\(TextWidth.displaySafe(added.name))\" already. coffret device rename gives it another name."
+            )
+        }
+    }
+
+    /// Says before the passphrase is asked for what can be no device's number.
+    private static func checkRequest(_ context: CommandContext) throws {
+        guard let given = context.arguments.value(request) else { return }
+        let digits = digits(given)
+        if digits.utf8.count < digitCountMin, digits.allSatisfy(\.isHexDigit) {
+            throw CommandFailure(
+                .usage, .inputInvalid, "a number needs its first \(digitCountMin) digits at least",
+                hint: "the new device shows it; coffret device approve alone names who waits")
+        }
+        guard !isBeginning(digits) else { return }
+        try ApproverSession.check(given)
+    }
+
+    private static func digits(_ given: String) -> String { given.lowercased().filter { $0 != " " && $0 != "-" } }
+
+    private static func isBeginning(_ digits: String) -> Bool {
+        (digitCountMin..<32).contains(digits.utf8.count) && digits.allSatisfy(\.isHexDigit)
     }
 
     /// What the person gave, or who waits.
     private static func invitation(_ context: CommandContext, _ account: Account) throws -> String {
         let given = context.arguments.value(request)
-        let digits = given?.lowercased().filter { $0 != " " && $0 != "-" } ?? ""
-        let isBeginning = (digitCountMin..<32).contains(digits.utf8.count) && digits.allSatisfy(\.isHexDigit)
-        if let given, !isBeginning { return given }
+        let digits = given.map(digits) ?? ""
+        if let given, !isBeginning(digits) { return given }
         let waiting = try account.pairingRequests().filter { $0.relayID.hex.hasPrefix(digits) }
         guard let found = waiting.first else {
             throw CommandFailure(

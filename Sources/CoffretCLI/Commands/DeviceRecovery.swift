@@ -155,6 +155,7 @@ enum DeviceRecovery {
         let account = try ServerAccess.account(session)
         defer { account.connection.logOut() }
         DeviceCommand.report(try account.follow(), context, session)
+        let name = try session.store.keyring.freeDeviceName(name)
         let key = RecoveryKey.generate(.paper, from: SystemRandomSource())
         let paper = PaperSheet(key: key, accountID: try session.store.keyring.accountID())
         if !isUnconfirmed {

@@ -111,8 +111,8 @@ final class StoreSession {
 
     // MARK: Names and sizes
 
-    /// What people call the device that made a commit.
-    func deviceName(_ deviceID: [UInt8]) -> String { (try? store.deviceName(deviceID)) ?? "another device" }
+    /// What people call the device that made a commit, and so that they know which one of two is meant.
+    func deviceName(_ deviceID: [UInt8]) -> String { (try? store.deviceLabel(deviceID)) ?? "another device" }
 
     /// The bytes of all files of the store.
     var byteCountOnDisk: Int {

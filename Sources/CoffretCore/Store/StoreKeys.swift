@@ -82,4 +82,16 @@ extension Store {
             return try keyring.details(of: device)?.name
         }
     }
+
+    /// The same for people: with the beginning of the id where another device that is trusted is called so too.
+    package func deviceLabel(_ deviceID: [UInt8]) throws(CoreError) -> String? {
+        guard let name = try deviceName(deviceID) else { return nil }
+        let isShared = try inKeys { () throws(KeyError) in
+            for other in try keyring.deviceChain().devices where other.isTrusted && other.id.bytes != deviceID {
+                if try keyring.details(of: other)?.name == name { return true }
+            }
+            return false
+        }
+        return isShared ? "\(name) (\(Hex.encode(deviceID.prefix(4))))" : name
+    }
 }

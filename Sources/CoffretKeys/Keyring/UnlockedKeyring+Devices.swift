@@ -59,6 +59,19 @@ extension UnlockedKeyring {
         return try signLink(.describe(id: id), details: details, subject: id)
     }
 
+    /// What a device that joins can be called so that everybody knows which one is meant: `name`, or `name` with a number if
+    /// a device that is trusted is called so, whatever the case.
+    package func freeDeviceName(_ name: String) throws(KeyError) -> String {
+        var taken: Set<String> = []
+        for device in try deviceChain().devices where device.isTrusted {
+            if let name = try details(of: device)?.name { taken.insert(name.lowercased()) }
+        }
+        guard taken.contains(name.lowercased()) else { return name }
+        // One of so many numbers is free.
+        let number = (2...taken.count + 2).first { !taken.contains("\(name) \($0)".lowercased()) } ?? taken.count + 2
+        return "\(name) \(number)"
+    }
+
     private func trustedDevice() throws(KeyError) -> DevicePrivateKeys {
         let body = try body()
         guard let device = body.device else { throw KeyError(.keyringInconsistent, at: "device") }
