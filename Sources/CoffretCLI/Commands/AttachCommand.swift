@@ -41,6 +41,7 @@ enum AttachCommand {
         ])
 
     private static func add(_ context: CommandContext) throws {
+        for path in context.arguments.values(file) { try PathCheck.readable(path) }
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
         // The file of a locked note is sealed like its text, so the note is opened first.
@@ -155,9 +156,13 @@ enum AttachCommand {
     }
 
     private static func extract(_ context: CommandContext) throws {
+        let target = context.arguments.value(output)
+        if let target, target != "-" {
+            try checkIsFree(target, context)
+            try PathCheck.folder(of: target)
+        }
         let session = try VaultSession.open(context)
         let files = try meant(context, session)
-        let target = context.arguments.value(output)
         guard target == nil || files.count == 1 else {
             throw CommandFailure(
                 .usage, code: UsageError.Code.conflict.rawValue,
@@ -171,17 +176,20 @@ enum AttachCommand {
                 return
             }
             let path = target ?? safeFileName(file.name)
-            if !context.arguments.isSet(force), unsafe access(path, F_OK) == 0 {
-                throw CommandFailure(
-                    .cannotCreate, .fileExists, "\(TextWidth.displaySafe(path)) is already there",
-                    hint: "--force replaces it, --output names another place")
-            }
+            try checkIsFree(path, context)
             try session.vault.extract(file, toFile: path)
             written.append(path)
         }
         try context.confirmDone(.strings(written)) {
             written.map { "Wrote \(TextWidth.displaySafe($0))." }.joined(separator: "\n")
         }
+    }
+
+    private static func checkIsFree(_ path: String, _ context: CommandContext) throws {
+        guard !context.arguments.isSet(force), unsafe access(path, F_OK) == 0 else { return }
+        throw CommandFailure(
+            .cannotCreate, .fileExists, "\(TextWidth.displaySafe(path)) is already there",
+            hint: "--force replaces it, --output names another place")
     }
 
     /// Verified pieces to standard output; a reader that goes away ends it quietly.

@@ -36,6 +36,7 @@ enum BackupCommand {
                 .cannotCreate, .fileExists, "\(TextWidth.displaySafe(path)) is already there",
                 hint: "choose another name; backups are never replaced")
         }
+        try PathCheck.folder(of: path)
         let session = try StoreSession.open(context, with: .passphrase)
         let progress = context.progress()
         progress.begin("Backing up", unit: "byte")

@@ -19,12 +19,15 @@ enum DiffCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
+        let (start, end) = try (
+            context.arguments.value(from).map(context.pointInTime), context.arguments.value(to).map(context.pointInTime)
+        )
         let session = try VaultSession.open(context)
         let vault = session.vault
         let id = try vault.resolve(context.arguments.required(CommonArguments.item))
         let old: BlobName
-        if let text = context.arguments.value(from) {
-            old = try vault.commit(at: context.pointInTime(text)).name
+        if let start {
+            old = try vault.commit(at: start).name
         } else {
             let versions = try vault.history(of: id, limit: 2)
             guard versions.count == 2 else {
@@ -33,7 +36,7 @@ enum DiffCommand {
             }
             old = versions[1].commit
         }
-        let new = try context.arguments.value(to).map { try vault.commit(at: context.pointInTime($0)).name }
+        let new = try end.map { try vault.commit(at: $0).name }
         // Both versions are opened: a locked note's old passphrase may be another one.
         for version in [old, new] {
             let view = try version.map { try vault.view(at: $0) } ?? vault.present

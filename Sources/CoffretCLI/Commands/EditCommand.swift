@@ -24,6 +24,8 @@ enum EditCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
+        try FieldArguments.check(context, kind: nil)
+        if let path = context.arguments.value(file) { try PathCheck.readable(path) }
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
         let item = try session.readable(session.vault.item(id))

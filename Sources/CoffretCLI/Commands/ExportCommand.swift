@@ -25,6 +25,7 @@ enum ExportCommand {
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
         let isJSON = context.arguments.value(format).map { $0 == "json" } ?? path.hasSuffix(".json")
+        try PathCheck.target(ofExport: path, isFile: isJSON)
         let session = try VaultSession.open(context)
         let items = try session.vault.list(.everything)
         let secrets = items.filter { $0.kind != .note }.count

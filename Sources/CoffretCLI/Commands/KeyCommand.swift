@@ -42,6 +42,7 @@ enum KeyCommand {
     // MARK: Changing
 
     private static func add(_ context: CommandContext) throws {
+        if let path = context.arguments.value(pinFile) { try PathCheck.readable(path) }
         let session = try confirmedSession(context)
         let surroundings = try surroundings(context)
         let kind = try kind(context, surroundings)
@@ -63,10 +64,13 @@ enum KeyCommand {
     }
 
     private static func change(_ context: CommandContext) throws {
+        if let path = context.arguments.value(pinFile) { try PathCheck.readable(path) }
+        let name = profileName(context)
+        let isMeant = { (slot: SlotSummary) in slot.hasPIN && slot.terms?.profile == name }
+        if let summary = try PathCheck.keyring(context), !summary.slots.contains(where: isMeant) { throw missing(name) }
         let session = try confirmedSession(context)
         let surroundings = try surroundings(context)
-        let name = profileName(context)
-        let slots = try session.store.keyring.slotSummaries().filter { $0.hasPIN && $0.terms?.profile == name }
+        let slots = try session.store.keyring.slotSummaries().filter(isMeant)
         guard let old = slots.first, let terms = old.terms else { throw missing(name) }
         let store = try keyStore(old.kind, surroundings)
         let prepared = try prepare(session, store, terms, try newPIN(context))
@@ -76,11 +80,15 @@ enum KeyCommand {
 
     private static func remove(_ context: CommandContext) throws {
         let wanted = context.arguments.required(key)
-        let session = try confirmedSession(context)
-        let slots = try session.store.keyring.slotSummaries().filter { slot in
+        let isMeant = { (slot: SlotSummary) in
             slot.kind.isKeyStore
                 && (slot.terms?.profile == wanted || wanted.count >= 4 && slot.id.hex.hasPrefix(wanted))
         }
+        if let summary = try PathCheck.keyring(context), !summary.slots.contains(where: isMeant) {
+            throw missing(wanted)
+        }
+        let session = try confirmedSession(context)
+        let slots = try session.store.keyring.slotSummaries().filter(isMeant)
         guard let found = slots.first else { throw missing(wanted) }
         guard slots.count == 1 else {
             throw CommandFailure(

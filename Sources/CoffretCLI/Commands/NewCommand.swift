@@ -31,6 +31,8 @@ enum NewCommand {
         let kind = context.arguments.value(CommonArguments.type).flatMap(ItemKind.init(name:)) ?? .note
         var draft = ItemDraft(kind: kind, title: context.arguments.value(title), tags: try context.tags(tag))
         draft.isPinned = context.arguments.isSet(pin)
+        try FieldArguments.check(context, kind: kind)
+        if let path = context.arguments.value(file) { try PathCheck.readable(path) }
         let session = try VaultSession.open(context)
         if let path = context.arguments.value(file) { draft.text = try InputText.read(path: path) }
         if kind == .note {

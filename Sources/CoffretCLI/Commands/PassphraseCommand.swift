@@ -18,6 +18,7 @@ enum PassphraseCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
+        try PathCheck.descriptor(fresh, context)
         let usesRecovery = context.arguments.isSet(recovery)
         let session = try StoreSession.open(context, with: usesRecovery ? .recoveryKey : .passphraseAnew)
         let source = PassphraseSource(context: context)

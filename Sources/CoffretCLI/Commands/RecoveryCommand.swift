@@ -81,14 +81,14 @@ enum RecoveryCommand {
 
     private static func revoke(_ context: CommandContext) throws {
         let wanted = context.arguments.required(key)
+        // Names are sealed; that there is none at all everybody can see.
+        if let summary = try PathCheck.keyring(context), !summary.slots.contains(where: { $0.kind == .recovery }) {
+            throw missing(wanted)
+        }
         let session = try StoreSession.open(context, with: .passphraseAnew)
         let all = try session.recoveryKeys
         let keys = all.filter { $0.name == wanted || wanted.count >= 4 && $0.slotID.hex.hasPrefix(wanted) }
-        guard let found = keys.first else {
-            throw CommandFailure(
-                .notFound, .slotNotFound, "there is no recovery key \"\(TextWidth.displaySafe(wanted))\"",
-                hint: "coffret recovery ls lists them")
-        }
+        guard let found = keys.first else { throw missing(wanted) }
         guard keys.count == 1 else {
             throw CommandFailure(
                 .ambiguous, .slotAmbiguous,
@@ -117,6 +117,12 @@ enum RecoveryCommand {
             "Revoked \"\(TextWidth.displaySafe(found.name))\". Backups from before can still be opened with it."
         }
         session.noteLock()
+    }
+
+    private static func missing(_ wanted: String) -> CommandFailure {
+        CommandFailure(
+            .notFound, .slotNotFound, "there is no recovery key \"\(TextWidth.displaySafe(wanted))\"",
+            hint: "coffret recovery ls lists them")
     }
 
     private static func test(_ context: CommandContext) throws {

@@ -16,9 +16,10 @@ enum RestoreCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
+        let moment = try context.pointInTime()
         let session = try VaultSession.open(context)
         let reference = context.arguments.required(CommonArguments.item)
-        guard let moment = try context.pointInTime() else {
+        guard let moment else {
             try restoreFromTrash(reference, session, context)
             return
         }

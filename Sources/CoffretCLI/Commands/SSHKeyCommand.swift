@@ -45,8 +45,9 @@ enum SSHKeyCommand {
     }
 
     private static func bring(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
         let path = context.arguments.required(file)
+        try PathCheck.readable(path)
+        let session = try VaultSession.open(context)
         var text = try ForeignFile.readSecretKey(path)
         defer { text.zero() }
         var contents: OpenSSHKeyFile.Contents

@@ -21,6 +21,7 @@ enum SearchCommand {
 
     static func run(_ context: CommandContext) throws {
         let text = context.arguments.values(query).joined(separator: " ")
+        _ = try SearchQuery.parse(text)
         let session = try VaultSession.open(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 20 : 10_000)
         let progress = IndexProgress.observe(session.vault, context)

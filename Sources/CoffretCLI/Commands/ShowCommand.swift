@@ -19,9 +19,10 @@ enum ShowCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
+        let moment = try context.pointInTime()
         let session = try VaultSession.open(context)
         let reference = context.arguments.required(CommonArguments.item)
-        let item = try session.readable(find(reference, session, at: context.pointInTime()))
+        let item = try session.readable(find(reference, session, at: moment))
         if let name = context.arguments.value(field) {
             let field = try item.field(named: name)
             try context.print(

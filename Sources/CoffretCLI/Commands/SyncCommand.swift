@@ -49,10 +49,10 @@ enum SyncCommand {
             throw CommandFailure(
                 .usage, .inputInvalid, "--watch goes with --status", hint: "coffret sync --status --watch")
         }
+        let seconds = try DurationText.seconds(of: patience, context) ?? standardPatienceSeconds
         let session = try StoreSession.open(context, with: .passphrase)
         let records = try SyncStatus.records(session)
-        var patience = SyncPatience(
-            context, seconds: try DurationText.seconds(of: patience, context) ?? standardPatienceSeconds)
+        var patience = SyncPatience(context, seconds: seconds)
         var done: [VaultID: SyncReport] = [:]
         var added: Set<VaultID> = []
         while true {

@@ -63,8 +63,9 @@ enum VaultCommand {
     }
 
     private static func create(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
         let wanted = context.arguments.required(name)
+        try Store.checkName(wanted)
+        let session = try StoreSession.open(context, with: .passphrase)
         let id = try session.store.addVault(named: wanted)
         try context.confirmDone(.fields(["id": .string(id.hex), "name": .string(wanted)])) {
             "Vault \"\(TextWidth.displaySafe(wanted))\" is ready. Use it with --vault, or set COFFRET_VAULT."
@@ -72,8 +73,9 @@ enum VaultCommand {
     }
 
     private static func rename(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
         let wanted = context.arguments.required(name)
+        try Store.checkName(wanted)
+        let session = try StoreSession.open(context, with: .passphrase)
         let old = try session.store.vaultRecord(context.arguments.required(vault)).name
         try session.store.renameVault(old, to: wanted)
         try context.confirmDone(.fields(["name": .string(wanted)])) {

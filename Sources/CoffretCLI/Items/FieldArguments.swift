@@ -29,21 +29,7 @@ enum FieldArguments {
     ///
     /// - Parameter kind: of the item, which knows the standard fields.
     static func changes(_ context: CommandContext, kind: ItemKind) throws -> [Change] {
-        var changes: [Change] = []
-        for text in context.arguments.values(set) {
-            guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
-                throw CommandFailure(
-                    .usage, code: UsageError.Code.invalidValue.rawValue, "--set takes NAME=VALUE")
-            }
-            let name = String(text[..<equals])
-            if standardField(name, kind)?.kind.isSecret == true {
-                throw CommandFailure(
-                    .usage, code: UsageError.Code.invalidValue.rawValue,
-                    "\(TextWidth.displaySafe(name)) is a secret, and arguments can be seen by every process",
-                    hint: "--secret \(TextWidth.displaySafe(name)) asks for it")
-            }
-            changes.append(Change(name: name, value: String(text[text.index(after: equals)...]), isSecret: false))
-        }
+        var changes = try assignments(context, kind: kind)
         for name in context.arguments.values(secret) {
             changes.append(Change(name: name, value: try askSecret(name, context), isSecret: true))
         }
@@ -60,6 +46,28 @@ enum FieldArguments {
             changes.append(Change(name: name, value: password.text, isSecret: true))
         }
         return changes
+    }
+
+    /// What can be said of them before anything is opened or asked for.
+    ///
+    /// - Parameter kind: of the item; nil where it is not known yet.
+    static func check(_ context: CommandContext, kind: ItemKind?) throws { _ = try assignments(context, kind: kind) }
+
+    private static func assignments(_ context: CommandContext, kind: ItemKind?) throws -> [Change] {
+        try context.arguments.values(set).map { text in
+            guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+                throw CommandFailure(
+                    .usage, code: UsageError.Code.invalidValue.rawValue, "--set takes NAME=VALUE")
+            }
+            let name = String(text[..<equals])
+            if let kind, standardField(name, kind)?.kind.isSecret == true {
+                throw CommandFailure(
+                    .usage, code: UsageError.Code.invalidValue.rawValue,
+                    "\(TextWidth.displaySafe(name)) is a secret, and arguments can be seen by every process",
+                    hint: "--secret \(TextWidth.displaySafe(name)) asks for it")
+            }
+            return Change(name: name, value: String(text[text.index(after: equals)...]), isSecret: false)
+        }
     }
 
     /// A secret value: typed twice unseen, or the first line of a pipe.

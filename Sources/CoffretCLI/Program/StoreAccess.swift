@@ -43,6 +43,10 @@ enum StoreAccess {
         return base + "/coffret"
     }
 
+    static func keyringPath(_ context: CommandContext) throws -> String {
+        StoreLayout(try path(context)).keyringPath
+    }
+
     private static func homeless() -> CommandFailure {
         CommandFailure(
             .noStore, .storeMissing, "there is no home folder to look for the store in",

@@ -236,7 +236,10 @@ package final class Store {
         guard !taken else { throw CoreError(.vaultNameInvalid, at: name) }
     }
 
-    private static func checkName(_ name: String) throws(CoreError) {
+    /// Whether a vault can be called so.
+    ///
+    /// - Throws: `CoreError.vaultNameInvalid`.
+    package static func checkName(_ name: String) throws(CoreError) {
         let isPlain = !name.utf8.contains { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "/") }
         guard isPlain, (1...vaultNameByteCountMax).contains(name.utf8.count), name.first != " ", name.last != " " else {
             throw CoreError(.vaultNameInvalid, at: name)
