@@ -275,16 +275,19 @@ struct AgentSyncTests {
 /// A proxy that joins clients and hosts by CONNECT and keeps nothing.
 private final class ConnectProxy {
     private var process: SpawnedProcess?
-    private var port = "0"
-    var url: String { "http://127.0.0.1:\(port)" }
+    private let port: ReservedPort
+    var url: String { "http://127.0.0.1:\(port.number)" }
 
-    init() throws { try start() }
+    init() throws {
+        port = try ReservedPort()
+        try start()
+    }
 
     deinit { stop() }
 
     func start() throws {
-        let process = try SpawnedProcess("/usr/bin/python3", ["-c", Self.program, port], output: .pipe)
-        port = try #require(process.readOutputLine())
+        let process = try SpawnedProcess("/usr/bin/python3", ["-c", Self.program, "\(port.number)"], output: .pipe)
+        _ = try #require(process.readOutputLine(), "the proxy ended")
         self.process = process
     }
 

@@ -16,7 +16,8 @@ final class ServerRunner {
     /// Of its key, by OpenSSL.
     let fingerprint: String
     private var process: SpawnedProcess
-    let port: UInt16
+    private let reserved: ReservedPort
+    var port: UInt16 { reserved.number }
     private let options: [String]
 
     var databasePath: String { folder.file("data/server.sqlite") }
@@ -38,14 +39,14 @@ final class ServerRunner {
         let data = folder.file("data")
         let initialized = try ProcessRunner.run(Self.executable, ["init", "--data", data])
         try #require(initialized.exitCode == 0, "\(initialized.errorText)")
-        let started = try Self.start(folder, port: 0, options)
-        (process, port) = started
-        url = "https://localhost:\(started.port)"
+        reserved = try ReservedPort()
+        process = try Self.start(folder, port: reserved.number, options)
+        url = "https://localhost:\(reserved.number)"
     }
 
     private static func start(
         _ folder: TemporaryDirectory, port: UInt16, _ options: [String]
-    ) throws -> (process: SpawnedProcess, port: UInt16) {
+    ) throws -> SpawnedProcess {
         let process = try SpawnedProcess(
             executable,
             [
@@ -57,7 +58,7 @@ final class ServerRunner {
             let bytes = process.readError()
             try #require(!bytes.isEmpty, "the server ended: \(text)")
             text += String(decoding: bytes, as: UTF8.self)
-            if let found = text.firstMatch(of: /port\W+(\d+)/).flatMap({ UInt16($0.1) }) { return (process, found) }
+            if text.contains(/port\W+\d+/) { return process }
         }
     }
 
@@ -66,14 +67,14 @@ final class ServerRunner {
 
     /// Starts it again at the same address, after `stop`; with other options if there are any.
     func start(_ others: String...) throws {
-        process = try Self.start(folder, port: port, others.isEmpty ? options : others).process
+        process = try Self.start(folder, port: port, others.isEmpty ? options : others)
     }
 
     /// Ends the server in order, does something with its data, and starts it again at the same address.
     func restart(_ body: (_ dataPath: String) throws -> Void = { _ in }) throws {
         _ = process.kill(SIGTERM)
         try body(folder.file("data"))
-        process = try Self.start(folder, port: port, options).process
+        process = try Self.start(folder, port: port, options)
     }
 
     /// A copy of the server's data as it is now, to be put back by `putBack`.
