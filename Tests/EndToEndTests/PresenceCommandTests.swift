@@ -8,7 +8,7 @@ import Testing
 
 /// Whether this process may make a mount namespace, as root may.
 private let mayMount =
-    (try? ProcessRunner.run("/usr/bin/unshare", ["-m", "/bin/true"], timeoutSeconds: 20).exitCode) == 0
+    (try? ProcessRunner.run("/usr/bin/unshare", ["-m", "/bin/true"], timeoutSeconds: 60).exitCode) == 0
 
 @Suite("Presence at commands", .enabled(if: mayMount, "a mount namespace needs root"))
 struct PresenceCommandTests {
@@ -125,7 +125,9 @@ struct PresenceCommandTests {
         #expect(!show.screen.contains("xylophone"))
     }
 
-    @Test("without presence and without a PIN the passphrase is asked for, and counted")
+    @Test(
+        "without presence and without a PIN the passphrase is asked for, and counted",
+        .enabled(if: LongPause.isAvailable, LongPause.missing))
     func passphrase() throws {
         let world = try World(nil)
         defer { try? world.agent.stop() }
@@ -140,6 +142,7 @@ struct PresenceCommandTests {
             try wrong.answer("Passphrase", "not it")
             #expect(try wrong.finish() == 67)
         }
+        try LongPause.make(world.agent.runner)
         let paused = try world.agent.runner.onTerminal("show", world.id, environment: world.agent.environment())
         #expect(try paused.finish() == 85)
         #expect(!paused.screen.contains("xylophone"))
