@@ -6,7 +6,6 @@ import CoffretServer
 import CoffretTestSupport
 import CoffretTrust
 import CoffretWire
-import Glibc
 import Testing
 
 @Suite("Sweeps at the server process")
@@ -158,18 +157,6 @@ struct ServerSweepTests {
         #expect(check.exitCode == 0 && check.text.contains("swept and kept: 0"), "\(check.text)")
     }
 
-    /// What something gives, and the processor's seconds that it takes.
-    private static func timed<Result>(_ body: () throws -> Result) rethrows -> (Result, Double) {
-        func now() -> Double {
-            var time = timespec()
-            unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-        }
-        let start = now()
-        let result = try body()
-        return (result, now() - start)
-    }
-
     @Test("what a sweep and a fetch cost depends on what they name, and not on what else the zone holds")
     func cost() throws {
         let folder = try TemporaryDirectory("server-sweep")
@@ -180,9 +167,9 @@ struct ServerSweepTests {
             let objects = (0..<count + 200).map { _ in ZoneObject.random(byteCount: 500) }
             let head = try world.push(objects, on: nil, in: zone, by: account.owner)
             let named = objects.suffix(200).map(\.address)
-            let (fetched, fetch) = try Self.timed { try world.fetched(named, zone, account) }
+            let (fetched, fetch) = try ProcessorTime.measure { try world.fetched(named, zone, account) }
             #expect(fetched == Array(objects.suffix(200)))
-            let (outcome, sweep) = try Self.timed { try world.sweep(named, on: head, in: zone, account) }
+            let (outcome, sweep) = try ProcessorTime.measure { try world.sweep(named, on: head, in: zone, account) }
             #expect(outcome == .swept(SweepReceipt(count: 200, byteCount: 100_000)))
             return (sweep, fetch)
         }
