@@ -215,7 +215,7 @@ struct TPMRecordsTests {
                 try tpm.restart()
                 let after = fixture.tpmRecords(tpm.transport)
                 // On a busy machine the TPM that was started anew may not answer at once.
-                for _ in 0..<250 where !after.isAvailable() { usleep(20_000) }
+                try Waiting.until("the TPM answers") { after.isAvailable() }
                 let found = after.read("attempts")
                 #expect(found == .present([1]) || found == .present([2]), "\(manner), command \(cutCount): \(found)")
                 if case .success = result { #expect(found == .present([2])) }

@@ -109,13 +109,13 @@ struct ServerPeerTests {
         #expect(run.exitCode == 0, "\(run.errorText)")
         var made: Set<String> = []
         // The tracer is another process, which may end a little later.
-        for _ in 0..<200 where !made.contains("sendmsg") {
-            usleep(50_000)
+        try Waiting.until("the tracer has written") {
             for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("calls.")
             {
                 let text = try String(contentsOfFile: folder.file(name), encoding: .utf8)
                 made.formUnion(text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
             }
+            return made.contains("sendmsg")
         }
         made = made.filter { $0.wholeMatch(of: /[a-z][a-z0-9_]*/) != nil && $0 != "syscall" && $0 != "total" }
         #expect(made.contains("pwrite64") && made.contains("sendmsg"), "\(made)")

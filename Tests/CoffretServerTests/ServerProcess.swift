@@ -114,6 +114,12 @@ final class ClientSocket {
         guard count >= 0 else { throw ClientFailure(text: "not read: errno \(errno)") }
         return Array(bytes.prefix(count))
     }
+
+    /// Whether something has come, or the end.
+    var hasNews: Bool {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&polled, 1, 0) > 0
+    }
 }
 
 struct ClientResponse {

@@ -69,11 +69,7 @@ final class NoticeBox: @unchecked Sendable {
 
     /// Waits for a notice, which may come from another process.
     func has(_ notice: StoreNotice) -> Bool {
-        for _ in 0..<200 {
-            if lock.withLock({ notices.contains(notice) }) { return true }
-            usleep(20_000)
-        }
-        return false
+        (try? Waiting.until("\(notice)") { lock.withLock { notices.contains(notice) } }) != nil
     }
 }
 
