@@ -153,16 +153,16 @@ struct HTTPClientTests {
         let random = SystemRandomSource()
         let socket = try WebSocketConnection(
             peer.settings(pin: peer.pin), path: "/ws", messageByteCountMax: 60_000, random: random)
-        #expect(try socket.receive(within: .seconds(5)) == .binary([0x41]))
-        #expect(try socket.receive(within: .seconds(5)) == .binary([0x42]))
+        #expect(try socket.receive(within: .seconds(60)) == .binary([0x41]))
+        #expect(try socket.receive(within: .seconds(60)) == .binary([0x42]))
         #expect(try socket.receive(within: .milliseconds(20)) == nil)
         for size in [0, 1, 125, 126, 40_000] {
             let bytes = random.bytes(count: size)
             try socket.send(.binary(bytes))
-            #expect(try socket.receive(within: .seconds(5)) == .binary(bytes))
+            #expect(try socket.receive(within: .seconds(60)) == .binary(bytes))
         }
         try socket.send(.text("bye"))
-        #expect(failure { try socket.receive(within: .seconds(5)) } == .closed)
+        #expect(failure { try socket.receive(within: .seconds(60)) } == .closed)
         #expect(
             failure {
                 try WebSocketConnection(
@@ -174,7 +174,7 @@ struct HTTPClientTests {
     func closedWhileWaiting() throws {
         let peer = try WebPeer()
         var settings = try peer.settings(pin: peer.pin)
-        settings.stallTime = .seconds(5)
+        settings.stallTime = .seconds(60)
         let socket = try WebSocketConnection(
             settings, path: "/ws", messageByteCountMax: 100, random: SystemRandomSource())
         try socket.send(.text("close and stay"))

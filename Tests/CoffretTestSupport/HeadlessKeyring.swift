@@ -27,7 +27,7 @@ package final class HeadlessKeyring: @unchecked Sendable {
         let arguments = ["--components=secrets", "--foreground"] + (password == nil ? [] : ["--unlock"])
         daemon = try Self.spawn(
             "/usr/bin/gnome-keyring-daemon", arguments, environment, input: Array((password ?? "").utf8))
-        try Self.wait {
+        try Waiting.until("the keyring answers") {
             let answer = try? ProcessRunner.run(
                 "/usr/bin/dbus-send",
                 [
@@ -55,7 +55,7 @@ package final class HeadlessKeyring: @unchecked Sendable {
             "/usr/bin/dbus-daemon", ["--session", "--nofork", "--nopidfile", "--address=\(address)"], [:])
         unsafe busProcessIdentifier = process.processID
         atexit { unsafe kill(HeadlessKeyring.busProcessIdentifier, SIGKILL) }
-        try wait { FileManager.default.fileExists(atPath: directory.file("bus")) }
+        try Waiting.until("the bus is there") { FileManager.default.fileExists(atPath: directory.file("bus")) }
         unsafe setenv("DBUS_SESSION_BUS_ADDRESS", address, 1)
         return Bus(address: address, directory: directory, process: process)
     }
@@ -71,13 +71,5 @@ package final class HeadlessKeyring: @unchecked Sendable {
         process.write(input)
         process.closeInput()
         return process
-    }
-
-    private static func wait(until isReady: () -> Bool) throws {
-        for _ in 0..<500 {
-            if isReady() { return }
-            usleep(20_000)
-        }
-        throw CocoaError(.executableRuntimeMismatch)
     }
 }

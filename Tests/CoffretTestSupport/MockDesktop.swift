@@ -19,7 +19,7 @@ package final class MockDesktop {
             try SpawnedProcess(
                 "/usr/bin/dbus-daemon", ["--session", "--nofork", "--nopidfile", "--address=\(address)"],
                 environment: environment))
-        try wait { FileManager.default.fileExists(atPath: self.directory.file("bus")) }
+        try Waiting.until("the bus is there") { FileManager.default.fileExists(atPath: directory.file("bus")) }
         processes.append(
             try SpawnedProcess(
                 "/usr/bin/python3",
@@ -28,11 +28,11 @@ package final class MockDesktop {
                     "notification_daemon",
                 ],
                 environment: environment))
-        try wait {
+        try Waiting.until("notifications are shown") {
             let answer = try? ProcessRunner.run(
                 "/usr/bin/dbus-send",
                 [
-                    "--bus=\(self.address)", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus",
+                    "--bus=\(address)", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus",
                     "org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.Notifications",
                 ])
             return answer?.text.contains("boolean true") == true
@@ -45,15 +45,5 @@ package final class MockDesktop {
     package var shown: [String] {
         let text = (try? String(contentsOfFile: directory.file("log"), encoding: .utf8)) ?? ""
         return text.split(separator: "\n").map(String.init).filter { $0.contains(" Notify ") }
-    }
-
-    private struct Failed: Error {}
-
-    private func wait(_ isReady: () -> Bool) throws {
-        for _ in 0..<1_000 {
-            if isReady() { return }
-            usleep(20_000)
-        }
-        throw Failed()
     }
 }

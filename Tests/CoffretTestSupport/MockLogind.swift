@@ -20,9 +20,9 @@ package final class MockLogind {
         directory = try TemporaryDirectory("logind")
         processes.append(
             try spawn("/usr/bin/dbus-daemon", ["--session", "--nofork", "--nopidfile", "--address=\(address)"]))
-        try wait { FileManager.default.fileExists(atPath: self.directory.file("bus")) }
+        try Waiting.until("the bus is there") { FileManager.default.fileExists(atPath: directory.file("bus")) }
         processes.append(try spawn("/usr/bin/python3", ["-m", "dbusmock", "--system", "--template", "logind"]))
-        try wait { (try? self.ask("setup")) == "ready" }
+        try Waiting.until("logind's mock answers") { (try? ask("setup")) == "ready" }
     }
 
     deinit {
@@ -34,7 +34,7 @@ package final class MockLogind {
     package func ask(_ what: String) throws -> String {
         let result = try ProcessRunner.run(
             "/usr/bin/python3", ["-c", Self.program, what, "\(getuid())"], environment: environment,
-            timeoutSeconds: 30)
+            timeoutSeconds: 60)
         guard result.exitCode == 0 else { throw Failed(text: result.errorText) }
         return result.text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
@@ -50,14 +50,6 @@ package final class MockLogind {
 
     private func spawn(_ path: String, _ arguments: [String]) throws -> SpawnedProcess {
         try SpawnedProcess(path, arguments, environment: environment)
-    }
-
-    private func wait(_ isReady: () -> Bool) throws {
-        let end = Date().addingTimeInterval(20)
-        while !isReady() {
-            guard Date() < end else { throw Failed(text: "logind's mock did not start") }
-            usleep(20_000)
-        }
     }
 
     private static let program = """

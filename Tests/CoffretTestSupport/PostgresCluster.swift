@@ -32,10 +32,9 @@ package final class PostgresCluster {
                 "shared_buffers=16MB", "-c", "max_connections=60",
             ], directory: "/tmp")
         self.server = server
-        for attempt in 0... {
-            usleep(50_000)
-            if (try? run("pg_isready", "-q", "-h", folder.path)) != nil { break }
-            guard attempt < 200, server.isRunning else { throw Failed(text: "PostgreSQL did not start") }
+        try Waiting.until("PostgreSQL answers", everyMilliseconds: 50) {
+            guard server.isRunning else { throw Failed(text: "PostgreSQL ended") }
+            return (try? run("pg_isready", "-q", "-h", folder.path)) != nil
         }
     }
 

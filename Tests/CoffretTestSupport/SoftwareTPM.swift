@@ -36,14 +36,12 @@ package final class SoftwareTPM: @unchecked Sendable {
                 "--flags", "not-need-init,startup-clear",
             ])
         // The socket is there before anybody listens; a busy machine makes the time between them long.
-        for _ in 0..<3_000 {
-            if FileManager.default.fileExists(atPath: directory.file("sock.ctrl")), let probe = try? connect() {
-                close(probe)
-                return
-            }
-            usleep(10_000)
+        try Waiting.until("the TPM listens", everyMilliseconds: 10) {
+            guard FileManager.default.fileExists(atPath: directory.file("sock.ctrl")), let probe = try? connect()
+            else { return false }
+            close(probe)
+            return true
         }
-        throw CocoaError(.executableRuntimeMismatch)
     }
 
     /// Ends the process; the state stays.

@@ -92,8 +92,7 @@ struct AgentMemoryTests {
         let processID = try #require(agent.processID)
         #expect(try MemoryDump(of: processID).contains(key))
         #expect(try agent.unlock("--for", "1s").exitCode == 0)
-        let end = Date().addingTimeInterval(60)
-        while try MemoryDump(of: processID).contains(key), Date() < end { usleep(50_000) }
+        try Waiting.until("the key is gone", everyMilliseconds: 50) { try !MemoryDump(of: processID).contains(key) }
         let after = try MemoryDump(of: processID)
         for half in [key.prefix(16), key.suffix(16)] { #expect(!after.contains(half)) }
         #expect(try agent.succeed("agent", "status").contains("its time was up"))
@@ -191,8 +190,7 @@ final class NobodysAgent {
         process = try SpawnedProcess(
             "/usr/bin/setpriv", Self.becoming(Self.user) + [AgentRunner.agentExecutable, "--foreground"],
             environment: Self.environment(runner))
-        let end = Date().addingTimeInterval(60)
-        while !FileManager.default.fileExists(atPath: socket), Date() < end { usleep(20_000) }
+        try Waiting.until("the agent listens") { FileManager.default.fileExists(atPath: socket) }
     }
 
     static let user: uid_t = 65_534
