@@ -127,6 +127,14 @@ struct SyncWatchTests {
             #expect(once.contains(words), "\(once)")
         }
         #expect(try world.agent.runner.run("sync", "--watch").exitCode == 64)
+
+        // Written while it begins: whatever it had seen of the vault by then, it comes to show it.
+        let early = try world.agent.runner.onTerminal(
+            "sync", "--status", "--watch", environment: passphrase.merging(["TERM": "dumb"]) { $1 })
+        for number in 1...3 { try world.agent.runner.makeNote("While it began, \(number)") }
+        try early.wait(for: ", 6 items")
+        early.type("\u{3}")
+        #expect(try early.finish() == 0, "\(early.screen)")
     }
 
     /// Does something while the watch of a store is made to look again and again.

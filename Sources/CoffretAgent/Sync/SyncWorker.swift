@@ -79,9 +79,11 @@ final class SyncWorker {
         waiter.watch(path, as: .store)
         waiter.watch(records.settingsFolder, as: .settings)
         while true {
-            if records.isOff {
+            // What it waits for to become another one is what it has seen here, or a change in between would be missed.
+            let isOff = records.isOff
+            if isOff {
                 file?.write(.off)
-                wait(records, generation: Self.generation(of: path, environment.fileSystem))
+                wait(records, isOff: isOff, generation: Self.generation(of: path, environment.fileSystem))
                 continue
             }
             do {
@@ -93,7 +95,7 @@ final class SyncWorker {
                 return ((error as? CoreError)?.cause as? KeyError)?.code == .keyringAltered ? .keyStale : .failed
             }
             file?.write(.idle)
-            wait(records, generation: idleGeneration)
+            wait(records, isOff: isOff, generation: idleGeneration)
         }
     }
 
@@ -115,17 +117,16 @@ final class SyncWorker {
     }
 
     /// Nothing to do: without keys, until the keyring or the setting is another one.
-    private func wait(_ records: SyncRecords, generation: UInt64?) {
-        let isOff = records.isOff
+    private func wait(_ records: SyncRecords, isOff: Bool, generation: UInt64?) {
         let sealing = coffret_boot_nanoseconds() + UInt64(IdleLock.delayMilliseconds) * 1_000_000
         var isDue = key.isSealable
-        repeat {
+        while records.isOff == isOff, generation == Self.generation(of: path, environment.fileSystem) {
             _ = waiter.wait(until: isDue ? sealing : nil, socket: nil)
             if isDue, coffret_boot_nanoseconds() >= sealing {
                 key.seal(random: random)
                 isDue = false
             }
-        } while records.isOff == isOff && generation == Self.generation(of: path, environment.fileSystem)
+        }
     }
 
     static func generation(of path: String, _ fileSystem: any FileSystem) -> UInt64? {

@@ -43,11 +43,14 @@ enum SyncWatch {
             files.watch(records.folder)
             files.watchClosing(records.agentPath)
             let overview = try feed.look()
+            var isNew = false
             for vault in overview.vaults {
                 guard let bytes = try? Hex.decode(vault.id), let id = VaultID(bytes) else { continue }
-                files.watch(PathText.join(StoreLayout(path).vaultPath(id), "journal"))
+                if files.watch(PathText.join(StoreLayout(path).vaultPath(id), "journal")) { isNew = true }
             }
             try screen.show(overview)
+            // What was written in a vault before it was watched is looked for.
+            if isNew { continue }
             guard try wait(for: feed, files, screen) else { break }
         }
         feed.close()
@@ -94,11 +97,18 @@ enum SyncWatch {
 final class ChangedFiles {
     let descriptor = coffret_watch_create()
     private var numbers = [Int32](repeating: 0, count: 128)
+    private var watched: Set<Int32> = []
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// Watches a folder, once however often this is called; does nothing for one that is not there.
-    func watch(_ folder: String) { _ = unsafe coffret_watch_folder(descriptor, folder) }
+    ///
+    /// - Returns: whether it was not watched before.
+    @discardableResult
+    func watch(_ folder: String) -> Bool {
+        let number = unsafe coffret_watch_folder(descriptor, folder)
+        return number >= 0 && watched.insert(number).inserted
+    }
 
     /// Watches for the end of who writes a file.
     func watchClosing(_ file: String) { _ = unsafe coffret_watch_closing(descriptor, file) }
