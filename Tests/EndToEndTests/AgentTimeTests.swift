@@ -15,12 +15,11 @@ struct AgentTimeTests {
         let process = try SpawnedProcess(
             words[0], Array(words.dropFirst()), environment: agent.runner.environment(agent.environment(changes)),
             error: .inherited)
-        for _ in 0..<3_000 {
+        try Waiting.until("the agent answers") {
             guard process.isRunning else { throw CoffretRunner.Failed(text: "the agent ended") }
-            if try agent.succeed("agent", "status").hasPrefix("The agent runs") { return process }
-            usleep(20_000)
+            return try agent.succeed("agent", "status").hasPrefix("The agent runs")
         }
-        throw CoffretRunner.Failed(text: "the agent does not answer")
+        return process
     }
 
     /// An agent under libfaketime, which tells it the time that the file `clock` says.
@@ -106,6 +105,7 @@ struct AgentTimeTests {
         for _ in 0..<3 {
             _ = try agent.unlock(passphrase: "wrong")
         }
+        try LongPause.make(agent.runner)
         try agent.stop()
         #expect(try agent.unlock().exitCode == 85)
         try agent.stop()
@@ -130,15 +130,17 @@ struct AgentTimeTests {
             #expect(try agent.unlock().exitCode == 0)
             #expect(try agent.run("ls").exitCode == 0)
             try logind.ask(event)
-            let end = Date().addingTimeInterval(30)
-            while try agent.run("ls").exitCode == 0, Date() < end { usleep(20_000) }
+            try Waiting.until("\(event) locks") { try agent.run("ls").exitCode != 0 }
             #expect(try agent.succeed("agent", "status").contains(words), "\(event)")
+            if event == "sleep" {
+                // The mock sees that it was given up when it looks.
+                try Waiting.until("the machine may sleep") { try logind.ask("inhibitors") == "" }
+            } else {
+                #expect(try logind.ask("inhibitors") == "Coffret sleep delay", "it may not sleep before that is said")
+            }
         }
-        #expect(try logind.ask("inhibitors") == "", "the machine may sleep now")
         try logind.ask("wake")
-        let end = Date().addingTimeInterval(30)
-        while try logind.ask("inhibitors") == "", Date() < end { usleep(20_000) }
-        #expect(try logind.ask("inhibitors") == "Coffret sleep delay")
+        try Waiting.until("sleep is delayed again") { try logind.ask("inhibitors") == "Coffret sleep delay" }
         try logind.ask("other-lock")
         #expect(try agent.unlock().exitCode == 0)
         try logind.ask("other-lock")
@@ -152,7 +154,7 @@ struct AgentTimeTests {
     func pinentry() throws {
         let agent = try AgentRunner()
         let terminal = try TerminalProcess(
-            "/bin/sh", ["-c", "tty; exec sleep 60"], environment: ["PATH": "/usr/bin:/bin"], directory: "/")
+            "/bin/sh", ["-c", "tty; exec sleep 600"], environment: ["PATH": "/usr/bin:/bin"], directory: "/")
         defer { kill(terminal.processID, SIGKILL) }
         let seen = try terminal.wait(for: "\n")
         let name = seen.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -178,7 +178,8 @@ package final class AgentService {
     private func handle(_ events: [LockEvent], from source: any LockEventSource) {
         for event in events {
             lockAll(because: event == .screenLocked ? .screenLocked : .sleep)
-            source.didLock()
+            // A screen that was locked is opened again, and the machine sleeps later.
+            if event == .preparingForSleep { source.didLock() }
         }
     }
 

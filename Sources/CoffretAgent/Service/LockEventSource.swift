@@ -16,6 +16,6 @@ package protocol LockEventSource: AnyObject {
     var timeoutMilliseconds: Int32 { get }
     /// What happened, without waiting.
     func takeEvents() -> [LockEvent]
-    /// All stores are locked; the machine may sleep.
+    /// After `preparingForSleep`: all stores are locked; the machine may sleep.
     func didLock()
 }
