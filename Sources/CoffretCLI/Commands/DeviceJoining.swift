@@ -151,6 +151,7 @@ enum DeviceJoining {
         ])
         try context.confirmDone(value) { "\"\(TextWidth.displaySafe(name))\" is one of your devices now." }
         if name != added.name {
+            try context.output.flush()
             context.note(
                 "Another device is called \"\(TextWidth.displaySafe(added.name))\" already. coffret device rename gives it another name."
             )
