@@ -98,6 +98,24 @@ struct LyingServerTests {
         #expect(devices[1].head == nil)
     }
 
+    @Test("a head that was told at pairing may come long before the context that it names")
+    func toldHeadInParts() throws {
+        let zone = SimulatedZone()
+        let devices = try devices(2, zone: zone)
+        for number in 1...12 { try devices[0].addLine("\(number) " + String(repeating: "x", count: 900), to: key) }
+        try devices[0].sync()
+        // Commits first, and what they need behind them, so that the parts that are put down end in between.
+        let other = SimulatedZone()
+        _ = other.push(
+            ZonePush(expectedHead: nil, newHead: zone.head, epoch: 1, objects: zone.objects.reversed()))
+        var memory = SyncMemory(server: "simulated")
+        memory.head = devices[0].head
+        try devices[1].repository.setSyncNote(memory.encode())
+        devices[1].network.zone = other
+        try devices[1].sync()
+        #expect(devices[1].head == devices[0].head)
+    }
+
     @Test("protocol 4: a poisoned address does no harm; the variant that verifies counts")
     func poison() throws {
         let zone = SimulatedZone()

@@ -192,9 +192,10 @@ extension VaultRepository {
     /// The context that a commit of `author` would state now; the repository may be open for reading only.
     package func contextBytes(of author: CommitAuthor) -> [UInt8] { context(for: author).encode() }
 
-    /// The number of a commit; nil for one that is not here.
+    /// The number of a commit; nil for one that is not here, or of which only a part has come.
     package func dot(ofCommit name: BlobName) throws(StorageError) -> Dot? {
-        try backend.containsBlob(name) ? graph().summary(name).dot : nil
+        let graph = try graph()
+        return try graph.contains(name) ? graph.summary(name).dot : nil
     }
 
     /// Whether a compaction that counts here has removed the commit with a number.
