@@ -62,6 +62,9 @@ package final class SimulatedSigners: CommitSignerDirectory {
 
     package init() {}
 
+    /// Each device states one link for its whole life here, so that they say nothing of order.
+    package func areHeads(of later: CommitContext, atOrAfter earlier: CommitContext) -> Bool { true }
+
     package func verifyingKey(for context: CommitContext) -> VerifyingKey? {
         authors.first { $0.deviceID == context.deviceID && $0.accountID == context.accountID }?.signingKey
             .verifyingKey
@@ -132,6 +135,9 @@ package final class SimulatedDevice {
         if let newDisk {
             disk = newDisk
         } else if disk.isPoweredOff {
+            disk = disk.restarted(keeping: random)
+        } else if !repository.isWritable {
+            // A write failed of which nobody was told, such as a note of what other vaults stated: the process ends.
             disk = disk.restarted(keeping: random)
         } else {
             repository.close()

@@ -5,12 +5,14 @@ import CoffretBase
 import CoffretStorage
 
 extension SimulatedDevice {
-    /// A line for each commit, newest first: name, parents, number, flags, and version vector and record where it states them.
+    /// A line for each commit, newest first: name, parents, number, flags, and version vector and record where it states them; then
+    /// what was set aside.
     var historyText: String {
         var lines: [String] = []
         do {
             var cursor = try repository.log()
             while let commit = try cursor.next() { lines.append(Self.text(commit)) }
+            for commit in try repository.setAsideSummaries() { lines.append("set aside: " + Self.text(commit)) }
         } catch {
             lines.append("\(error)")
         }

@@ -23,6 +23,10 @@ package final class SimulatedWorld {
     let compactions = SimulatedCompactions()
     private let acknowledges: Bool
     private let droppers: HistoryDroppers
+    /// Nil in a world in which nobody is revoked.
+    private let revocation: SimulatedRevocation?
+    /// What each device acknowledged, where one may be revoked.
+    private var linesOf: [ObjectIdentifier: [FactKey: Set<String>]] = [:]
     private var lineCount = 0
     private let isTold: Bool
     private var stepCount = 0
@@ -34,13 +38,18 @@ package final class SimulatedWorld {
     private var awayUntil: [Int] = []
 
     /// - Parameter isTold: whether each step is printed, for a seed that is run again.
-    package init(_ random: SeededGenerator, isTold: Bool = false, droppers: HistoryDroppers = .none) throws {
+    /// - Parameter revokes: whether a device may be revoked.
+    package init(
+        _ random: SeededGenerator, isTold: Bool = false, droppers: HistoryDroppers = .none, revokes: Bool = false
+    ) throws {
         self.random = random
+        revocation = revokes ? SimulatedRevocation() : nil
         self.droppers = droppers
         self.isTold = isTold
         keys = SimulatedKeys(random)
         acknowledges = random.bool()
-        beside = random.seed & 1 == 1 ? SimulatedSecondVault(keys, signers, seed: random.seed) : nil
+        // A revocation takes effect in each vault by itself; one is enough here.
+        beside = random.seed & 1 == 1 && !revokes ? SimulatedSecondVault(keys, signers, seed: random.seed) : nil
         for _ in 0..<random.int(in: 2...5) { try addDevice() }
     }
 
@@ -48,6 +57,7 @@ package final class SimulatedWorld {
         let device = try SimulatedDevice(keys: keys, signers: signers, zone: zone, random: random)
         device.network.faultRate = faultRate
         try beside?.add(device)
+        signers.chain.append(device.author.deviceChainHead)
         devices.append(device)
         skews.append(Int64(random.int(in: -5_000...5_000)))
         awayUntil.append(0)
@@ -75,12 +85,34 @@ package final class SimulatedWorld {
             // Words that were lost three times in a row on a network that loses are no lie either.
             let isLost = error.code == .auditFailed && faultRate > 0
             try require(
-                error.isTransient || isDisk || isLost, "\(error) because of \(String(describing: error.cause))")
+                error.isTransient || isDisk || isLost || isUncut(error),
+                "\(error) because of \(String(describing: error.cause))")
             if isDisk {
                 device.disk.setPlan(nil)
                 try device.crash()
             }
         }
+    }
+
+    private func isUncut(_ error: SyncError) -> Bool {
+        revocation?.revoked != nil && SimulatedRevocation.mayEnd(with: error)
+    }
+
+    /// All that still take part.
+    package var trusted: [SimulatedDevice] { devices.filter { $0 !== revocation?.revoked } }
+
+    private func revoke() throws {
+        revocation?.begin(devices, signers, random)
+        guard let revocation, let device = trusted.first(where: revocation.isRevoker) else { return }
+        tell("revokes device \(devices.firstIndex { $0 === revocation.revoked } ?? 0)", device)
+        // It may hear of what was sent by then; it need not.
+        if random.bool() { try attempt(device) { try sync(device) } }
+        try attempt(device) { try writeCut(device) }
+    }
+
+    private func writeCut(_ device: SimulatedDevice) throws {
+        guard let revocation, let revoked = revocation.revoked else { return }
+        try revocation.writeCut(device, lines: linesOf[ObjectIdentifier(revoked)] ?? [:])
     }
 
     private static func isDisk(_ error: StorageError) -> Bool {
@@ -94,6 +126,10 @@ package final class SimulatedWorld {
         stepCount += 1
         now += Int64(random.int(in: 1...1_000))
         device.now = now + skews[number]
+        if let revocation {
+            if revocation.revoked === device { return }
+            if revocation.revoked == nil, devices.count > 2, random.int(in: 0...15) == 0 { return try revoke() }
+        }
         if random.int(in: 0...9) == 0 {
             let operation = device.disk.operationCount + random.int(in: 1...12)
             device.disk.setPlan(
@@ -119,6 +155,7 @@ package final class SimulatedWorld {
             try attempt(device) {
                 try device.addLine(line, to: key, time: device.now)
                 acknowledged[key, default: []].insert(line)
+                linesOf[ObjectIdentifier(device), default: [:]][key, default: []].insert(line)
                 if let commit = device.head { compactions.note(line, under: key, in: commit) }
             }
         case 6 where random.int(in: 0...3) == 0:
@@ -153,7 +190,10 @@ package final class SimulatedWorld {
     private func sync(_ device: SimulatedDevice) throws {
         func change(_ options: inout SyncEngine.Options) { options.acknowledges = acknowledges }
         do {
+            // Who revoked says what counts before anything else, the others where nobody else has.
+            if revocation?.isRevoker(device) ?? false { try writeCut(device) }
             try device.sync(change)
+            if revocation?.revoked != nil { try writeCut(device) }
         } catch {
             tell("\(error) because of \(String(describing: (error as? SyncError)?.cause))", device)
             throw error
@@ -166,7 +206,14 @@ package final class SimulatedWorld {
     /// Faults end; devices sync until nobody has news.
     package func settle() throws {
         isSettling = true
-        for device in devices {
+        if let revocation, let revoker = devices.first(where: revocation.isRevoker) {
+            // Nobody else can go on before its word is at the server.
+            (revoker.network.faultRate, _) = (0, revoker.disk.setPlan(nil))
+            try revoker.start()
+            tell("settles first", revoker)
+            try sync(revoker)
+        }
+        for device in trusted {
             device.network.faultRate = 0
             device.disk.setPlan(nil)
             try device.start()
@@ -174,7 +221,7 @@ package final class SimulatedWorld {
         try syncAll(2)
         // In some worlds everybody packs in the end, and has to fall silent after that as well.
         if random.bool() {
-            for device in devices {
+            for device in trusted {
                 tell("packs", device)
                 try device.compact()
             }
@@ -189,7 +236,7 @@ package final class SimulatedWorld {
 
     private func syncAll(_ roundCount: Int) throws {
         for _ in 0..<roundCount {
-            for (number, device) in devices.enumerated() {
+            for (number, device) in devices.enumerated() where device !== revocation?.revoked {
                 tell("settles", device)
                 now += 1
                 device.now = now + skews[number]
@@ -199,14 +246,16 @@ package final class SimulatedWorld {
     }
 
     package func check() throws {
+        let devices = trusted
         try require(Set(devices.map(\.head)).count == 1, "several heads")
         let roots = try Set(devices.map { try $0.repository.present.rootName() })
         try require(roots.count == 1, "several roots")
+        let forgotten = revocation?.forgotten ?? []
         for device in devices {
             for (key, lines) in acknowledged {
                 let texts = try device.texts(key).map { $0.split(separator: "\n").map(String.init) }
                 for text in texts { try require(Set(text).count == text.count, "a line is doubled") }
-                let lost = lines.subtracting(texts.flatMap(\.self))
+                let lost = lines.subtracting(texts.flatMap(\.self)).subtracting(forgotten)
                 try require(lost.isEmpty, "\(lost.count) acknowledged lines are lost")
             }
         }
@@ -214,14 +263,19 @@ package final class SimulatedWorld {
             let report = device.repository.fsck(signers: signers)
             try require(report.allProblems.isEmpty, "\(report.allProblems)")
         }
-        for device in devices { try compactions.check(device, random) }
+        // What was written on a revoked device's commits was written again, and the first time lies beside the history.
+        var aside: Set<BlobName> = []
+        for device in devices { aside.formUnion(try device.repository.setAsideSummaries().map(\.name)) }
+        for device in devices { try compactions.check(device, random, except: aside, forgotten) }
         try beside?.check(with: devices)
     }
 
     /// The whole life of a world: faults and edits, then peace; all devices come to one state, and nothing
     /// acknowledged is lost or doubled.
-    package static func run(_ random: SeededGenerator, isTold: Bool = false, droppers: HistoryDroppers = .none) throws {
-        let world = try SimulatedWorld(random, isTold: isTold, droppers: droppers)
+    package static func run(
+        _ random: SeededGenerator, isTold: Bool = false, droppers: HistoryDroppers = .none, revokes: Bool = false
+    ) throws {
+        let world = try SimulatedWorld(random, isTold: isTold, droppers: droppers, revokes: revokes)
         world.faultRate = random.element(of: [0, 3, 6, 15])
         for device in world.devices { device.network.faultRate = world.faultRate }
         do {

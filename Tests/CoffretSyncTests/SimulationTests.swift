@@ -43,6 +43,25 @@ struct SimulationTests {
         try SimulatedWorld.run(SeededGenerator(seed: seed), droppers: .all)
     }
 
+    /// Each of these failed once: what was written on a revoked device's commits superseded what others wrote, honest commits
+    /// below its head were left out, or one cut was held against what had been done by another.
+    @Test(
+        "a device that is revoked at any moment takes nobody's work with it: worlds that it broke once",
+        arguments: [
+            18_311_315_392_751_765_623, 17_301_851_548_640_477_290, 2_837_762_253_601_638_878,
+            4_599_490_196_416_921_023, 11_140_725_499_251_111_783, 17_227_961_878_993_411_870,
+            17_694_793_665_170_464_025,
+        ] as [UInt64])
+    func revocation(_ seed: UInt64) throws {
+        try SimulatedWorld.run(SeededGenerator(seed: seed), revokes: true)
+    }
+
+    @Test("a device is revoked, and history is dropped: worlds that it broke once")
+    func revocationAndDroppedHistory() throws {
+        try SimulatedWorld.run(SeededGenerator(seed: 16_621_115_775_776_891_099), droppers: .first, revokes: true)
+        try SimulatedWorld.run(SeededGenerator(seed: 16_735_204_748_155_166_274), droppers: .all, revokes: true)
+    }
+
     @Test("a device that is let go leaves no keys in memory")
     func nothingStays() throws {
         weak var repository: VaultRepository?

@@ -6,19 +6,21 @@ import CoffretTestSupport
 import Dispatch
 import Glibc
 
-/// `coffret-simulator [--drop-history | --all-drop-history] WORLDS`, or the same with `--seed SEED`, which also tells what
+/// `coffret-simulator [--revoke] [--drop-history | --all-drop-history] WORLDS`, or the same with `--seed SEED`, which also tells what
 /// happens.
 @main
 enum Main {
     static func main() {
         var arguments = CommandLine.arguments.dropFirst()
+        let revokes = arguments.first == "--revoke"
+        if revokes { arguments.removeFirst() }
         let droppers = HistoryDroppers.allCases.first { $0.option == arguments.first } ?? .none
         if droppers != .none { arguments.removeFirst() }
         if arguments.first == "--seed", arguments.count == 2, let seed = arguments.last.flatMap({ UInt64($0) }) {
-            exit(run(seed, isTold: true, droppers) ? 0 : 1)
+            exit(run(seed, isTold: true, droppers, revokes) ? 0 : 1)
         }
         guard let text = arguments.popFirst(), let count = Int(text), count > 0, arguments.isEmpty else {
-            print("usage: coffret-simulator [--drop-history | --all-drop-history] WORLDS | --seed SEED")
+            print("usage: coffret-simulator [--revoke] [--drop-history | --all-drop-history] WORLDS | --seed SEED")
             exit(64)
         }
         let first = SeededGenerator.fromEnvironment()
@@ -27,19 +29,19 @@ enum Main {
         let failures = Failures()
         DispatchQueue.concurrentPerform(iterations: count) { index in
             // One seed is enough to find the fault; more only hide it.
-            if failures.count == 0, !run(seeds[index], isTold: false, droppers) { failures.add() }
+            if failures.count == 0, !run(seeds[index], isTold: false, droppers, revokes) { failures.add() }
         }
         guard failures.count == 0 else { exit(1) }
         let spent = seconds() - start
         print("\(count) worlds came to one state each, nothing lost or doubled, in \(Int(spent)) s; seed \(first.seed)")
     }
 
-    private static func run(_ seed: UInt64, isTold: Bool, _ droppers: HistoryDroppers) -> Bool {
+    private static func run(_ seed: UInt64, isTold: Bool, _ droppers: HistoryDroppers, _ revokes: Bool) -> Bool {
         do {
-            try SimulatedWorld.run(SeededGenerator(seed: seed), isTold: isTold, droppers: droppers)
+            try SimulatedWorld.run(SeededGenerator(seed: seed), isTold: isTold, droppers: droppers, revokes: revokes)
             return true
         } catch {
-            let option = droppers.option.map { "\($0) " } ?? ""
+            let option = (revokes ? "--revoke " : "") + (droppers.option.map { "\($0) " } ?? "")
             print("FAILED: \(error)\nrun it again: Scripts/simulate \(option)--seed \(seed)")
             return false
         }

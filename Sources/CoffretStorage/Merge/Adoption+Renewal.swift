@@ -45,7 +45,7 @@ extension Adoption {
             if commit.flags.contains(.merge) {
                 written[commit.name] = base
             } else {
-                written[commit.name] = try write(ownChanges(of: commit), on: base, after: 0, time: time)
+                written[commit.name] = try write(ownChanges(of: commit), on: base, time: time)
                 count += 1
             }
         }

@@ -21,6 +21,8 @@ extension Adoption {
         for head in heads where foreign.commits[head]?.standing ?? .valid == .valid {
             var dots = requiredDots
             for name in counting where try !graph.isAncestor(name, of: head) {
+                // Who wrote the head knew another cut than the one that counts here in the end.
+                if try isBehindCut(name, of: head, foreign) { continue }
                 dots.append(try graph.summary(name).dot)
             }
             guard !dots.isEmpty else { continue }
@@ -30,6 +32,18 @@ extension Adoption {
                 throw StorageError(.historyUnrelated, place: "commit \(head)")
             }
         }
+    }
+
+    /// Whether a commit that came now and leads to `head` cuts off a revoked device, and with it `name`.
+    private func isBehindCut(
+        _ name: BlobName, of head: BlobName, _ foreign: ForeignHistory
+    ) throws(StorageError) -> Bool {
+        for cut in foreign.cuts where foreign.commits[cut.name]?.standing == .valid {
+            guard try graph.isAncestor(cut.name, of: head) else { continue }
+            // What was removed cannot be judged any more; the other line takes nothing away from what stands on it.
+            if try foreign.isBehind(cut, name, orRemoved: true) { return true }
+        }
+        return false
     }
 
     /// What compactions have removed, of those that count here or come now.
@@ -42,64 +56,23 @@ extension Adoption {
         return versions
     }
 
-    /// What is left of the local head when it counts no more: its newest commits that do, and above them one commit with
-    /// what this device wrote in those that do not (protocol 3).
-    ///
-    /// - Parameter others: heads that were taken; where nothing of the own head is left, they are gone on from.
-    func validSides(
-        of foreign: ForeignHistory, _ localHead: BlobName, joining others: [MergeSide], time: Milliseconds
-    ) throws(StorageError) -> [MergeSide] {
-        var bases: [MergeSide] = []
-        var changes: [FactKey: CommitChange] = [:]
-        var seen: Set<BlobName> = []
-        for commit in foreign.rejudged where foreign.setAside.contains(commit.name) {
-            for parent in commit.parents where !foreign.setAside.contains(parent) && seen.insert(parent).inserted {
-                bases.append(try side(parent))
-            }
-            // A merge says nothing of its own.
-            guard commit.instance == author.instanceID, !commit.flags.contains(.merge) else { continue }
-            for change in try ownChanges(of: commit) { changes[change.key] = change }
-        }
-        let record = try lostRecord(foreign, bases)
-        guard !changes.isEmpty || record != nil else { return bases }
-        let used = try graph.versions(of: localHead)[author.instanceID]
-        let base = try reduce(bases.isEmpty ? others : bases, time: time)
-        let sorted = changes.values.sorted { $0.key < $1.key }
-        return [try write(sorted, record, on: base, after: used, time: time)]
-    }
-
-    /// What says what is gone here, where the record by which it went does not count any more.
-    ///
-    /// - Parameter bases: what stays of the own head.
-    /// - Returns: nil if nothing is gone, or records that count say so.
-    private func lostRecord(
-        _ foreign: ForeignHistory, _ bases: [MergeSide]
-    ) throws(StorageError) -> CompactionRecord? {
-        let aside = foreign.rejudged.filter { foreign.setAside.contains($0.name) }.compactMap(\.commit.compaction)
-        guard !aside.isEmpty else { return nil }
-        var lost: Set<BlobName> = []
-        var beginnings: [BlobName: VersionVector] = [:]
-        var counting: [CompactionRecord] = []
-        try graph.forEachCommit(from: bases.map(\.commit.name)) { (commit) throws(StorageError) in
-            if let record = commit.commit.compaction { counting.append(record) }
-            for parent in commit.parents where foreign.commits[parent] == nil {
-                // What was offered and not asked for does not stay.
-                guard try !repository.backend.containsBlob(parent) else { continue }
-                lost.insert(parent)
-                beginnings[commit.name] = try graph.versions(of: commit.name)
+    /// Of what leads to heads that do not count, the newest commits that came now and do: what their authors sent is taken,
+    /// whoever merged it.
+    func newestCounting(
+        below heads: [BlobName], _ foreign: ForeignHistory
+    ) throws(StorageError) -> [BlobName] {
+        var newest: [BlobName] = []
+        var seen = Set(heads)
+        var pending = heads
+        while let name = pending.popLast() {
+            guard let commit = foreign.commits[name] else { continue }
+            if commit.standing == .valid {
+                newest.append(name)
+            } else {
+                for parent in commit.summary.parents where seen.insert(parent).inserted { pending.append(parent) }
             }
         }
-        let isTold = lost.allSatisfy { parent in counting.contains { $0.removedParents.contains(parent) } }
-        let isStated = beginnings.keys.allSatisfy { name in counting.contains { $0.beginnings?[name] != nil } }
-        guard !isTold || !isStated else { return nil }
-        let followed = aside.filter { !lost.isDisjoint(with: $0.removedParents) }
-        guard !followed.isEmpty else { return nil }
-        var removed = VersionVector()
-        for record in followed { removed.merge(record.removedVersions) }
-        return CompactionRecord(
-            removedParents: lost.sorted(), removedCommitCount: followed.reduce(0) { $0 + $1.removedCommitCount },
-            removedVersions: removed, olderThanMilliseconds: followed.map(\.olderThanMilliseconds).max() ?? .min,
-            beginnings: beginnings)
+        return newest.sorted()
     }
 
     /// What compactions have removed here, once records were set aside.
@@ -109,67 +82,6 @@ extension Adoption {
             if let record = commit.commit.compaction { removed.merge(record.removedVersions) }
         }
         return removed
-    }
-
-    func ownChanges(of commit: CommitSummary) throws(StorageError) -> [CommitChange] {
-        if case .list(let changes) = commit.commit.changes { return changes }
-        return try graph.history.changes(of: commit).facts.map { fact in
-            switch fact.content {
-            case .retraction: CommitChange(key: fact.key, content: .retraction)
-            case .inline(let bytes): CommitChange(key: fact.key, content: .inline(bytes))
-            case .stored(let value): CommitChange(key: fact.key, content: .stored(value))
-            }
-        }
-    }
-
-    /// Writes an ordinary commit on a state.
-    ///
-    /// - Parameters:
-    ///   - changes: ascending, one for each key.
-    ///   - record: what it says was removed.
-    ///   - used: the greatest number that this instance has used, wherever.
-    func write(
-        _ changes: [CommitChange], _ record: CompactionRecord? = nil, on base: MergeSide?, after used: UInt64,
-        time: Milliseconds
-    ) throws(StorageError) -> MergeSide {
-        var versions = base?.versions ?? VersionVector()
-        let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
-        let before = Dot(instance: author.instanceID, sequence: versions[author.instanceID])
-        let newest = max(
-            before.sequence, used, annotation.usedSequences[author.instanceID], droppedOwn[author.instanceID])
-        let dot = Dot(instance: author.instanceID, sequence: newest + 1)
-        var previous: BlobName?
-        if let base, before.sequence > 0 { previous = try graph.commit(with: before, from: base.commit.name) }
-        versions.advance(dot)
-
-        let facts = changes.map { $0.fact(ownDot: dot) }
-        let root = try loader.editor.apply(
-            facts.map { Replacement(key: $0.key, facts: $0.isRetraction ? [] : [$0]) },
-            to: base?.state.root() ?? loader.emptyRoot)
-        let context = repository.context(for: author, epoch: base?.commit.context.epoch)
-        let parents = base.map { [$0.commit.name] } ?? []
-        var commit = Commit(
-            context: try transaction.writeBlob(type: .commitContext, bytes: context.encode()), root: root.name,
-            parents: parents, sequence: dot.sequence, timeMilliseconds: time, flags: record == nil ? [] : [.compaction],
-            changes: .list(changes), previousOfInstance: previous.flatMap { parents.contains($0) ? nil : $0 },
-            versionVector: versions, compaction: record)
-        var unstored = base?.state.overlay.unstored ?? [:]
-        if isLarge(changes) {
-            try storeTree(of: changes, in: &commit, dot: dot)
-        } else {
-            for (change, fact) in zip(changes, facts) {
-                guard let content = change.content.unstoredBlob, case .stored(let value) = fact.content else {
-                    continue
-                }
-                unstored[value.name] = content
-            }
-        }
-        let name = try transaction.writeBlob(
-            type: .commit, bytes: commit.sign(with: author, vaultID: context.vaultID))
-        graph.note(versions, of: name)
-        return MergeSide(
-            commit: CommitSummary(name: name, commit: commit, context: context), versions: versions,
-            state: state(of: name, root: root, unstored: unstored))
     }
 
     /// Those that are no ancestors of others, ascending, as many as the annotation takes.
@@ -182,6 +94,29 @@ extension Adoption {
             if !isCovered { kept.insert(name) }
         }
         return RepositoryAnnotation.bounded(kept)
+    }
+}
+
+extension ForeignHistory {
+    /// Whether a commit is, or was made from, one of a revoked device that a cut has not seen.
+    ///
+    /// - Parameter orRemoved: what to say where history was removed, so that it cannot be told.
+    func isBehind(_ cut: CommitSummary, _ name: BlobName, orRemoved: Bool) throws(StorageError) -> Bool {
+        guard let position = signers.chainPosition(of: cut.context) else { return false }
+        let versions = try graph.versions(of: cut.name)
+        var seen: Set<BlobName> = [name]
+        var pending = [name]
+        while let next = pending.popLast() {
+            guard try graph.contains(next) else {
+                if orRemoved { return true }
+                continue
+            }
+            let commit = try graph.summary(next)
+            guard !versions.covers(commit.dot) else { continue }
+            if let revocation = signers.revocation(ofAuthorOf: commit.context), revocation <= position { return true }
+            for parent in commit.parents where seen.insert(parent).inserted { pending.append(parent) }
+        }
+        return false
     }
 }
 
@@ -219,7 +154,8 @@ extension VaultRepository {
         return commits
     }
 
-    func setAsideSummaries() throws(StorageError) -> [CommitSummary] {
+    /// All commits that are kept and not merged, parents first.
+    package func setAsideSummaries() throws(StorageError) -> [CommitSummary] {
         let graph = try graph()
         var order: [CommitSummary] = []
         var seen: Set<BlobName> = []

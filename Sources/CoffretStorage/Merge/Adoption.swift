@@ -206,12 +206,17 @@ package final class Adoption {
             case .revoked: revoked.append(head)
             }
         }
+        for name in try newestCounting(below: quarantined + revoked, foreign) { sides.append(try side(name)) }
+        let taken = sides.map(\.commit.name)
         if foreign.lacksCut, let head = (revoked + quarantined).first {
             // Where the revocation takes effect is not known yet: whoever revoked says it first.
             throw StorageError(.commitRevokedSigner, place: "commit \(head)")
         }
         if let localHead, foreign.setAside.contains(localHead) {
-            sides += try validSides(of: foreign, localHead, joining: sides, time: time)
+            // Numbers that were used for what counts no more are not used again.
+            let used = try graph.versions(of: localHead)[author.instanceID]
+            if used > 0 { droppedOwn.advance(Dot(instance: author.instanceID, sequence: used)) }
+            sides += try validSides(of: foreign, localHead, time: time)
         } else if let localHead, !heads.contains(localHead) {
             sides.append(try localSide(localHead))
         }
@@ -222,7 +227,9 @@ package final class Adoption {
         let removals = order.filter { name in
             foreign.commits[name].map { $0.standing == .valid && $0.summary.commit.compaction != nil } ?? false
         }
-        let areRemovalsDue = foreign.hasRemoved && !isOld || !removals.isEmpty
+        // What is set aside stays where it is, whatever of it was removed before.
+        let hasRemoved = foreign.hasRemoved && !isOld ? try leadsToRemoved(taken, foreign) : false
+        let areRemovalsDue = hasRemoved || !removals.isEmpty
         let aside = try newest(
             of: annotation.quarantined + quarantined + revoked
                 + (localHead.map { foreign.setAside.contains($0) ? [$0] : [] } ?? []))
@@ -249,6 +256,22 @@ package final class Adoption {
             oldHead: localHead, newHead: head?.commit.name, newCommitCount: order.count,
             mergeCount: mergeCount, quarantined: quarantined, revoked: revoked, setAsideCount: foreign.setAside.count,
             removals: removals, areRemovalsDue: areRemovalsDue, statements: statements)
+    }
+
+    /// Whether commits that came now and lead to some heads were removed here before.
+    private func leadsToRemoved(_ heads: [BlobName], _ foreign: ForeignHistory) throws(StorageError) -> Bool {
+        let removed = try removedVersions()
+        let own = repository.headNames.isEmpty ? VersionVector() : try repository.tail().versionVector
+        var pending: [BlobName] = []
+        // What was seen before stands for nothing new.
+        for head in heads where try !own.covers(graph.versions(of: head)) { pending.append(head) }
+        var seen = Set(pending)
+        while let name = pending.popLast() {
+            guard let commit = foreign.commits[name]?.summary else { continue }
+            if removed.covers(commit.dot) { return true }
+            for parent in commit.parents where seen.insert(parent).inserted { pending.append(parent) }
+        }
+        return false
     }
 
     /// Whether the own head has seen all of some heads.
@@ -310,9 +333,16 @@ package final class Adoption {
             dropCovered(&sides)
             dropEqualMerges(&sides)
             guard sides.count > 1 else { return sides.first }
-            let (left, right) = (sides[0], sides[1])
-            sides.removeFirst(2)
-            sides.append(try merge(left, right, time: time))
+            var second = 1
+            // What this instance writes has seen what it wrote before.
+            let newest = sides.map { $0.versions[author.instanceID] }.max() ?? 0
+            if sides[0].versions[author.instanceID] < newest {
+                for index in sides.indices.reversed() where sides[index].versions[author.instanceID] == newest {
+                    second = index
+                }
+            }
+            let right = sides.remove(at: second)
+            sides.append(try merge(sides.removeFirst(), right, time: time))
         }
     }
 

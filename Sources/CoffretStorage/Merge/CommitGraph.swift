@@ -207,3 +207,19 @@ extension VersionVector {
     /// Grows along every line of descent: how many numbers have been used up to here.
     var generation: UInt64 { sequences.values.reduce(0) { $0 &+ $1 } }
 }
+
+extension CommitGraph {
+    /// What the parents of a commit had seen together.
+    func versions(of name: BlobName, without commit: CommitSummary) throws(StorageError) -> VersionVector {
+        var versions = VersionVector()
+        for parent in commit.parents {
+            if try contains(parent) {
+                versions.merge(try self.versions(of: parent))
+            } else {
+                // Which number of the instance came before the commit's is not known: at most the one below it.
+                versions.merge(try self.versions(of: name).with(commit.sequence - 1, of: commit.instance))
+            }
+        }
+        return versions
+    }
+}

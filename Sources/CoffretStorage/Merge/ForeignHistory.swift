@@ -78,6 +78,8 @@ struct ForeignHistory {
     private(set) var setAside: Set<BlobName> = []
     /// `setAside` and what they build on, as far as the cut has not seen it; parents before children.
     private(set) var rejudged: [CommitSummary] = []
+    /// Commits that opened an epoch, by devices that are trusted: those that are known and those that came.
+    private(set) var cuts: [CommitSummary] = []
     /// A revoked device's commit was met, and no commit here says where its revocation took effect.
     private(set) var lacksCut = false
     /// Parents before children.
@@ -298,6 +300,14 @@ struct ForeignHistory {
         return try graph.history.changes(of: commit).facts.allSatisfy { $0.isRetraction || $0.dot != commit.dot }
     }
 
+    /// Whether its author may go on without having seen a commit: it dropped it, or set it aside by another cut than the one
+    /// that counts in the end.
+    private func mayBeLeftBehind(_ commit: CommitSummary) throws(StorageError) -> Bool {
+        if try isDroppable(commit) { return true }
+        for cut in cuts where try isBehind(cut, commit.name, orRemoved: false) { return true }
+        return false
+    }
+
     /// Two commits with one number, or one that does not follow the last (protocol 10).
     private mutating func checkForks(_ commits: [CommitSummary]) throws(StorageError) {
         var local = VersionVector()
@@ -316,7 +326,7 @@ struct ForeignHistory {
             throw StorageError(.historyForked, place: "commit \(later.name)")
         }
         guard try !graph.versions(of: later.name, without: later).covers(earlier.dot) else { return }
-        guard try isDroppable(earlier) else { throw StorageError(.historyForked, place: "commit \(later.name)") }
+        guard try mayBeLeftBehind(earlier) else { throw StorageError(.historyForked, place: "commit \(later.name)") }
     }
 
     /// Whether a compaction has removed a commit here that now came again.
@@ -338,7 +348,7 @@ struct ForeignHistory {
                 guard isRemoved, found == commit.name else { throw forked }
             }
             if isRemoved { return }
-            guard try isDroppable(commit) else { throw forked }
+            guard try mayBeLeftBehind(commit) else { throw forked }
             return
         }
         let before = try graph.versions(of: commit.name, without: commit)[commit.instance]
@@ -349,7 +359,7 @@ struct ForeignHistory {
                     with: Dot(instance: commit.instance, sequence: sequence), from: localHead)
             else { return }
             let skipped = try graph.summary(name)
-            if !setAside.contains(name), try !isDroppable(skipped) { throw forked }
+            if !setAside.contains(name), try !mayBeLeftBehind(skipped) { throw forked }
             sequence = try graph.versions(of: name, without: skipped)[commit.instance]
         }
     }
@@ -362,6 +372,7 @@ struct ForeignHistory {
         for name in knownEpochs where try graph.contains(name) { epochs.append(try graph.summary(name)) }
         let newEpochs = checked.map { $0.0 }.filter { $0.flags.contains(.epoch) }
         epochs += newEpochs
+        cuts = epochs.filter { signers.revocation(ofAuthorOf: $0.context) == nil }
         if !newEpochs.isEmpty { try judgeLocal(newEpochs, epochs) }
         for (summary, verified, versions) in checked {
             var standing = CommitStanding.valid
@@ -428,21 +439,5 @@ struct ForeignHistory {
             best = (key, epoch)
         }
         return best?.commit
-    }
-}
-
-extension CommitGraph {
-    /// What the parents of a commit had seen together.
-    func versions(of name: BlobName, without commit: CommitSummary) throws(StorageError) -> VersionVector {
-        var versions = VersionVector()
-        for parent in commit.parents {
-            if try contains(parent) {
-                versions.merge(try self.versions(of: parent))
-            } else {
-                // Which number of the instance came before the commit's is not known: at most the one below it.
-                versions.merge(try self.versions(of: name).with(commit.sequence - 1, of: commit.instance))
-            }
-        }
-        return versions
     }
 }

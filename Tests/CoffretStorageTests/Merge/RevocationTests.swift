@@ -103,6 +103,39 @@ struct RevocationTests {
         #expect(report.revoked.count == 1 && replicas[0].head == head)
     }
 
+    @Test(
+        "R22: what is written again supersedes what the first writing had seen, and nothing that others wrote meanwhile"
+    )
+    func beside() throws {
+        let scene = try Scene(seed: 7)
+        let replicas = scene.world.replicas
+        try replicas[2].put(2, "by the thief")
+        try scene.world.send(2, to: 1)
+        try replicas[1].put(3, "by one on top of it")
+        // Before anybody hears of it 1 merges what 3 wrote beside that.
+        try replicas[3].put(3, "by the third")
+        try scene.world.send(3, to: 1)
+        try scene.send(0, to: 1)
+        #expect(try replicas[1].text(RepositoryFixture.key(2)) == [])
+        let lines = try replicas[1].text(RepositoryFixture.key(3)).flatMap { $0.split(separator: "\n") }
+        #expect(Set(lines) == ["by one on top of it", "by the third"])
+    }
+
+    @Test("honest work that only a revoked device's merge leads to is taken (R22)")
+    func below() throws {
+        let scene = try Scene(seed: 8)
+        let replicas = scene.world.replicas
+        try replicas[1].put(1, "honest")
+        try replicas[2].put(2, "by the thief")
+        try scene.world.send(1, to: 2)
+        // All that 3 ever gets is the thief's merge.
+        try scene.send(0, to: 3)
+        let report = try scene.send(2, to: 3)
+        #expect(report.revoked.count == 1)
+        #expect(try replicas[3].repository.text(1) == "honest")
+        #expect(try replicas[3].repository.text(2) == nil)
+    }
+
     @Test("without a cut nobody knows what counts: a revoked device's head is refused, and nothing changes")
     func noCut() throws {
         let scene = try Scene(seed: 3)
