@@ -119,7 +119,7 @@ package struct SyncRecords: Sendable {
             if let problem { encoder.encode(text: problem) } else { encoder.encodeNull() }
         }
         try? makeFolder()
-        try? fileSystem.replaceFile(path(vaultHex), with: bytes)
+        try? fileSystem.replaceFile(path(vaultHex), with: bytes, isShared: true)
     }
 
     // MARK: Files
@@ -151,7 +151,7 @@ package struct SyncRecords: Sendable {
             encoder.encode(text: problem)
         }
         try? makeFolder()
-        try? fileSystem.replaceFile(filesPath(vaultHex), with: bytes)
+        try? fileSystem.replaceFile(filesPath(vaultHex), with: bytes, isShared: true)
     }
 
     /// Whether files of a vault stay at the server until somebody asks for them.
@@ -162,7 +162,7 @@ package struct SyncRecords: Sendable {
     package func setFilesAsked(_ vaultHex: String, _ areAsked: Bool) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
         if areAsked {
-            try fileSystem.replaceFile(askedPath(vaultHex), with: [])
+            try fileSystem.replaceFile(askedPath(vaultHex), with: [], isShared: true)
         } else if areFilesAsked(vaultHex) {
             try fileSystem.remove(askedPath(vaultHex))
         }
@@ -182,7 +182,7 @@ package struct SyncRecords: Sendable {
     package func setOff(_ isOff: Bool) throws(FileSystemError) {
         try fileSystem.makeDirectories(settingsFolder)
         if isOff {
-            try fileSystem.replaceFile(offPath, with: [])
+            try fileSystem.replaceFile(offPath, with: [], isShared: true)
         } else if self.isOff {
             try fileSystem.remove(offPath)
         }

@@ -10,6 +10,8 @@
 // After a failed synchronisation the bytes it should have kept may be lost even if a later one
 // succeeds: the caller writes them again or gives up.
 
+internal import Glibc
+
 /// How a file is opened.
 package enum FileOpening: Sendable {
     /// For reading; the file must exist.
@@ -157,8 +159,13 @@ extension FileSystem {
     /// Replaces a file so that a power cut leaves either the old content or the new one.
     ///
     /// Writes a temporary file beside it, syncs it, renames it and syncs the directory: two syncs.
-    package func replaceFile(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o600) throws(FileSystemError) {
-        let temporary = path + ".new"
+    ///
+    /// - Parameter isShared: whether other processes may do the same at the same time, without a lock. Under one name for all
+    ///   of them one would take the other's file away, or rename it half written.
+    package func replaceFile(
+        _ path: String, with bytes: [UInt8], mode: UInt32 = 0o600, isShared: Bool = false
+    ) throws(FileSystemError) {
+        let temporary = isShared ? "\(path).\(getpid()).new" : path + ".new"
         do throws(FileSystemError) {
             try remove(temporary)
         } catch {
