@@ -208,7 +208,8 @@ package final class SimulatedWorld {
         isSettling = true
         if let revocation, let revoker = devices.first(where: revocation.isRevoker) {
             // Nobody else can go on before its word is at the server.
-            (revoker.network.faultRate, _) = (0, revoker.disk.setPlan(nil))
+            revoker.network.faultRate = 0
+            revoker.disk.setPlan(nil)
             try revoker.start()
             tell("settles first", revoker)
             try sync(revoker)

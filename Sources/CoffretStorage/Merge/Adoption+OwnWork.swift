@@ -39,7 +39,7 @@ extension Adoption {
         of foreign: ForeignHistory, _ localHead: BlobName, time: Milliseconds
     ) throws(StorageError) -> [MergeSide] {
         guard let work = try ownWork(in: foreign, upTo: localHead) else { return [] }
-        var record = try lostRecord(foreign, work.seen)
+        let record = try lostRecord(foreign, work.seen)
         var sides: [MergeSide] = []
         for (index, step) in work.steps.enumerated() {
             for name in step.seen { sides.append(try side(name)) }
@@ -48,7 +48,6 @@ extension Adoption {
             let base = try reduce(sides, time: time)
             let changes = step.changes.values.sorted { $0.key < $1.key }
             sides = [try write(changes, isLast ? record : nil, on: base, time: time)]
-            if isLast { record = nil }
         }
         return sides
     }

@@ -206,12 +206,12 @@ package final class Adoption {
             case .revoked: revoked.append(head)
             }
         }
-        for name in try newestCounting(below: quarantined + revoked, foreign) { sides.append(try side(name)) }
-        let taken = sides.map(\.commit.name)
         if foreign.lacksCut, let head = (revoked + quarantined).first {
             // Where the revocation takes effect is not known yet: whoever revoked says it first.
             throw StorageError(.commitRevokedSigner, place: "commit \(head)")
         }
+        for name in try newestCounting(below: quarantined + revoked, foreign) { sides.append(try side(name)) }
+        let taken = sides.map(\.commit.name)
         if let localHead, foreign.setAside.contains(localHead) {
             // Numbers that were used for what counts no more are not used again.
             let used = try graph.versions(of: localHead)[author.instanceID]
