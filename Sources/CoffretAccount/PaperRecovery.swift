@@ -77,7 +77,7 @@ package final class PaperRecovery {
     /// Adds a new device to the account.
     ///
     /// - Parameters:
-    ///   - name: what the person's other devices call it.
+    ///   - name: what the person's other devices call it; with a number if one of them is called so.
     /// - Returns: the account, for `Store.join`.
     /// - Throws: `.paperNotTrusted`; `.paperWithoutKeys`.
     package func join(named name: String, model: String) throws(AccountError) -> JoinedAccount {

@@ -6,6 +6,7 @@ import CoffretCrypto
 import CoffretKeys
 import CoffretStorage
 import CoffretTestSupport
+import CoffretTrust
 import Foundation
 import Testing
 
@@ -82,6 +83,27 @@ struct StoreTests {
         _ = try vault.create(ItemDraft(text: "for work"))
         vault.close()
         #expect(try store.openVault("Personal", isWritable: false).list().isEmpty)
+    }
+
+    @Test("of two devices that are called the same, as an older program lets them be, each is told by its id")
+    func labels() throws {
+        let store = try fixture.create()
+        let own = try store.keyring.deviceID()
+        #expect(try store.deviceLabel(own.bytes) == "laptop")
+        let other = NewDevice.generate(from: fixture.random)
+        let chain = try store.keyring.deviceChain()
+        let number = UInt64(chain.links.count)
+        let link = try store.keyring.signLink(
+            .add(
+                id: other.deviceID, kind: .ordinary, keys: other.publicKeys,
+                countersignature: DeviceOperation.countersign(
+                    id: other.deviceID, keys: other.publicKeys, chainID: chain.accountID, sequenceNumber: number,
+                    with: other.signingKey)),
+            details: LinkDetails(name: "laptop", time: 9), subject: other.deviceID)
+        try store.keyring.adopt(chain.following([link]))
+        for id in [own, other.deviceID] {
+            #expect(try store.deviceLabel(id.bytes) == "laptop (\(id.hex.prefix(8)))")
+        }
     }
 
     @Test("an old keyring put back is refused, even when the machine's own memory is gone")

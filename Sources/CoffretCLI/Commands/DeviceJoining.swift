@@ -88,13 +88,7 @@ enum DeviceJoining {
             "name": name.map { .string($0) } ?? .null,
         ])
         try context.confirmDone(value) {
-            let called =
-                name.flatMap {
-                    $0 == wantedName
-                        ? nil
-                        : "\nAnother one is called \"\(TextWidth.displaySafe(wantedName))\" already, so this is \"\(TextWidth.displaySafe($0))\"."
-                }
-                ?? ""
+            let called = remark(onName: name ?? wantedName, wanted: wantedName)
             guard !vaults.isEmpty else {
                 return
                     "This device is one of yours now. No vault is synced yet: coffret vault new NAME makes a local one."
@@ -104,6 +98,13 @@ enum DeviceJoining {
             return
                 "This device is one of yours now, with \(names).\(called)\n\nNext:  coffret sync   brings what is in it"
         }
+    }
+
+    /// What a new device says of itself if it could not have the name that it was to have.
+    static func remark(onName name: String, wanted: String) -> String {
+        guard name != wanted else { return "" }
+        return
+            "\nAnother one had the name \"\(TextWidth.displaySafe(wanted))\", so this is \"\(TextWidth.displaySafe(name))\"."
     }
 
     /// Says what is to be done on the other device.

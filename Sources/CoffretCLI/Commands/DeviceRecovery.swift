@@ -41,8 +41,8 @@ enum DeviceRecovery {
         let recovery = try PaperRecovery(
             paper, settings: settings, random: SystemRandomSource(), clock: SystemWallClock())
         defer { recovery.logOut() }
-        let joined = try recovery.join(
-            named: context.arguments.value(DeviceCommand.name) ?? StoreAccess.deviceName, model: "Linux")
+        let wantedName = context.arguments.value(DeviceCommand.name) ?? StoreAccess.deviceName
+        let joined = try recovery.join(named: wantedName, model: "Linux")
         let store = try context.timings.measure("key-derivation") {
             try Store.join(
                 joined, server: recovery.serverRecord(settings), at: path, passphrase: passphrase,
@@ -59,8 +59,10 @@ enum DeviceRecovery {
             problem = problem ?? isCut
         }
         let vaults = try store.vaults.map(\.name)
+        let name = try store.deviceName(store.keyring.deviceID().bytes) ?? wantedName
         let value = JSONValue.fields([
-            "store": .string(path), "account": .string(paper.accountID.hex), "vaults": .strings(vaults),
+            "name": .string(name), "store": .string(path), "account": .string(paper.accountID.hex),
+            "vaults": .strings(vaults),
             "revoked": .array(revoked.map { .string($0.hex) }), "complete": .bool(problem == nil),
         ])
         try context.confirmDone(value) {
@@ -68,6 +70,7 @@ enum DeviceRecovery {
             return "The account is back on this device"
                 + (vaults.isEmpty ? "; no vault of it is synced." : ", with \(names).")
                 + (revoked.isEmpty ? "" : " Thrown out: \(NumberText.counted(revoked.count, "device")).")
+                + DeviceJoining.remark(onName: name, wanted: wantedName)
                 + "\n\nNext:  coffret device ls   shows which devices belong to it"
         }
         try DeviceCommand.end(with: problem)

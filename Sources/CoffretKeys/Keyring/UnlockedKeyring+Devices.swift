@@ -62,14 +62,8 @@ extension UnlockedKeyring {
     /// What a device that joins can be called so that everybody knows which one is meant: `name`, or `name` with a number if
     /// a device that is trusted is called so, whatever the case.
     package func freeDeviceName(_ name: String) throws(KeyError) -> String {
-        var taken: Set<String> = []
-        for device in try deviceChain().devices where device.isTrusted {
-            if let name = try details(of: device)?.name { taken.insert(name.lowercased()) }
-        }
-        guard taken.contains(name.lowercased()) else { return name }
-        // One of so many numbers is free.
-        let number = (2...taken.count + 2).first { !taken.contains("\(name) \($0)".lowercased()) } ?? taken.count + 2
-        return "\(name) \(number)"
+        let body = try body()
+        return LinkDetails.freeName(name, in: body.deviceChain, key: body.detailsKey)
     }
 
     private func trustedDevice() throws(KeyError) -> DevicePrivateKeys {
@@ -209,13 +203,22 @@ extension UnlockedKeyring {
 
 extension LinkDetails {
     /// What is said of a device now; what was said first, if the newest was sealed with another key.
-    static func newest(of device: VerifiedDevice, in body: KeyringBody) -> LinkDetails? {
-        for number in [device.describedAt, device.addedAt] where number < UInt64(body.deviceChain.links.count) {
-            let link = body.deviceChain.links[Int(number)].link
-            let details = try? open(
-                link.sealedPart, kind: .device, subject: device.id.bytes, key: body.detailsKey)
+    static func newest(of device: VerifiedDevice, in chain: VerifiedDeviceChain, key: LinkDetailsKey) -> LinkDetails? {
+        for number in [device.describedAt, device.addedAt] where number < UInt64(chain.links.count) {
+            let link = chain.links[Int(number)].link
+            let details = try? open(link.sealedPart, kind: .device, subject: device.id.bytes, key: key)
             if let details { return details }
         }
         return nil
+    }
+
+    /// `name`, or `name` with the first free number from 2 on if a device that the chain trusts is called so, whatever the case.
+    static func freeName(_ name: String, in chain: VerifiedDeviceChain, key: LinkDetailsKey) -> String {
+        let trusted = chain.devices.filter(\.isTrusted)
+        let taken = Set(trusted.compactMap { newest(of: $0, in: chain, key: key)?.name.lowercased() })
+        guard taken.contains(name.lowercased()) else { return name }
+        // One of so many numbers is free.
+        let number = (2...taken.count + 2).first { !taken.contains("\(name) \($0)".lowercased()) } ?? taken.count + 2
+        return "\(name) \(number)"
     }
 }

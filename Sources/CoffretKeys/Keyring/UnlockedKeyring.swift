@@ -98,7 +98,8 @@ package final class UnlockedKeyring {
 
     /// The name and the time that a device's link tells; nil if it was made by another account's key.
     package func details(of device: VerifiedDevice) throws(KeyError) -> LinkDetails? {
-        LinkDetails.newest(of: device, in: try body())
+        let body = try body()
+        return LinkDetails.newest(of: device, in: body.deviceChain, key: body.detailsKey)
     }
 
     /// Throws `.keyringRolledBack` if the store has seen a newer keyring than this one.

@@ -120,12 +120,17 @@ package struct PaperContents {
     let keys: AccountKeys
 
     /// The link that adds a new device, signed by the paper device.
+    ///
+    /// - Parameter details: a name that a device of the account has gets a number, as at pairing.
     package func link(
         adding device: NewDevice, details: LinkDetails, by paper: PaperDevice, to chain: VerifiedDeviceChain,
         random: any RandomSource
     ) -> UnverifiedLink {
         let operation = PaperDevice.addition(of: device.keys, kind: .ordinary, to: chain)
-        let sealed = details.seal(
+        let named = LinkDetails(
+            name: LinkDetails.freeName(details.name, in: chain, key: keys.detailsKey), model: details.model,
+            time: details.time, notificationAddress: details.notificationAddress)
+        let sealed = named.seal(
             kind: .device, subject: device.deviceID.bytes, key: keys.detailsKey, random: random)
         return chain.sign(operation, details: sealed, with: paper.keys.signing)
     }
@@ -168,7 +173,7 @@ extension Keyring {
                     id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519, publicKey: key,
                     password: nil, reference: [], sealedStorageKey: [])
                 slots.append(slot)
-                let told = LinkDetails.newest(of: device, in: body)
+                let told = LinkDetails.newest(of: device, in: body.deviceChain, key: body.detailsKey)
                 body.slotDetails.append(details(of: slot, name: told?.name ?? "", environment))
             } else if !device.isTrusted, let present {
                 slots.removeAll { $0.id == present.id }
