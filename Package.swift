@@ -223,8 +223,8 @@ let testTargets: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretKeys", "CoffretCore", "CoffretTestSupport",
-            "CTestProcess",
+            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretStorage", "CoffretKeys", "CoffretWire", "CoffretCore",
+            "CoffretTestSupport", "CTestProcess",
         ]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.
     tests("TidyTests", ["CoffretBase", "CoffretTestSupport"]),

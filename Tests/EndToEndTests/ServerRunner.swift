@@ -45,14 +45,14 @@ final class ServerRunner {
     }
 
     private static func start(
-        _ folder: TemporaryDirectory, port: UInt16, _ options: [String]
+        _ folder: TemporaryDirectory, port: UInt16, _ options: [String], _ variables: [String: String] = [:]
     ) throws -> SpawnedProcess {
         let process = try SpawnedProcess(
             executable,
             [
                 "serve", "--data", folder.file("data"), "--listen", "127.0.0.1:\(port)", "--registration", "open",
                 "--tls-certificate", folder.file("certificate.pem"), "--tls-key", folder.file("key.pem"),
-            ] + options, error: .pipe)
+            ] + options, environment: ProcessInfo.processInfo.environment.merging(variables) { $1 }, error: .pipe)
         var text = ""
         while true {
             let bytes = process.readError()
@@ -75,6 +75,17 @@ final class ServerRunner {
         _ = process.kill(SIGTERM)
         try body(folder.file("data"))
         process = try Self.start(folder, port: port, options)
+    }
+
+    /// The same with another clock.
+    ///
+    /// - Parameter time: in libfaketime's words.
+    func restart(at time: String) throws {
+        _ = process.kill(SIGTERM)
+        let variables = [
+            "LD_PRELOAD": Faketime.library, "FAKETIME": time, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        ]
+        process = try Self.start(folder, port: port, options, variables)
     }
 
     /// A copy of the server's data as it is now, to be put back by `putBack`.

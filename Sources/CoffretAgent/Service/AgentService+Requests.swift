@@ -152,6 +152,7 @@ extension AgentService {
                 switch report {
                 case .keyRenewed(let key, let generation):
                     AgentChild.report(.renewed(key, generation: generation), over: 3)
+                case .slotExcluded: AgentChild.report(.slotExcluded, over: 3)
                 case .keyStale: AgentChild.report(.stale, over: 3)
                 case .noteKeyHeld(let key): AgentChild.report(.noteKeyHeld(key), over: 3)
                 case .noteKeyForgotten(let record): AgentChild.report(.noteKeyForgotten(record), over: 3)

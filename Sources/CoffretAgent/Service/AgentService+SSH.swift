@@ -51,6 +51,7 @@ extension AgentService {
                 switch report {
                 case .keyRenewed(let key, let generation):
                     AgentChild.report(.renewed(key, generation: generation), over: 3)
+                case .slotExcluded: AgentChild.report(.slotExcluded, over: 3)
                 case .keyStale: AgentChild.report(.stale, over: 3)
                 // Nobody opens notes here.
                 case .noteKeyHeld, .noteKeyForgotten: break

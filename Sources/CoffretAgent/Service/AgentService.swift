@@ -146,11 +146,8 @@ package final class AgentService {
             if client.child == nil { receive(from: client) } else if hungUp { abandon(client) }
         case .child(let child):
             child.takeReports()
-            // It does not end soon, and commands need the key that opens now.
-            if case .sync(let path) = child.work, let store = stores[path] {
-                for report in child.reports { take(report, for: store) }
-                child.reports = []
-            }
+            // It may not end soon, and others need the key that opens now.
+            takeNews(of: child)
         case .sshListener(let store): acceptSSH(store)
         }
     }
@@ -185,10 +182,11 @@ package final class AgentService {
 
     // MARK: Locking
 
-    func lock(_ store: UnlockedStore, because reason: LockReason) {
+    /// - Parameter spared: the command that asked for it by what it did, and has the rest of that to do.
+    func lock(_ store: UnlockedStore, because reason: LockReason, sparing spared: AgentChild? = nil) {
         store.lock(because: reason)
         sshListeners[store.path] = nil
-        endCommands(of: store, because: reason)
+        endCommands(of: store, because: reason, sparing: spared)
     }
 
     func lockAll(because reason: LockReason) {
@@ -198,8 +196,8 @@ package final class AgentService {
     }
 
     /// Ends the commands that still hold the keys, and waits until the kernel has taken their memory back.
-    private func endCommands(of store: UnlockedStore, because reason: LockReason) {
-        let ending = children.values.filter { $0.work.store == store.path }
+    private func endCommands(of store: UnlockedStore, because reason: LockReason, sparing spared: AgentChild?) {
+        let ending = children.values.filter { $0.work.store == store.path && $0 !== spared }
         // All at once: how long the kernel takes for one is no reason for the others to go on.
         for child in ending { kill(child.processID, SIGKILL) }
         for child in ending { end(child, because: reason) }
@@ -314,9 +312,13 @@ package final class AgentService {
 
     private func finishCommand(_ child: AgentChild, store path: String, status: Int32) -> AgentResponse {
         if let store = stores[path] {
-            // A child that was ended by locking has nothing to say of keys.
-            for report in child.reports where child.lockReason == nil { take(report, for: store) }
+            takeNews(of: child)
             if child.reports.contains(where: { if case .stale = $0 { true } else { false } }) {
+                // What another one changed it has said by now, since it had the keyring's lock until then.
+                for other in children.values where other.work.store == path {
+                    other.takeReports()
+                    takeNews(of: other)
+                }
                 // It began with a key that another command has replaced meanwhile: nothing was done, and it may begin anew.
                 if store.keyCount != child.keyCount { return .locked(reason: AgentResponse.reasonToRunAgain) }
                 lock(store, because: .keysChanged)
@@ -335,12 +337,24 @@ package final class AgentService {
         return .exited(code: UInt8(truncatingIfNeeded: status >> 8))
     }
 
-    func take(_ report: ChildReport, for store: UnlockedStore) {
+    /// What a child that works with a store has said of its keys. One that was ended by locking has nothing to say.
+    private func takeNews(of child: AgentChild) {
+        guard let path = child.work.store, let store = stores[path], child.lockReason == nil else { return }
+        let news = child.reports.filter(\.isNewsOfKeys)
+        guard !news.isEmpty else { return }
+        child.reports.removeAll(where: \.isNewsOfKeys)
+        for report in news { take(report, for: store, from: child) }
+    }
+
+    private func take(_ report: ChildReport, for store: UnlockedStore, from child: AgentChild) {
         switch report {
         case .renewed(let key, let generation):
             store.renew(key, generation: generation)
             // It ended if the key that it has opens nothing any more. And a new key does not lie open beside sealed ones.
             startSyncWithOpenKeys(of: store)
+        case .slotExcluded:
+            let isCommand = if case .sync = child.work { false } else { true }
+            lock(store, because: .keysChanged, sparing: isCommand ? child : nil)
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
         case .opened, .stale, .refused, .settled, .idleLock: break

@@ -19,6 +19,8 @@ enum ChildReport: Sendable {
     case opened(OpenedStore)
     /// The keyring was changed by the command.
     case renewed(StorageKey, generation: UInt64)
+    /// A slot that opened the keyring so far opens it no more: who unlocked the store may be who was shut out.
+    case slotExcluded
     /// The key that was handed down opens nothing any more; the command did nothing.
     case stale
     /// The secret was wrong, or was not looked at.
@@ -32,6 +34,14 @@ enum ChildReport: Sendable {
     /// The TPM has this key, or has given it back.
     case idleLock(IdleLock)
 
+    /// Whether it counts at once, however long the child goes on.
+    var isNewsOfKeys: Bool {
+        switch self {
+        case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
+        case .opened, .stale, .refused, .settled, .idleLock: false
+        }
+    }
+
     private static let codeByteCountMax = 256
     /// In scheme 1 a key is as long as the passphrase and the constants together.
     static let noteKeyByteCountMax = 32 << 10
@@ -40,7 +50,7 @@ enum ChildReport: Sendable {
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
-    /// [7, store, idle, absolute], [8, key, wrapped key]. The caller zeroes the bytes.
+    /// [7, store, idle, absolute], [8, key, wrapped key], [9]. The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
@@ -61,6 +71,9 @@ enum ChildReport: Sendable {
         case .stale:
             encoder.encodeArrayHeader(count: 1)
             encoder.encode(unsigned: 3)
+        case .slotExcluded:
+            encoder.encodeArrayHeader(count: 1)
+            encoder.encode(unsigned: 9)
         case .refused(let code, let waitSeconds):
             encoder.encodeArrayHeader(count: 3)
             encoder.encode(unsigned: 4)
@@ -116,6 +129,7 @@ enum ChildReport: Sendable {
                 let key: StorageKey = try Self.readKey(from: &decoder)
                 return .renewed(key, generation: try decoder.readUnsigned())
             case (3, 1): return .stale
+            case (9, 1): return .slotExcluded
             case (7, 4):
                 let store = try decoder.readText()
                 return .settled(store: store, try Self.readIntervals(from: &decoder))

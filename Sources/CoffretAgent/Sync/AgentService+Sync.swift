@@ -39,7 +39,7 @@ extension AgentService {
             guard let stateDirectory = AgentLocation.stateDirectory,
                 let worker = SyncWorker(
                     path: path, key: key, control: 3, stateDirectory: stateDirectory, memory: memory,
-                    renewed: { AgentChild.report(.renewed($0, generation: $1), over: 3) },
+                    renewed: { AgentChild.report($0, over: 3) },
                     note: { notify($0) })
             else { return SyncWorker.Ending.failed.rawValue }
             return worker.run().rawValue

@@ -44,11 +44,11 @@ final class SyncWorker {
     ///   - path: of the store, without links.
     ///   - control: its end is the agent's end.
     ///   - memory: where changes of the keyring are remembered.
-    ///   - renewed: called with a storage key that replaces the given one.
+    ///   - renewed: called when the keyring was changed here or elsewhere, with what the agent has to know of it.
     ///   - note: called with what a person may want to know.
     init?(
         path: String, key: SyncKey, control: Int32, stateDirectory: String, memory: GenerationMemory?,
-        renewed: @escaping @Sendable (StorageKey, UInt64) -> Void, note: @escaping (SyncNews) -> Void
+        renewed: @escaping @Sendable (ChildReport) -> Void, note: @escaping (SyncNews) -> Void
     ) {
         guard let waiter = SyncWaiter(control: control) else { return nil }
         self.path = path
@@ -62,7 +62,8 @@ final class SyncWorker {
             stateDirectory: stateDirectory, fileSystem: PosixFileSystem(), random: random, clock: clock,
             memory: memory,
             keepStorageKey: { kept in
-                if key.replace(by: kept.key) { renewed(kept.key, kept.generation) }
+                guard key.replace(by: kept.key) else { return }
+                renewed(kept.excludesSlot ? .slotExcluded : .renewed(kept.key, generation: kept.generation))
             })
     }
 

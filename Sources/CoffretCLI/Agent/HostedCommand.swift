@@ -14,6 +14,8 @@ internal import Synchronization
 package enum HostedReport: Sendable {
     /// The keyring was changed; this opens it now.
     case keyRenewed(StorageKey, generation: UInt64)
+    /// The keyring was changed, and a slot that opened it so far opens it no more.
+    case slotExcluded
     /// The key does not open the keyring any more: somebody else changed it. Nothing was done.
     case keyStale
     /// The person opened locked notes; this key of theirs may wait until the store locks.
@@ -42,6 +44,9 @@ package final class HostedCommand: Sendable {
     /// Where this machine remembers the generation of the store's keys.
     let memory: GenerationMemory?
     private let report: @Sendable (HostedReport) -> Void
+    private let locked = Mutex(false)
+    /// Whether the agent has locked the store for what this command changed.
+    var hasLocked: Bool { locked.withLock { $0 } }
     /// How words reach a person without a terminal.
     let makeConversation: @Sendable () -> (any PresenceConversation)?
     /// Ends of programs that were not asked for yet.
@@ -86,15 +91,18 @@ package final class HostedCommand: Sendable {
         do throws(CoreError) {
             let store = try Store.open(
                 at: path, with: .storageKey(storageKey),
-                environment: environment.keepingStorageKey { [report, storageKey] kept in
-                    if !kept.key.isEqual(to: storageKey) {
-                        report(.keyRenewed(kept.key, generation: kept.generation))
-                    }
+                environment: environment.keepingStorageKey { [self] kept in
+                    guard !kept.key.isEqual(to: storageKey) else { return }
+                    if kept.excludesSlot { locked.withLock { $0 = true } }
+                    report(
+                        kept.excludesSlot ? .slotExcluded : .keyRenewed(kept.key, generation: kept.generation))
                 })
             for key in noteKeys { store.noteKeys.add(key) }
             return store
         } catch {
             guard (error.cause as? KeyError)?.code == .keyringAltered else { throw error }
+            // Who has just changed it may be about to tell the agent.
+            Keyring.awaitChange(of: StoreLayout(path).keyringPath, fileSystem: environment.fileSystem)
             report(.keyStale)
             throw CommandHandedOver(exitCode: ExitCode.busy.rawValue)
         }

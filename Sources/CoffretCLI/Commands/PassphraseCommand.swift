@@ -27,6 +27,5 @@ enum PassphraseCommand {
         try context.confirmDone(.fields(["changed": .bool(true)])) {
             "The passphrase is changed. Backups from before still open with the old one."
         }
-        session.noteLock()
     }
 }

@@ -116,7 +116,6 @@ enum RecoveryCommand {
         try context.confirmDone(.fields(["revoked": .string(found.slotID.hex), "left": .integer(rest)])) {
             "Revoked \"\(TextWidth.displaySafe(found.name))\". Backups from before can still be opened with it."
         }
-        session.noteLock()
     }
 
     private static func missing(_ wanted: String) -> CommandFailure {

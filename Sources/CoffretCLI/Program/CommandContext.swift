@@ -16,6 +16,8 @@ final class CommandContext {
     /// The moment at which the command began, in milliseconds since 1970.
     let nowMilliseconds: Int64
     let timings = Timings()
+    /// What the agent hears of the stores that this command opened by itself.
+    var keyNews: [AgentKeyNews] = []
     /// Asks whether somebody is there; nil where there is nothing but a PIN or the passphrase to ask for.
     private(set) lazy var presence: (any PresenceAsking)? = SystemPresence(showsBullets: terminal.canMoveCursor)
 
@@ -57,6 +59,13 @@ final class CommandContext {
         guard !isQuiet else { return }
         try? errors.line(TextWidth.broken(text, width: terminal.errorWidth))
         try? errors.flush()
+    }
+
+    /// Says at the end that the agent keeps a store open no more, if this command is why.
+    func noteLock() {
+        guard HostedCommand.current?.hasLocked == true || keyNews.contains(where: \.hasLocked) else { return }
+        try? output.flush()
+        note("The store is locked now; coffret unlock opens it.")
     }
 
     /// A warning, on standard error even with `--quiet`: it says that something needs attention.

@@ -47,6 +47,7 @@ package enum CommandLineProgram {
         do {
             try body(context)
             try context.output.flush()
+            context.noteLock()
             if arguments.isSet(GlobalOptions.timings) {
                 try context.errors.line(context.timings.text)
                 try context.errors.flush()
@@ -57,6 +58,7 @@ package enum CommandLineProgram {
         } catch {
             // What was already printed is true; it comes before the error.
             try? context.output.flush()
+            context.noteLock()
             return report(error, arguments: arguments, terminal: context.terminal)
         }
     }

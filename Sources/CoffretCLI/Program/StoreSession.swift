@@ -10,15 +10,12 @@ internal import CoffretTrust
 final class StoreSession {
     let store: Store
     let context: CommandContext
-    private let news: AgentKeyNews?
 
     /// - Parameter isPersonPresent: whether somebody gave the secret for this very command, as opposed to a file or an
     ///   agent that held it.
-    /// - Parameter news: what the agent hears of this command; nil where it runs in the agent.
-    init(store: Store, context: CommandContext, isPersonPresent: Bool = false, news: AgentKeyNews? = nil) {
+    init(store: Store, context: CommandContext, isPersonPresent: Bool = false) {
         self.store = store
         self.context = context
-        self.news = news
         if isPersonPresent { store.hiddenGate.open() }
     }
 
@@ -45,21 +42,14 @@ final class StoreSession {
         try StoreAccess.checkAttempts(path, environment)
         let secret = try StoreAccess.secret(manner, context)
         let news = AgentLocation.canonical(path).map { AgentKeyNews(store: $0, context.environment) }
+        if let news { context.keyNews.append(news) }
         let store = try context.timings.measure("key-derivation") {
             try Store.open(
                 at: path, with: secret, acceptsRollback: acceptsRollback,
                 environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
         }
         return StoreSession(
-            store: store, context: context, isPersonPresent: PassphraseSource(context: context).isGivenNow,
-            news: news)
-    }
-
-    /// Says that the agent keeps the store open no more, if this command is why.
-    func noteLock() {
-        guard news?.hasLocked == true else { return }
-        try? context.output.flush()
-        context.note("The store is locked now; coffret unlock opens it.")
+            store: store, context: context, isPersonPresent: PassphraseSource(context: context).isGivenNow)
     }
 
     var storeIDText: String { store.keyring.storeID.hex }

@@ -4,6 +4,7 @@
 package import CoffretBase
 package import CoffretCrypto
 internal import CoffretTrust
+internal import Glibc
 
 /// Where a keyring lies and what it works with.
 package struct KeyringEnvironment: Sendable {
@@ -193,6 +194,20 @@ package enum Keyring {
         if case .storageKey = secret { return try body() }
         guard let ledger = attempts?.ledger(ofStore: store) else { return try body() }
         return try ledger.attempt(body)
+    }
+
+    /// Waits a moment, at most five seconds, until no process is about to change a keyring. Who changes one has told of the new
+    /// key whom it tells before it lets go.
+    package static func awaitChange(of path: String, fileSystem: any FileSystem) {
+        guard let file = try? fileSystem.open(path + ".lock", .createIfAbsent) else { return }
+        for _ in 0..<500 {
+            do throws(FileSystemError) {
+                return try file.lock(.shared, waits: false)
+            } catch {
+                guard error.code == .wouldBlock else { return }
+                _ = poll(nil, 0, 10)
+            }
+        }
     }
 
     static func readFile(at path: String, fileSystem: any FileSystem) throws(KeyError) -> KeyringFile {
