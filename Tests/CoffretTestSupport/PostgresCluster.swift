@@ -23,6 +23,11 @@ package final class PostgresCluster {
             unsafe chown(folder.path, user.pointee.pw_uid, user.pointee.pw_gid)
         }
         try run("initdb", "-D", folder.file("data"), "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
+        try start()
+    }
+
+    /// Starts it, also again after `stop`, with what it holds.
+    package func start() throws {
         // Not through pg_ctl, so that it is this test's own child.
         let (program, arguments) = Self.command("postgres")
         let server = try SpawnedProcess(
@@ -38,6 +43,7 @@ package final class PostgresCluster {
         }
     }
 
+    /// Ends it at once, as a crash does.
     package func stop() { server?.kill(SIGQUIT) }
 
     /// A new database's connection string.

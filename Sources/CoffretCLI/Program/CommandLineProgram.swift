@@ -8,7 +8,7 @@ internal import Glibc
 /// `coffret`, given the words of its command line.
 package enum CommandLineProgram {
     /// The version of the program, as `coffret --version` prints it.
-    package static let version = "0.1.0"
+    package static let version = CoffretVersion.text
 
     /// Does beforehand what every command does alike, for a process that forks to run commands: its children find the
     /// commands' descriptions made, and the runtime's tables filled.

@@ -80,7 +80,12 @@ internal import Synchronization
             options)
         guard let daemon = unsafe daemon else {
             watch.stop()
-            throw ServerFailure(.listenFailed, "the HTTP library did not start; is the certificate good?")
+            throw ServerFailure(
+                .listenFailed,
+                certificate == nil
+                    ? "the HTTP library did not start"
+                    : "the HTTP library did not start: are tls-certificate and tls-key good, and do they belong together?"
+            )
         }
         unsafe daemons.append(daemon)
     }

@@ -30,25 +30,55 @@ extension ServerCommands {
             throw ServerFailure(.dataDirectory, "\(path) exists; nothing was changed")
         }
         let source = try store(configuration)
-        let target = try SQLiteDatabase(path: path)
-        try ServerStore.initialize(target, random: SystemRandomSource())
-        let count = try copy(from: source.database, ofVersion: ServerSchema.version, to: target)
-        target.close()
+        // Under another name until it is whole, so that nothing else is ever taken for a backup.
+        let unfinished = path + ".unfinished"
+        removeDatabase(unfinished)
+        let count: Int
+        do throws(ServerFailure) {
+            let target = try SQLiteDatabase(path: unfinished)
+            defer { target.close() }
+            try ServerStore.initialize(target, random: SystemRandomSource())
+            count = try copy(from: source.database, ofVersion: ServerSchema.version, to: target)
+        } catch {
+            removeDatabase(unfinished)
+            throw error
+        }
+        guard unsafe rename(unfinished, path) == 0 else {
+            let number = errno
+            removeDatabase(unfinished)
+            throw ServerFailure(.dataDirectory, "\(path) cannot be made (errno \(number))")
+        }
         return "\(count) rows backed up"
+    }
+
+    private static func removeDatabase(_ path: String) {
+        for suffix in ["", "-wal", "-shm"] { _ = unsafe unlink(path + suffix) }
     }
 
     /// Fills an empty database from a backup. Its cursors are new, so devices read from the beginning and nothing is missed.
     static func restore(_ configuration: ServerConfiguration, from path: String) throws(ServerFailure) -> String {
         guard unsafe access(path, R_OK) == 0 else { throw ServerFailure(.dataDirectory, "\(path) cannot be read") }
         let target = try store(configuration, serving: true)
-        let source = try SQLiteDatabase(path: path)
-        let version = try source.read { (session) throws(ServerFailure) in try ServerSchema.versionOfBackup(session) }
+        let unusable = ServerFailure(
+            .dataDirectory, "\(path) is no backup of coffret-server, or is damaged; nothing was changed")
+        let (source, version): (SQLiteDatabase, Int64)
+        do throws(ServerFailure) {
+            source = try SQLiteDatabase(path: path)
+            version = try source.read { (session) throws(ServerFailure) in try ServerSchema.versionOfBackup(session) }
+        } catch {
+            throw error.code == .dataDirectory && error.detail == ServerSchema.otherVersion.detail ? error : unusable
+        }
+        defer { source.close() }
         let held = try target.database.lookUp("SELECT COUNT(*) FROM accounts", [])
         guard held.first?[0].int == 0 else {
             throw ServerFailure(.dataDirectory, "the database is not empty; nothing was changed")
         }
-        let count = try copy(from: source, ofVersion: version, to: target.database)
-        return "\(count) rows restored"
+        do throws(ServerFailure) {
+            return "\(try copy(from: source, ofVersion: version, to: target.database)) rows restored"
+        } catch {
+            // The database that is filled was made a moment ago.
+            throw error.detail.hasPrefix("sqlite.corrupt") ? unusable : error
+        }
     }
 
     private static func copy(

@@ -9,6 +9,7 @@ internal import Glibc
 package enum ServerProgram {
     package static let help = """
         usage: coffret-server COMMAND [--config FILE] [--SETTING VALUE]...
+               coffret-server --help | --version
 
         commands:
           init                 make the data directory and an empty database
@@ -41,14 +42,20 @@ package enum ServerProgram {
     package static func run() -> Never {
         // A peer that goes away is an error of one write, not the end of the server.
         signal(SIGPIPE, SIG_IGN)
+        // A database and its backups are for the server's own user, wherever they are put.
+        umask(0o077)
         let arguments = ProgramArguments.words
         exit(run(arguments))
     }
 
     static func run(_ arguments: [String]) -> Int32 {
         guard let command = arguments.first else { return usage("a command is missing") }
-        if command == "--help" || command == "-h" || command == "help" {
+        if command == "help" || arguments.contains("--help") || arguments.contains("-h") {
             say(help, to: 1)
+            return 0
+        }
+        if command == "--version" {
+            say("coffret-server \(CoffretVersion.text)", to: 1)
             return 0
         }
         do throws(ServerFailure) {
@@ -63,6 +70,7 @@ package enum ServerProgram {
                     return usage("--days is 1 to 365")
                 }
                 say(try ServerCommands.invite(configuration, days: count), to: 1)
+                warnOfInvitation(configuration)
             case ("backup", 1): say(try ServerCommands.backup(configuration, to: rest[0]), to: 1)
             case ("restore", 1): say(try ServerCommands.restore(configuration, from: rest[0]), to: 1)
             case ("doctor", 0):
@@ -84,6 +92,14 @@ package enum ServerProgram {
             default: return 4
             }
         }
+    }
+
+    /// An invitation that would be refused as soon as it is used says so when it is made.
+    private static func warnOfInvitation(_ configuration: ServerConfiguration) {
+        guard configuration.registration == .closed else { return }
+        say(
+            "coffret-server: warning: registration is closed here; the invitation counts once the server runs with registration = invitation",
+            to: 2)
     }
 
     /// Takes an option and its value out of the arguments.

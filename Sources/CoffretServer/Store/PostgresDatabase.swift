@@ -14,7 +14,7 @@ package final class PostgresDatabase: SQLDatabase {
     /// - Parameter connection: libpq's connection string, such as `host=/run/postgresql dbname=coffret`.
     package init(connection: String) throws(ServerFailure) {
         self.connection = connection
-        give(back: try PostgresSession(connection))
+        give(back: try PostgresSession(connection, explains: true))
     }
 
     @discardableResult
@@ -104,19 +104,31 @@ package final class PostgresDatabase: SQLDatabase {
     let lockClause = " FOR UPDATE"
     let bytesType = "BYTEA"
 
-    init(_ connection: String) throws(ServerFailure) {
+    /// - Parameter explains: whether a failure has libpq's words, for who starts a command; a log gets the fact alone.
+    init(_ connection: String, explains: Bool = false) throws(ServerFailure) {
         guard let handle = unsafe PQconnectdb(connection) else { throw ServerFailure(.storageUnavailable, "no memory") }
+        // From here on deinit ends it, also where this throws.
         unsafe self.handle = unsafe handle
         guard unsafe PQstatus(handle) == CONNECTION_OK else {
-            unsafe PQfinish(handle)
-            // libpq's text may hold the connection string, so only the fact is told.
-            throw ServerFailure(.storageUnavailable, "PostgreSQL cannot be reached")
+            let reason = explains ? unsafe Self.reason(handle, connection) : ""
+            throw ServerFailure(.storageUnavailable, "PostgreSQL cannot be reached" + reason)
         }
         // What was acknowledged survives a crash whatever the cluster's default is.
         try script("SET synchronous_commit = on; SET client_min_messages = error")
     }
 
     deinit { unsafe PQfinish(handle) }
+
+    /// What libpq says, on one line. Of a string that it cannot take apart it may show any piece, a password too, so
+    /// there it says nothing; otherwise it names host, user and database.
+    private static func reason(_ handle: OpaquePointer, _ connection: String) -> String {
+        guard let options = unsafe PQconninfoParse(connection, nil) else {
+            return ": its connection string is malformed"
+        }
+        unsafe PQconninfoFree(options)
+        let words = unsafe String(cString: PQerrorMessage(handle)).split(whereSeparator: \.isWhitespace)
+        return words.isEmpty ? "" : ": " + words.joined(separator: " ")
+    }
 
     var isGood: Bool { unsafe PQstatus(handle) == CONNECTION_OK }
     var isInTransaction: Bool { unsafe PQtransactionStatus(handle) != PQTRANS_IDLE }

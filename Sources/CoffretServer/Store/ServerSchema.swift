@@ -89,7 +89,7 @@ enum ServerSchema {
         return stored
     }
 
-    private static var otherVersion: ServerFailure {
+    static var otherVersion: ServerFailure {
         ServerFailure(.dataDirectory, "the database is of another version of coffret-server")
     }
 
