@@ -35,6 +35,17 @@ package struct PairingAttemptsFile {
         return PairingAttempts(decoding: bytes) ?? PairingAttempts(times: [now, now, now])
     }
 
+    /// Milliseconds until the next attempt may be made; 0 if at once.
+    ///
+    /// What is known is kept as of now, so that a clock that was ahead, or a broken file, pauses for ten minutes and no longer.
+    package func pause(now: Milliseconds) -> Milliseconds {
+        let settled = read(now: now).settled(now: now)
+        if !settled.times.isEmpty, (try? fileSystem.readFile(path, byteCountMax: 4_096)) != settled.encoded {
+            try? write(settled)
+        }
+        return settled.pausedUntil(now: now).map { $0 - now } ?? 0
+    }
+
     func write(_ attempts: PairingAttempts) throws {
         try fileSystem.makeDirectories(PathText.parent(of: path))
         try fileSystem.replaceFile(path, with: attempts.encoded)

@@ -23,6 +23,11 @@ package struct PairingAttempts: Equatable, Sendable {
         return recent[recent.count - Self.countMax] &+ Self.pauseTime
     }
 
+    /// What counts from `now` on: of a clock that was ahead since, times to come would pause until they come.
+    package func settled(now: Milliseconds) -> PairingAttempts {
+        PairingAttempts(times: times.map { min($0, now) })
+    }
+
     /// Counts an attempt. Throws `.paused` if it would be the fourth within ten minutes.
     package mutating func begin(now: Milliseconds) throws(PairingError) {
         guard pausedUntil(now: now) == nil else { throw PairingError(.paused) }

@@ -42,4 +42,17 @@ struct PairingWatchTests {
         #expect(watch.news([waiting], now: 4_000).isEmpty)
         #expect(watch.news([waiting], now: 601_000) == [waiting], "it may still wait when the pause is over")
     }
+
+    @Test("R26: attempts of a clock that was years ahead, and a broken file, pause for ten minutes and no longer")
+    func aheadClock() throws {
+        let file = PairingAttemptsFile(stateDirectory: folder.path, fileSystem: PosixFileSystem())
+        let year: Milliseconds = 31_557_600_000
+        for bytes in [PairingAttempts(times: [year, year + 1, year + 2]).encoded, [0xFF]] {
+            try PosixFileSystem().replaceFile(folder.file("pairing.attempts"), with: bytes)
+            #expect(file.pause(now: 1_000) == 600_000)
+            #expect(file.pause(now: 301_000) == 300_000, "it goes on from the first look")
+            #expect(file.pause(now: 601_000) == 0)
+            #expect(file.pause(now: -5_000_000) == 600_000, "a clock that is set back gains nothing")
+        }
+    }
 }

@@ -42,6 +42,15 @@ enum DeviceJoining {
         return PairingAttemptsFile(stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem)
     }
 
+    /// Says that pairing is paused, and for how long, before anything is asked or sent.
+    private static func checkPause(_ context: CommandContext) throws {
+        let pause = try attempts(context).pause(now: SystemWallClock().now)
+        guard pause > 0 else { return }
+        var failure = FailureTranslation.failure(from: PairingError(.paused))
+        failure.addWait(UInt32(clamping: pause / 1_000 + 1))
+        throw failure
+    }
+
     // MARK: The new device
 
     private static func pair(_ context: CommandContext) throws {
@@ -59,6 +68,7 @@ enum DeviceJoining {
             }
             return name
         }
+        try checkPause(context)
         let settings = try ServerAccess.settings(context)
         let source = PassphraseSource(context: context)
         let passphrase =
@@ -139,6 +149,7 @@ enum DeviceJoining {
     private static func approve(_ context: CommandContext) throws {
         try ServerAccess.checkJoined(context)
         try checkRequest(context)
+        try checkPause(context)
         let session = try StoreSession.open(context, with: .passphraseAnew)
         let account = try ServerAccess.account(session)
         defer { account.connection.logOut() }

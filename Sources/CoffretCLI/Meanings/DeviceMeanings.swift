@@ -127,7 +127,8 @@ extension FailureMeaning {
             .notAuthentic, "the codes do not match, so nothing was done",
             hint: "a typing mistake, or somebody in between: begin again on both devices"),
         "pairing.paused": FailureMeaning(
-            .busy, "pairing is paused after three attempts", hint: "try again in ten minutes"),
+            .lockedOut, "pairing is paused after three attempts within ten minutes",
+            hint: "waiting helps, restarting does not"),
         "pairing.expired": FailureMeaning(
             .unavailable, "pairing took longer than ten minutes", hint: "begin again on both devices"),
         "pairing.ended-by-peer": FailureMeaning(

@@ -140,11 +140,21 @@ struct PairingDialogue: PairingPerson {
         }
         let line: String?
         if let prompt {
-            line = try prompt.askLine("Type the code that \(name) shows: ", idle: idle)
+            line = try askWhole("Type the code that \(name) shows: ", prompt, idle: idle)
         } else {
             line = try DescriptorIO.readLine(from: 0, byteCountMax: 100, idle: idle)
         }
         guard let line else { throw CommandFailure(.cancelled, .cancelled, "cancelled") }
         return line
+    }
+
+    /// Half a code is an Enter too early and no guess: it is asked for again, and is not judged.
+    private func askWhole(_ question: String, _ prompt: TerminalPrompt, idle: () throws -> Void) throws -> String? {
+        while let line = try prompt.askLine(question, idle: idle) {
+            let digits = line.filter { !$0.isWhitespace && $0 != "-" }
+            if digits.count == ShortCode.digitCount, digits.allSatisfy(\.isNumber) { return line }
+            prompt.show("A code has \(ShortCode.digitCount) digits.\n")
+        }
+        return nil
     }
 }
