@@ -56,6 +56,30 @@ struct DeviceTests {
         #expect(try first.run("device", "approve", String(repeating: "0", count: 32)).exitCode == 66)
     }
 
+    @Test("another key is refused before anything is sent, both are shown, and who knows of it joins anew (R23)")
+    func changedKey() throws {
+        let server = try ServerRunner()
+        let first = try CoffretRunner()
+        try first.makeStore()
+        let old = server.fingerprint
+        try first.succeed("server", "join", server.url, "--fingerprint", old)
+        try first.makeNote("Before")
+        try first.succeed("vault", "sync", "Personal")
+        try server.changeKey()
+        try first.makeNote("After")
+        let refused = try first.run("sync")
+        #expect(refused.exitCode == 84 && refused.errorText.contains("http.pin-differs"), "\(refused.errorText)")
+        let status = try first.json("server", "status")
+        #expect(status["problem"] as? String == "http.pin-differs")
+        #expect(status["fingerprint"] as? String == old)
+        #expect(status["shownFingerprint"] as? String == server.fingerprint)
+        try first.succeed("server", "leave", "--yes")
+        let mistaken = try first.run("server", "join", server.url, "--fingerprint", old)
+        #expect(mistaken.exitCode == 84 && mistaken.errorText.contains("shown now"), "\(mistaken.errorText)")
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        #expect(try first.succeed("sync").contains("sent 1 change"))
+    }
+
     @Test("a name that is taken gets a number at pairing and by a sheet; where two are meant, who is meant is asked")
     func names() throws {
         let server = try ServerRunner()
@@ -141,6 +165,7 @@ struct DeviceTests {
             // Half a code is no guess, and asked for again.
             approver.type(shown.prefix(3) + "\n")
             try approver.wait(for: "A code has 6 digits.")
+            try approver.wait(for: "shows: ")
             approver.type((shown.hasPrefix("0") ? "1" : "0") + shown.dropFirst() + "\n")
             // Each on a line of its own, also where somebody was asked meanwhile.
             try approver.wait(for: "\r\ncoffret: error: the codes do not match")

@@ -14,7 +14,7 @@ final class ServerRunner {
     let folder: TemporaryDirectory
     let url: String
     /// Of its key, by OpenSSL.
-    let fingerprint: String
+    private(set) var fingerprint: String
     private var process: SpawnedProcess
     private let reserved: ReservedPort
     var port: UInt16 { reserved.number }
@@ -26,6 +26,19 @@ final class ServerRunner {
     init(_ options: String...) throws {
         folder = try TemporaryDirectory("server")
         self.options = options
+        fingerprint = try Self.makeKey(in: folder)
+        let data = folder.file("data")
+        let initialized = try ProcessRunner.run(Self.executable, ["init", "--data", data])
+        try #require(initialized.exitCode == 0, "\(initialized.errorText)")
+        reserved = try ReservedPort()
+        process = try Self.start(folder, port: reserved.number, options)
+        url = "https://localhost:\(reserved.number)"
+    }
+
+    /// Makes a key and a certificate of its own.
+    ///
+    /// - Returns: the key's fingerprint.
+    private static func makeKey(in folder: TemporaryDirectory) throws -> String {
         let (certificate, key) = (folder.file("certificate.pem"), folder.file("key.pem"))
         let made = try ProcessRunner.run(
             "/usr/bin/openssl",
@@ -35,14 +48,11 @@ final class ServerRunner {
             ])
         try #require(made.exitCode == 0, "\(made.errorText)")
         let digest = "openssl x509 -in \(certificate) -pubkey -noout | openssl pkey -pubin -outform der | sha256sum"
-        fingerprint = String(try ProcessRunner.run("/bin/sh", ["-c", digest]).text.prefix(64))
-        let data = folder.file("data")
-        let initialized = try ProcessRunner.run(Self.executable, ["init", "--data", data])
-        try #require(initialized.exitCode == 0, "\(initialized.errorText)")
-        reserved = try ReservedPort()
-        process = try Self.start(folder, port: reserved.number, options)
-        url = "https://localhost:\(reserved.number)"
+        return String(try ProcessRunner.run("/bin/sh", ["-c", digest]).text.prefix(64))
     }
+
+    /// Ends it, and starts it again at the same address with another key.
+    func changeKey() throws { try restart { _ in fingerprint = try Self.makeKey(in: folder) } }
 
     private static func start(
         _ folder: TemporaryDirectory, port: UInt16, _ options: [String], _ variables: [String: String] = [:]

@@ -82,16 +82,20 @@ enum ServerCommand {
         }
         let id = try session.store.keyring.accountID()
         let fingerprint = record.fingerprint.allSatisfy { $0 == 0 } ? nil : ServerPin(bytes: record.fingerprint)
+        let shown =
+            problem?.code == HTTPError.Code.pinDiffers.rawValue ? ServerAccess.shownPin(of: record) : nil
         let value = JSONValue.fields([
             "url": .string(record.url), "name": .string(record.name), "account": .string(id.hex),
             "accountName": .string(AccountName(id).text),
             "fingerprint": fingerprint.map { .string(Hex.encode($0.bytes)) } ?? .null,
             "reachable": .bool(problem == nil), "problem": problem.map { .string($0.code) } ?? .null,
+            "shownFingerprint": shown.map { .string(Hex.encode($0.bytes)) } ?? .null,
         ])
         try context.print(value) {
             var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
             table.add(["Server", TextWidth.displaySafe(record.url)])
             table.add(["Fingerprint", fingerprint?.text ?? "none: not over TLS"])
+            if let shown { table.add(["Shown now", shown.text]) }
             table.add(["Account", "\(AccountName(id).text)   its name for coffret device pair --account"])
             table.add(["", id.hex])
             table.add(["State", problem.map { $0.message } ?? "answers, and knows this device"])

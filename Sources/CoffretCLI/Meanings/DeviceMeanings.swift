@@ -116,7 +116,7 @@ extension FailureMeaning {
         "http.pin-differs": FailureMeaning(
             .notAuthentic, "the server's key is not the one that was pinned; nothing was sent",
             hint:
-                "compare the fingerprint with what coffret-server shows; if its key is new: coffret server leave, then join it again"
+                "coffret server status shows both keys; if the new one is in the first line that coffret-server logs: coffret server leave, then join it again"
         ),
         "http.certificate-untrusted": FailureMeaning(
             .notAuthentic, "no authority vouches for the server's certificate", hint: "add --fingerprint or --ca"),

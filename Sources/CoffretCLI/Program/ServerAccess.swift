@@ -29,6 +29,7 @@ enum ServerAccess {
                 throw CommandFailure(
                     .usage, .fingerprintInvalid, "that is not a fingerprint: 64 hex digits are needed")
             }
+            try check(pin, HTTPClient(settings))
             settings.pin = pin
             return settings
         }
@@ -57,6 +58,25 @@ enum ServerAccess {
         let pin = try client.readPin(checksCertificate: false)
         try confirm(pin, context)
         return pin
+    }
+
+    /// Says which key the server shows where it is not the one that was given.
+    private static func check(_ pin: ServerPin, _ client: HTTPClient) throws {
+        let shown = try client.readPin(checksCertificate: false)
+        guard shown != pin else { return }
+        throw CommandFailure(
+            .notAuthentic, code: HTTPError.Code.pinDiffers.rawValue,
+            "the server's key is not the one that you gave; nothing was sent",
+            details: ["given      \(pin.text)", "shown now  \(shown.text)"],
+            hint: "compare both with the first line that coffret-server logs")
+    }
+
+    /// The key that a server shows now, where it is not the remembered one.
+    ///
+    /// - Returns: nil if it cannot be had.
+    static func shownPin(of record: ServerRecord) -> ServerPin? {
+        guard let address = try? ServerAddress(record.url, allowsPlain: true), !address.isPlain else { return nil }
+        return try? HTTPClient(HTTPSettings(address)).readPin(checksCertificate: false)
     }
 
     /// nil if no authority vouches for it.
