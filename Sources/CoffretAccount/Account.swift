@@ -15,6 +15,12 @@ package final class Account {
     package let connection: ServerConnection
     private let clock: any WallClock
     private let lock: AccountLock
+    /// With other processes of this device.
+    package var patience: AccountPatience {
+        get { lock.patience }
+        set { lock.patience = newValue }
+    }
+
     /// Connects and logs in.
     ///
     /// - Throws: `.notJoined` if the store has no server.
@@ -95,6 +101,36 @@ package final class Account {
         try inAccount(body)
     }
 
+    // MARK: Other processes
+
+    /// Goes on with what other processes of this device have made of the keyring, as far as the store was opened to follow.
+    ///
+    /// - Throws: `.failed` with `keys.keyring.changed` if it cannot go on with that: who opened it may be shut out.
+    package func readAgain() throws(AccountError) {
+        _ = try Self.inCore { () throws(CoreError) in try store.readKeyringAgain() }
+    }
+
+    /// Does something that begins with reading the keyring, again where another process has changed that meanwhile.
+    private func changing<Result>(_ body: () throws(AccountError) -> Result) throws(AccountError) -> Result {
+        for _ in 1..<ServerConnection.tryCountMax {
+            do {
+                return try body()
+            } catch {
+                guard try readAgain(after: error) else { throw error }
+            }
+        }
+        return try body()
+    }
+
+    /// - Returns: whether the error comes from a keyring that another process changed, and this one goes on with that.
+    private func readAgain(after error: AccountError) throws(AccountError) -> Bool {
+        guard let cause = error.cause as? CoreError else { return false }
+        // Whoever changed it next has told the vaults already.
+        let isChanged = (cause.cause as? KeyError)?.code == .keyringChanged || cause.code == .storeRolledBack
+        guard isChanged else { return false }
+        return try Self.inCore { () throws(CoreError) in try store.readKeyringAgain() }
+    }
+
     private var chain: VerifiedDeviceChain {
         get throws(AccountError) { try inAccount { () throws(KeyError) in try store.keyring.deviceChain() } }
     }
@@ -107,6 +143,10 @@ package final class Account {
     /// - Throws: `.failed` with a `TrustError`: the server rolled back or forked the chain.
     @discardableResult
     package func follow() throws(AccountError) -> FollowedDeviceChain {
+        try changing { () throws(AccountError) in try followOnce() }
+    }
+
+    private func followOnce() throws(AccountError) -> FollowedDeviceChain {
         let chain = try chain
         let watch = try inAccount { () throws(KeyError) in try store.keyring.server()?.watch }
         let now = clock.now
@@ -167,7 +207,14 @@ package final class Account {
             let watch = try inAccount { () throws(KeyError) in try store.keyring.server()?.watch }
             let followed = try Self.following(chain, [link], watch: watch, now: clock.now)
             guard try post(link, accepted: [200, 409]) == nil else { continue }
-            return try adopt(followed)
+            do {
+                return try adopt(followed)
+            } catch {
+                // It is in the chain, so it comes with what is new there.
+                guard try readAgain(after: error) else { throw error }
+                try follow()
+                return
+            }
         }
         throw AccountError(.chainBusy)
     }
@@ -220,8 +267,10 @@ package final class Account {
         guard let link = try inAccount({ () throws(KeyError) in try store.keyring.newestOwnRevocation() }) else {
             return []
         }
-        let renewed = try Self.inCore { () throws(CoreError) in
-            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys(after: link) }
+        let renewed = try changing { () throws(AccountError) in
+            try Self.inCore { () throws(CoreError) in
+                try store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys(after: link) }
+            }
         }
         try sendKeys()
         return renewed

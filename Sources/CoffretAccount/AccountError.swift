@@ -20,7 +20,7 @@ package struct AccountError: Error, Sendable {
         case answerMalformed = "account.server.answer-malformed"
         /// The server calls itself otherwise than when it was joined.
         case serverNameDiffers = "account.server.name-differs"
-        /// Other devices changed the chain again and again meanwhile.
+        /// Other devices changed the chain again and again meanwhile, or another process of this one does not let go of it.
         case chainBusy = "account.chain.busy"
         /// The other side of a pairing went away.
         case relayClosed = "account.relay.closed"

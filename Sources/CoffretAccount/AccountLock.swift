@@ -1,16 +1,35 @@
 // One process at a time changes what a store knows of its account. The one thing to keep true: whoever waits for it gives
-// up after a moment, so that a pairing that takes long never stops syncing for good.
+// up in the end, so that a pairing that takes long never stops syncing for good.
 
 internal import CoffretBase
 internal import CoffretCore
 internal import Glibc
 
+/// How another process of this device that changes the account is waited for.
+package struct AccountPatience {
+    /// For what nobody looks at, and what is tried again anyhow.
+    package static var short: AccountPatience { AccountPatience(.seconds(5)) {} }
+
+    let time: Duration
+    let tell: () -> Void
+
+    /// - Parameters:
+    ///   - time: after that `.chainBusy` is thrown.
+    ///   - tell: called once, when it takes so long that a person wonders.
+    package init(_ time: Duration, tell: @escaping () -> Void) {
+        self.time = time
+        self.tell = tell
+    }
+}
+
 /// A lock (flock) on `store.keyring.account` beside the keyring; taken again by its holder it counts.
 ///
 /// - Concurrency: one thread at a time.
 final class AccountLock {
-    private static let patience: Duration = .seconds(5)
     private static let pauseMilliseconds: Int32 = 10
+    private static let timeUnnoticed: Duration = .seconds(1)
+
+    var patience = AccountPatience.short
 
     private let path: String
     private let fileSystem: any FileSystem
@@ -27,14 +46,20 @@ final class AccountLock {
     ) throws(AccountError) -> Result {
         if depth > 0 { return try body() }
         let file = try inAccount { () throws(FileSystemError) in try fileSystem.open(path, .createIfAbsent) }
-        let end = ContinuousClock.now + Self.patience
+        let start = ContinuousClock.now
+        var isTold = false
         while true {
             do throws(FileSystemError) {
                 try file.lock(.exclusive, waits: false)
                 break
             } catch {
                 guard error.code == .wouldBlock else { throw AccountError(.failed, cause: error) }
-                guard ContinuousClock.now < end else { throw AccountError(.chainBusy) }
+                let waited = start.duration(to: .now)
+                guard waited < patience.time else { throw AccountError(.chainBusy) }
+                if !isTold, waited >= Self.timeUnnoticed {
+                    patience.tell()
+                    isTold = true
+                }
                 _ = poll(nil, 0, Self.pauseMilliseconds)
             }
         }

@@ -206,7 +206,10 @@ package struct ApproverSession {
         do {
             try channel.send(machine.start())
             let candidate = try agree(person)
+            // The person took his time.
+            try account.readAgain()
             try add(candidate)
+            try? account.readAgain()
             let welcome = try account.store.keyring.makeWelcome(
                 for: candidate.deviceID, zoneHeads: zoneHeads())
             for frame in try machine.send(content: welcome) { try channel.send(frame) }

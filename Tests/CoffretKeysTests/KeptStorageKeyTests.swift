@@ -34,11 +34,14 @@ struct KeptStorageKeyTests {
             random: base.random, clock: base.clock, keepStorageKey: heard.hear)
         let keyring = try Keyring.open(
             with: .passphrase(KeyringFixture.passphrase("one")), environment: environment)
-        #expect(heard.take().map(\.excludesSlot) == [false])
+        let first = heard.take()
+        #expect(first.map(\.excludesSlot) == [false] && first.map(\.isChange) == [false])
         func change(excludes: Bool, _ body: () throws -> Void) throws {
             try body()
             let told = heard.take()
-            #expect(told.map(\.excludesSlot) == [excludes] && told.map(\.generation) == [keyring.generation])
+            #expect(
+                told.map(\.isChange) == [true] && told.map(\.excludesSlot) == [excludes]
+                    && told.map(\.generation) == [keyring.generation])
             // This very key opens what lies there.
             let opened = try Keyring.open(
                 with: .storageKey(#require(told.first).key), environment: fixture.environment)

@@ -47,6 +47,11 @@ struct KeyringFixture {
             with: .passphrase(Self.passphrase(passphrase)), acceptsRollback: acceptsRollback, environment: environment)
     }
 
+    /// One that follows what other processes make of the keyring.
+    func follow(_ secret: UnlockSecret) throws -> UnlockedKeyring {
+        try Keyring.open(with: secret, follows: true, environment: environment)
+    }
+
     func open(_ key: RecoveryKey) throws -> UnlockedKeyring {
         try Keyring.open(with: .recoveryKey(key), environment: environment)
     }
@@ -68,6 +73,45 @@ func code(_ body: () throws -> Void) -> KeyError.Code? {
 @Suite("Keyring")
 struct KeyringTests {
     let fixture = KeyringFixture()
+
+    @Test("what another process changes is read again by who follows, and by nobody who was shut out")
+    func readingAgain() throws {
+        let made = try fixture.create("one")
+        let one = UnlockSecret.passphrase(KeyringFixture.passphrase("one"))
+        let (key, slot) = try made.addRecoveryKey(named: "safe")
+        let (follower, second) = (try fixture.follow(one), try fixture.follow(.recoveryKey(key)))
+        let (left, old) = (try fixture.open("one"), fixture.file)
+        #expect(try !follower.readAgain(), "nothing is new")
+        let id = try made.addVault(named: "Personal")
+        #expect(code { _ = try follower.addVault(named: "Home") } == .keyringChanged)
+        #expect(try follower.readAgain())
+        try follower.renameVault(id, to: "Home")
+        #expect(try fixture.open("one").vault(id).name == "Home")
+        #expect(try follower.vaultKeys(for: id).currentEpoch == 1)
+        // Who did not ask for it does not follow, and stays as it was.
+        #expect(code { try left.readAgain() } == .keyringChanged)
+        #expect(code { _ = try left.vault(id) } == .vaultNotFound)
+        // An old one that was put back is not followed.
+        let newest = fixture.file
+        try fixture.put(old)
+        #expect(code { try follower.readAgain() } == .keyringRolledBack)
+        #expect(try follower.vault(id).name == "Home")
+        try fixture.put(newest)
+        // Another passphrase shuts out who came in by the old one, not who came by a recovery key, as long as that is there.
+        #expect(try second.readAgain())
+        try second.changePassphrase(KeyringFixture.passphrase("two"), parameters: fixture.parameters())
+        #expect(code { try follower.readAgain() } == .keyringChanged)
+        let two = UnlockSecret.passphrase(KeyringFixture.passphrase("two"))
+        let (last, third) = (try fixture.follow(two), try fixture.follow(two))
+        try last.removeSlot(slot)
+        #expect(code { try second.readAgain() } == .keyringChanged)
+        #expect(try third.readAgain())
+        // What goes on as another instance is not what was opened.
+        try last.renewInstance()
+        #expect(code { try third.readAgain() } == .keyringChanged)
+        last.lock()
+        #expect(code { try last.readAgain() } == .locked)
+    }
 
     @Test("a rehearsal opens what it makes up, each time something else")
     func rehearsal() throws {

@@ -2,6 +2,7 @@
 
 import CoffretTestSupport
 import Foundation
+import Glibc
 import Testing
 
 @Suite("Several devices", .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
@@ -146,6 +147,62 @@ struct DeviceTests {
         #expect(try first.run("device", "rename", "Sofa", "Ghost").exitCode == 66)
         #expect(try second.run("device", "rename", "Desk", "Mine").exitCode != 0)
         #expect(try first.succeed("device", "ls").contains("Desk"))
+    }
+
+    @Test(
+        "what changes the keys while a person compares codes, or thinks about a yes, ends neither pairing nor revocation"
+    )
+    func changesMeanwhile() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.makeNote("Tomatoes")
+        try first.succeed("vault", "sync", "Personal")
+        let requester = try DevicePairing.terminal(
+            second, "device", "pair", server.url, "--fingerprint", server.fingerprint, "--name", "Second", "--effort",
+            "light")
+        try requester.wait(for: "approve ")
+        let id = try #require(requester.wait(for: "\n").firstMatch(of: /[0-9a-f]{32}/))
+        let approver = try DevicePairing.terminal(first, "device", "approve", String(id.0))
+        let code = try DevicePairing.code(requester.wait(for: "Type the code that"))
+        try approver.wait(for: "Type the code that Second shows: ")
+        try first.succeed("vault", "new", "Meanwhile")
+        try first.succeed("vault", "sync", "Meanwhile")
+        approver.type(code + "\n")
+        requester.type(try DevicePairing.code(approver.wait(for: "on the other device")) + "\n")
+        try requester.wait(for: "one of yours now")
+        try approver.wait(for: "one of your devices now")
+        #expect(try approver.finish() == 0)
+        try second.succeed("sync")
+        #expect(try second.succeed("ls", "--vault", "Personal").contains("Tomatoes"))
+        for runner in [first, second] { #expect(try runner.succeed("vault", "ls").contains("Meanwhile")) }
+
+        let revoking = try DevicePairing.terminal(first, "device", "revoke", "Second")
+        try revoking.wait(for: "Revoke it?")
+        try first.succeed("vault", "new", "Later")
+        revoking.type("y\n")
+        try revoking.wait(for: "2 synced vaults got a new key")
+        #expect(try revoking.finish() == 0)
+        #expect(try first.succeed("vault", "ls").contains("Later"))
+        try first.succeed("sync")
+    }
+
+    @Test("a command that finds another one at the account's chain says so, and waits")
+    func anotherAtWork() throws {
+        let server = try ServerRunner()
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        let own = try #require(try runner.succeed("device", "ls").split(separator: " ").first).description
+        let lock = unsafe open(runner.storePath + "/store.keyring.account", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        let renaming = try DevicePairing.terminal(runner, "device", "rename", own, "Desk")
+        try renaming.wait(
+            for: "Another coffret on this device is changing the account;")
+        close(lock)
+        try renaming.wait(for: "is called \"Desk\" now")
+        #expect(try renaming.finish() == 0)
     }
 
     @Test("R26: a wrong code ends it on both sides, neither has anything of the other; the third pauses pairing")

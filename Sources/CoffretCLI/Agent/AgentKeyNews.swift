@@ -24,13 +24,14 @@ final class AgentKeyNews: Sendable {
     /// Whether the agent had the store unlocked, and locked it for what this command changed.
     var hasLocked: Bool { locked.withLock { $0 } }
 
-    /// The first key is the one that the store was opened with; each that follows opens it from then on.
+    /// The first key is the one that the store was opened with; each that follows opens it from then on. One that was found on
+    /// the disk its maker has told of.
     func hear(_ kept: KeptStorageKey) {
         let before = newest.withLock { newest in
             defer { newest = kept.key }
             return newest
         }
-        guard let before else { return }
+        guard let before, kept.isChange else { return }
         let sealedKey =
             kept.excludesSlot ? nil : kept.sealed(under: before, path: store, random: SystemRandomSource())
         // Where no agent runs, the store is not unlocked, or its key is another one: as if nothing had been said. An agent

@@ -217,6 +217,8 @@ enum DeviceCommand {
         try context.confirmDanger(
             "\"\(name)\" will get nothing new, and nothing that it writes from now on counts. What it holds, it keeps.",
             question: "Revoke it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        // The person took his time.
+        try account.readAgain()
         // What it has sent by now counts, so that has to be here before it is thrown out.
         var problem = try syncEach(account, session, context, "what it sent lately may not count")
         let renewed = try account.revoke(target.id)

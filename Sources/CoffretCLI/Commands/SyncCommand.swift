@@ -152,8 +152,8 @@ enum SyncCommand {
     private static func begin(
         _ context: CommandContext, _ session: StoreSession, _ records: SyncRecords, _ added: inout Set<VaultID>
     ) throws -> AccountSync {
-        let sync = try AccountSync(
-            session.store, records: records, random: SystemRandomSource(), clock: SystemWallClock())
+        let sync = AccountSync(
+            try ServerAccess.account(session), records: records, random: SystemRandomSource(), clock: SystemWallClock())
         do {
             DeviceCommand.report(try sync.account.follow(), context, session)
             added.formUnion(try sync.receiveKeys().added)
@@ -368,8 +368,8 @@ enum VaultSyncing {
         try ServerAccess.checkJoined(context)
         let session = try StoreSession.open(context, with: .passphrase)
         var record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
-        let sync = try AccountSync(
-            session.store, records: SyncStatus.records(session), random: SystemRandomSource(),
+        let sync = AccountSync(
+            try ServerAccess.account(session), records: try SyncStatus.records(session), random: SystemRandomSource(),
             clock: SystemWallClock())
         let account = sync.account
         defer { account.connection.logOut() }

@@ -120,8 +120,18 @@ enum ServerAccess {
 
     /// The store's account, logged in.
     static func account(_ session: StoreSession) throws -> Account {
-        try Account(session.store, random: SystemRandomSource(), clock: SystemWallClock())
+        let account = try Account(session.store, random: SystemRandomSource(), clock: SystemWallClock())
+        let context = session.context
+        account.patience = AccountPatience(.seconds(patienceSeconds)) {
+            context.note(
+                "Another coffret on this device is changing the account; waiting for it, at most \(patienceSeconds) seconds."
+            )
+        }
+        return account
     }
+
+    /// Another command may wait for the answer of a new device, or of a slow server.
+    private static let patienceSeconds = 30
 }
 
 /// The person at this device, while it is paired with another one.

@@ -22,7 +22,7 @@ final class StoreSession {
     /// Opens the store that the command line means. Asks for the secret only if there is a store.
     ///
     /// With `.passphrase` this is where a command moves to the agent, if one runs: it must not have read input,
-    /// printed or changed anything before.
+    /// printed or changed anything before. With any other manner, which never runs in the agent, the keyring can be read again.
     static func open(
         _ context: CommandContext, with manner: UnlockManner, acceptsRollback: Bool = false
     ) throws -> StoreSession {
@@ -43,9 +43,10 @@ final class StoreSession {
         let secret = try StoreAccess.secret(manner, context)
         let news = AgentLocation.canonical(path).map { AgentKeyNews(store: $0, context.environment) }
         if let news { context.keyNews.append(news) }
+        let follows = if case .passphrase = manner { false } else { true }
         let store = try context.timings.measure("key-derivation") {
             try Store.open(
-                at: path, with: secret, acceptsRollback: acceptsRollback,
+                at: path, with: secret, acceptsRollback: acceptsRollback, follows: follows,
                 environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
         }
         return StoreSession(
@@ -79,21 +80,26 @@ final class StoreSession {
 
     // MARK: Recovery keys
 
+    // A person was asked before each of these, and other processes may have changed the keyring meanwhile.
+
     /// The recovery keys, oldest first.
     var recoveryKeys: [SlotDetails] {
         get throws { try store.keyring.slotDetails().filter { $0.kind == .recovery } }
     }
 
     func addRecoveryKey(named name: String) throws -> (key: RecoveryKey, slotID: UniqueID) {
-        try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: name) }
+        try store.readKeyringAgain()
+        return try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: name) }
     }
 
     func removeSlot(_ id: UniqueID) throws {
+        try store.readKeyringAgain()
         _ = try store.changeKeyring { (keyring) throws(KeyError) in try keyring.removeSlot(id) }
     }
 
     func changePassphrase(to passphrase: Passphrase) throws {
         let parameters = StoreAccess.parameters(context)
+        try store.readKeyringAgain()
         try store.changeKeyring { (keyring) throws(KeyError) in
             try keyring.changePassphrase(passphrase, parameters: parameters)
         }

@@ -22,14 +22,6 @@ package final class AccountSync {
     /// Vaults of which others state what is not there.
     private var stated: Set<VaultID> = []
 
-    /// Connects and logs in.
-    package convenience init(
-        _ store: Store, records: SyncRecords, random: any RandomSource, clock: any WallClock
-    ) throws(AccountError) {
-        self.init(
-            try Account(store, random: random, clock: clock), records: records, random: random, clock: clock)
-    }
-
     package init(_ account: Account, records: SyncRecords, random: any RandomSource, clock: any WallClock) {
         self.account = account
         self.random = random

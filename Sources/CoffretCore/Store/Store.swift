@@ -81,14 +81,16 @@ package final class Store {
     ///
     /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers; the
     ///   next vault opened for writing then starts a new instance.
+    /// - Parameter follows: `readKeyringAgain` is to be used.
     /// - Throws: `CoreError` `.storeNotFound`; `.storeRolledBack`; `.keys` with its cause for everything else.
     package static func open(
-        at path: String, with secret: UnlockSecret, acceptsRollback: Bool = false, environment: StoreEnvironment
+        at path: String, with secret: UnlockSecret, acceptsRollback: Bool = false, follows: Bool = false,
+        environment: StoreEnvironment
     ) throws(CoreError) -> Store {
         let layout = StoreLayout(path)
         let keyring = try inKeys { () throws(KeyError) in
             try Keyring.open(
-                with: secret, acceptsRollback: acceptsRollback,
+                with: secret, acceptsRollback: acceptsRollback, follows: follows,
                 environment: environment.keyring(at: layout.keyringPath))
         }
         return Store(layout: layout, keyring: keyring, environment: environment)

@@ -35,6 +35,15 @@ extension Store {
         return result
     }
 
+    /// Goes on with what another process has made of the keyring.
+    ///
+    /// - Returns: whether it is another one.
+    /// - Throws: `.keys` with `.keyringChanged` if that cannot be opened as it was opened first.
+    @discardableResult
+    package func readKeyringAgain() throws(CoreError) -> Bool {
+        try inKeys { () throws(KeyError) in try keyring.readAgain() }
+    }
+
     /// Records the keyring's generation in all vaults. One that another process is writing to is passed over:
     /// whoever writes to it next records it.
     func recordGeneration() throws(CoreError) {

@@ -11,11 +11,14 @@ package struct KeptStorageKey: Sendable {
     package let generation: UInt64
     /// Whether the change that made the key took a way in from somebody: another passphrase, a slot removed.
     package let excludesSlot: Bool
+    /// Whether this very process changed the keyring; else it has found it so.
+    package let isChange: Bool
 
-    package init(_ key: StorageKey, generation: UInt64, excludesSlot: Bool) {
+    package init(_ key: StorageKey, generation: UInt64, excludesSlot: Bool, isChange: Bool = true) {
         self.key = key
         self.generation = generation
         self.excludesSlot = excludesSlot
+        self.isChange = isChange
     }
 
     /// The key, for whoever holds the one before: ENV under a key of that one, over

@@ -117,20 +117,24 @@ package enum Keyring {
     ///
     /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers;
     ///   `instanceStatus` is then `.rolledBack`, and a new instance has to be made.
+    /// - Parameter follows: keeps what opened its slot, so that `readAgain` can go on with what other processes make of it.
     /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringUnsupported` before any secret is used;
     ///   `.passwordPolicy` before anything is derived; `.attemptsPausing`, `.attemptsUncounted` before the secret is
     ///   looked at; `.unlockFailed` for a wrong secret;
     ///   `.keyringAltered`, `.keyringInconsistent`, `.keyringRolledBack` afterwards.
     /// - Complexity: one run of Argon2id per slot of the kind until one opens.
     package static func open(
-        with secret: UnlockSecret, acceptsRollback: Bool = false, environment: KeyringEnvironment
+        with secret: UnlockSecret, acceptsRollback: Bool = false, follows: Bool = false,
+        environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         try PassphraseSlot.checkPolicy(of: file.slots)
-        let storageKey = try counted(secret, of: file.storeID, environment.attempts) { () throws(KeyError) in
+        let (storageKey, opener) = try counted(secret, of: file.storeID, environment.attempts) { () throws(KeyError) in
             try openStorageKey(of: file, with: secret, environment: environment)
         }
-        return try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
+        let keyring = try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
+        if follows { keyring.opener = opener }
+        return keyring
     }
 
     /// Opens a keyring through a key store.
@@ -226,14 +230,14 @@ package enum Keyring {
 
     private static func openStorageKey(
         of file: KeyringFile, with secret: UnlockSecret, environment: KeyringEnvironment
-    ) throws(KeyError) -> StorageKey {
+    ) throws(KeyError) -> (StorageKey, SlotOpener?) {
         let kind: SlotKind
         switch secret {
         case .passphrase: kind = .passphrase
         case .recoveryKey: kind = .recovery
         case .machinePIN: kind = .machine
         // The file's MAC tells whether it is the right one.
-        case .storageKey(let storageKey): return storageKey
+        case .storageKey(let storageKey): return (storageKey, nil)
         }
         let slots = file.slots.filter { $0.kind == kind }
         guard !slots.isEmpty else { throw KeyError(.slotNotFound) }
@@ -242,15 +246,17 @@ package enum Keyring {
             switch secret {
             case .passphrase(let passphrase):
                 guard let key = try PassphraseSlot.open(slot, passphrase, storeID: file.storeID) else { continue }
-                if let storageKey = open(slot, key, binding) { return storageKey }
+                let opener = SlotOpener(slot, key)
+                if let storageKey = opener.storageKey(of: file) { return (storageKey, opener) }
             case .recoveryKey(let recoveryKey):
                 let key = recoveryKey.deriveBoxKey()
                 guard key.publicKey.bytes == slot.publicKey else { continue }
-                if let storageKey = open(slot, key, binding) { return storageKey }
+                let opener = SlotOpener(slot, key)
+                if let storageKey = opener.storageKey(of: file) { return (storageKey, opener) }
             case .machinePIN(let pin):
                 let keyStore = environment.fileKeyStore()
                 do throws(KeyError) {
-                    return try keyStore.openStorageKey(of: slot, binding: binding, secret: pin)
+                    return (try keyStore.openStorageKey(of: slot, binding: binding, secret: pin), nil)
                 } catch {
                     if error.code != .unlockFailed { throw error }
                 }
@@ -260,12 +266,8 @@ package enum Keyring {
         throw KeyError(.unlockFailed)
     }
 
-    private static func open(_ slot: KeySlot, _ key: AgreementKey, _ binding: SlotBinding) -> StorageKey? {
-        X25519Slot.open(slot.sealedStorageKey, with: key, context: .slotStorageKey, binding: binding)
-    }
-
     /// Checks everything behind the storage key, the marker last.
-    private static func finish(
+    static func finish(
         _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, _ environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
         try file.verify(storageKey: storageKey)
@@ -307,9 +309,29 @@ package enum Keyring {
             memory?.remember(file.generation, of: file.storeID)
         }
         environment.keepStorageKey?(
-            KeptStorageKey(storageKey, generation: file.generation, excludesSlot: false))
+            KeptStorageKey(storageKey, generation: file.generation, excludesSlot: false, isChange: false))
         return UnlockedKeyring(
             storeID: file.storeID, generation: generation, fileGeneration: file.generation, slots: file.slots,
             body: body, instanceStatus: status, environment: environment)
+    }
+}
+
+/// What opens a slot, whatever the keyring becomes, for as long as the slot is there.
+struct SlotOpener {
+    private let slotID: UniqueID
+    private let publicKey: [UInt8]
+    private let key: AgreementKey
+
+    init(_ slot: KeySlot, _ key: AgreementKey) {
+        slotID = slot.id
+        publicKey = slot.publicKey
+        self.key = key
+    }
+
+    /// nil if the slot is there no more.
+    func storageKey(of file: KeyringFile) -> StorageKey? {
+        guard let slot = file.slots.first(where: { $0.id == slotID && $0.publicKey == publicKey }) else { return nil }
+        return X25519Slot.open(
+            slot.sealedStorageKey, with: key, context: .slotStorageKey, binding: file.binding(of: slot))
     }
 }

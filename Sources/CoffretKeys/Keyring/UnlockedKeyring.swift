@@ -45,6 +45,8 @@ package final class UnlockedKeyring {
     var slots: [KeySlot]
     /// nil once locked.
     private var openBody: KeyringBody?
+    /// What opened it, if it is to follow changes of other processes.
+    var opener: SlotOpener?
     let environment: KeyringEnvironment
     private var derived: [VaultID: VaultKeys] = [:]
 
@@ -64,6 +66,7 @@ package final class UnlockedKeyring {
     /// Forgets all keys; each is zeroed as soon as nobody else holds it.
     package func lock() {
         openBody = nil
+        opener = nil
         derived = [:]
     }
 
@@ -77,6 +80,31 @@ package final class UnlockedKeyring {
     func replaceBody(_ body: KeyringBody) {
         openBody = body
         derived = [:]
+    }
+
+    /// Goes on with what another process has made of the keyring on disk.
+    ///
+    /// - Returns: whether it is another one.
+    /// - Throws: `.keyringChanged` if it cannot be opened as it was opened first: it does not follow, or that slot is gone;
+    ///   or if another process started a new instance, as which this one has not begun. Else as `Keyring.open`. It is as
+    ///   before then.
+    @discardableResult
+    package func readAgain() throws(KeyError) -> Bool {
+        _ = try body()
+        let file = try Keyring.readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
+        guard file.generation != fileGeneration else { return false }
+        try PassphraseSlot.checkPolicy(of: file.slots)
+        guard file.storeID == storeID, let storageKey = opener?.storageKey(of: file) else {
+            throw KeyError(.keyringChanged)
+        }
+        let newer = try Keyring.finish(file, storageKey, acceptsRollback: false, environment)
+        guard try newer.deviceID() == deviceID(), try newer.instanceID() == instanceID() else {
+            throw KeyError(.keyringChanged)
+        }
+        replaceBody(try newer.body())
+        slots = newer.slots
+        (generation, fileGeneration, instanceStatus) = (newer.generation, newer.fileGeneration, newer.instanceStatus)
+        return true
     }
 
     // MARK: Identity
