@@ -159,7 +159,9 @@ extension FailureMeaning {
             .busy, "the server has no room for one more request", hint: "try again in a moment"),
         "server.storage.unavailable": FailureMeaning(
             .unavailable, "the server cannot reach what it stores", hint: "try again later, or ask whoever runs it"),
-        "server.storage.full": FailureMeaning(.diskFull, "the server's disk is full", hint: "ask whoever runs it"),
+        "server.storage.full": FailureMeaning(
+            .diskFull, "the server's disk is full; what is here is safe on this device",
+            hint: "tell whoever runs it, then sync again: it goes on where it was"),
         "server.quota.exceeded": FailureMeaning(
             .diskFull, "your space on the server is used up", hint: "ask whoever runs it for more"),
     ]

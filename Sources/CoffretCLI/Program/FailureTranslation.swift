@@ -37,8 +37,12 @@ enum FailureTranslation {
     static func refusal(in error: any Error) -> String? { (error as? any CodedError).flatMap { refusal(telling($0)) } }
 
     private static func refusal(_ error: any CodedError) -> String? {
-        guard ["account.server.refused", "sync.server.refused"].contains(error.codeText) else { return nil }
-        return error.placeText
+        switch error.codeText {
+        case "account.server.refused", "sync.server.refused": return error.placeText
+        // A disk that is full is not the person's space.
+        case "sync.server.quota-exceeded": return error.placeText == "server.storage.full" ? error.placeText : nil
+        default: return nil
+        }
     }
 }
 
