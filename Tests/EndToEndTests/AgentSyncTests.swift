@@ -95,6 +95,35 @@ struct AgentSyncTests {
         try world.stop()
     }
 
+    @Test("a vault that cannot be read when something was written in it: the agent says so, and goes on once it can")
+    func unreadable() throws {
+        let world = try World()
+        try waitForTitle("Tomatoes", on: world.second)
+        try Waiting.until("connected") { try World.state(world.first) == "connected" }
+        let vaults = world.first.runner.storePath + "/vaults"
+        let vault = vaults + "/" + (try #require(FileManager.default.contentsOfDirectory(atPath: vaults).first))
+        let manifest = try Data(contentsOf: URL(fileURLWithPath: vault + "/manifest"))
+        try Data(manifest.reversed()).write(to: URL(fileURLWithPath: vault + "/manifest"), options: .atomic)
+        // As somebody who writes there would do it.
+        try Data().write(to: URL(fileURLWithPath: vault + "/journal/touched"))
+        try FileManager.default.removeItem(atPath: vault + "/journal/touched")
+        let records = world.first.runner.folder.file("home/.local/state/coffret/sync")
+        try Waiting.until("a word of it", seconds: 30) {
+            guard let files = FileManager.default.enumerator(atPath: records) else { return false }
+            return files.compactMap { $0 as? String }.contains { name in
+                let bytes = try? Data(contentsOf: URL(fileURLWithPath: records + "/" + name))
+                return bytes?.range(of: Data("storage.".utf8)) != nil
+            }
+        }
+        try manifest.write(to: URL(fileURLWithPath: vault + "/manifest"), options: .atomic)
+        let status = try world.first.succeed("status", "--vault", "Personal")
+        #expect(status.contains("damaged"), "\(status)")
+        try world.first.succeed("new", input: "After the repair")
+        try waitForTitle("After the repair", on: world.second)
+        #expect(try world.first.succeed("status", "--vault", "Personal").contains("nothing waits to be sent"))
+        try world.stop()
+    }
+
     @Test("a server that is killed and comes back: nothing is lost, the status says what is true")
     func serverAway() throws {
         let world = try World()

@@ -58,6 +58,8 @@ final class SyncRound {
     private var serverHeads: [String: [UInt8]] = [:]
     /// Failures that only a person can put right, by vault.
     private var lastProblems: [String: String] = [:]
+    /// Vaults that could not be looked at when something was written in them.
+    private var unreadableVaults: Set<String> = []
     private var isAccountDue = false
     private var isRequestDue = false
     private var hasAcknowledged: Set<String> = []
@@ -204,10 +206,20 @@ final class SyncRound {
 
     /// Something was written in a vault: by a command, or by a sync.
     private func look(_ id: String) {
-        guard schedule.isUp, !isOver, let sync = openedSync(), let record = record(id),
-            let syncer = try? sync.syncer(for: record)
-        else { return }
-        if (try? syncer.hasUnsent) == true { schedule.noticed(id, .push) }
+        guard schedule.isUp, !isOver, let sync = openedSync(), let record = record(id) else { return }
+        do {
+            let hasUnsent = try sync.syncer(for: record).hasUnsent
+            if unreadableVaults.remove(id) != nil {
+                // Somebody has put it right, so the long pause after a failure has no reason any more.
+                schedule.eased(id)
+            } else if !hasUnsent {
+                return
+            }
+        } catch {
+            // A sync meets the same and tells of it, or finds that it has passed.
+            unreadableVaults.insert(id)
+        }
+        schedule.noticed(id, .push)
     }
 
     /// - Returns: whether there was something.
