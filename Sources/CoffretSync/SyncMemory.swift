@@ -73,7 +73,20 @@ package struct SyncMemory: Equatable, Sendable {
 
     package init(server: String) { self.server = server }
 
+    /// Never more than the vault's state takes: with as many devices and heads as are remembered at most, files for which there is
+    /// no room are left out, and it says that there are more than it lists.
     package func encode() -> [UInt8] {
+        var memory = self
+        var bytes = memory.encodeAll()
+        while bytes.count > VaultRepository.syncNoteByteCountMax, !memory.waitingFiles.isEmpty {
+            memory.waitingFiles.removeLast((memory.waitingFiles.count + 1) / 2)
+            memory.hasMoreWaitingFiles = true
+            bytes = memory.encodeAll()
+        }
+        return bytes
+    }
+
+    private func encodeAll() -> [UInt8] {
         CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 14)
             encoder.encode(unsigned: 6)

@@ -232,9 +232,14 @@ extension VaultRepository {
         try RepositoryAnnotation.decode(backend.state.annotation).note
     }
 
-    /// Replaces the bytes that `syncNote` gives; at most 32 KiB.
+    /// The most bytes that `setSyncNote` takes.
+    package static var syncNoteByteCountMax: Int { RepositoryAnnotation.noteByteCountMax }
+
+    /// Replaces the bytes that `syncNote` gives.
+    ///
+    /// - Throws: `.blobTooLarge` above 32 KiB, with nothing changed; whoever reads them would take none of them.
     package func setSyncNote(_ note: [UInt8]) throws(StorageError) {
-        precondition(note.count <= RepositoryAnnotation.noteByteCountMax, "a note has at most 32 KiB")
+        guard note.count <= Self.syncNoteByteCountMax else { throw StorageError(.blobTooLarge, place: "sync note") }
         var state = backend.state
         try state.annotate { $0.note = note }
         guard state != backend.state else { return }

@@ -34,6 +34,18 @@ struct ExportTests {
         #expect(long.nothing == 0)
     }
 
+    @Test("a memory of the sync that is larger than would be read again is refused, and the one before stays")
+    func largeNote() throws {
+        let fixture = RepositoryFixture()
+        let repository = fixture.open()
+        let fullest = [UInt8](repeating: 7, count: VaultRepository.syncNoteByteCountMax)
+        try repository.setSyncNote(fullest)
+        #expect(throws: StorageError.self) { try repository.setSyncNote(fullest + [7]) }
+        #expect(try repository.syncNote() == fullest)
+        try repository.commit([RepositoryFixture.put(1, "goes on")], time: 1)
+        #expect(try fixture.open().syncNote() == fullest)
+    }
+
     @Test("of a long value an edit sends the pieces that it changed")
     func pieces() throws {
         let fixture = RepositoryFixture()
