@@ -198,20 +198,25 @@ package struct ApproverSession {
 
     /// Runs the pairing to its end.
     ///
-    /// - Parameter zoneHeads: what this device saw last of each vault's place at the server; asked for at the end.
+    /// - Parameters:
+    ///   - presents: puts down at the server what the new device is to find there, and gives what it has to know of it; called
+    ///     once both sides are satisfied, before anything is signed. It has to end in time, and calls what it is given now and then.
+    ///   - zoneHeads: what this device saw last of each vault's place at the server; asked for at the end.
     /// - Returns: the device that was added.
     package func run(
-        _ person: any PairingPerson, zoneHeads: () throws -> [VaultID: [UInt8]]
+        _ person: any PairingPerson, presents: (_ idle: () throws -> Void) throws -> [VaultID: [UInt8]] = { _ in [:] },
+        zoneHeads: () throws -> [VaultID: [UInt8]]
     ) throws -> RequesterIdentity {
         do {
             try channel.send(machine.start())
             let candidate = try agree(person)
             // The person took his time.
             try account.readAgain()
+            let presents = try presents { try idle() }
             try add(candidate)
             try? account.readAgain()
             let welcome = try account.store.keyring.makeWelcome(
-                for: candidate.deviceID, zoneHeads: zoneHeads())
+                for: candidate.deviceID, zoneHeads: zoneHeads(), presents: presents)
             for frame in try machine.send(content: welcome) { try channel.send(frame) }
             // The device is in the chain: whether it says so or not is only about when this ends.
             _ = try? next { if case .content = $0 { true } else { nil } }

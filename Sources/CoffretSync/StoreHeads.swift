@@ -41,18 +41,6 @@ extension Store {
         return heads
     }
 
-    /// Notes what the device that let this one in has told; the first sync must show it, or what descends from it.
-    package func remember(zoneHeads: [VaultID: [UInt8]], server: String) throws {
-        for record in try vaults where record.kind == .synced {
-            guard let bytes = zoneHeads[record.vaultID], let head = BlobName(bytes: bytes) else { continue }
-            let vault = try openVault(record.vaultID.hex, isWritable: true)
-            defer { vault.close() }
-            var memory = SyncMemory(server: server)
-            memory.head = head
-            try vault.repository.setSyncNote(memory.encode())
-        }
-    }
-
     /// Whether a head that the server says it has leads beyond what is here. Nothing of it is verified: a sync does that.
     package func isBeyond(_ address: [UInt8]?, _ vault: Vault) throws -> Bool {
         guard let address, let wanted = BlobAddress(bytes: address) else { return false }

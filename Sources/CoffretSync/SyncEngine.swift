@@ -1,8 +1,8 @@
 // Brings one vault and one zone together. The one thing to keep true: nothing that the server says is believed
 // before the vault has verified it, and a head that has not seen what was seen before ends the sync.
 
-package import CoffretBase
-internal import CoffretStorage
+internal import CoffretBase
+package import CoffretStorage
 internal import CoffretWire
 
 /// The sync of one zone, from asking for the head to the push that the server took.
@@ -10,53 +10,9 @@ internal import CoffretWire
 /// Pure: events in, actions out; whoever drives it does the asking. Actions are done in order; each request gets its
 /// reply before the next event. After `finished` or `failed` the engine is spent.
 package struct SyncEngine {
-    package enum Event: Equatable, Sendable {
-        case begin
-        case server(ServerReply)
-        case vault(VaultReply)
-        case filesSent(FileTally)
-    }
-
-    package enum Action: Equatable, Sendable {
-        case server(ServerRequest)
-        case vault(VaultRequest)
-        /// Sees to it that these files are whole at the server, as far as it has room; a head that names them follows. Some
-        /// are known to have found no room before.
-        case sendFiles([UniqueID], known: [WaitingFile])
-        case progress(SyncProgress)
-        case finished(SyncReport, SyncMemory)
-        case failed(SyncError)
-    }
-
-    /// With what a sync begins. Whatever it is, the server's head is looked at as soon as something is not as expected.
-    package enum Beginning: Equatable, Sendable {
-        case head
-        /// Pushes on the head that is remembered: an edit costs one request.
-        case push
-        /// Reads what is new behind the cursor, because the server said that something is.
-        case changes
-    }
-
-    package struct Options: Equatable, Sendable {
-        package var beginning = Beginning.head
-        /// Pushes again what a server lost that was put back to an older state; only when a person said so.
-        package var acceptsRestoredServer = false
-        /// Leaves a signed word for the other devices, and looks at theirs.
-        package var acknowledges = true
-        /// Leaves it even if nothing changed, because syncs before did not.
-        package var acknowledgesAnew = false
-        /// Tries again to send files that found no room before.
-        package var triesWaitingFiles = true
-        /// One push holds about so many bytes.
-        package var partByteCountMax = 4 << 20
-        /// What came is made durable at the next mark behind so many bytes.
-        package var stagedByteCountMax = 8 << 20
-
-        package init() {}
-    }
-
     private enum Phase: Equatable {
-        case idle, askingHead, judging, pulling, fetching, adopting, exporting, sendingFiles, noting, preparing, pushing
+        case idle, askingHead, presenting, judging, pulling, fetching, adopting, exporting, sendingFiles, noting,
+            preparing, pushing
         case remembering, acknowledging, reading, inspecting, done
     }
 
@@ -69,6 +25,8 @@ package struct SyncEngine {
     private let knownEpoch: UInt32
     private let knownHead: BlobName?
     private var memory: SyncMemory
+    /// Until the history of the present is here, nothing is said to the server.
+    private var present: PresentStanding
     private var phase = Phase.idle
     private var report = SyncReport()
     private var serverHead: BlobAddress?
@@ -93,9 +51,15 @@ package struct SyncEngine {
     /// Audits that failed in a row until that is an error of its own (R8).
     static let failedAuditCountMax: UInt64 = 3
 
-    /// - Parameter knownEpoch: the newest key epoch that this device has.
-    package init(memory: SyncMemory, knownEpoch: UInt32, options: Options = Options()) {
+    /// - Parameters:
+    ///   - knownEpoch: the newest key epoch that this device has.
+    ///   - present: what is here of what was told at pairing.
+    package init(
+        memory: SyncMemory, knownEpoch: UInt32, present: PresentStanding = .whole, options: Options = Options()
+    ) {
         self.memory = memory
+        self.present = present
+        report.progress.isPresentHere = present == .ahead
         knownHead = memory.head
         self.knownEpoch = knownEpoch
         self.options = options
@@ -124,6 +88,7 @@ package struct SyncEngine {
             memory.others = [:]
             memory.stated = [:]
         }
+        guard present == .whole else { return ask(.head, .askingHead) }
         switch options.beginning {
         case .push where memory.head != nil: return prepare(from: memory.head)
         case .changes where memory.head != nil: return ask(.changes(since: memory.cursor), .pulling)
@@ -185,9 +150,9 @@ package struct SyncEngine {
         guard let bytes = head.address else {
             serverHead = nil
             // A server that has nothing where it had something has lost it, or lies (R7).
-            if let remembered = memory.head {
-                guard options.acceptsRestoredServer else {
-                    return fail(SyncError(.headRolledBack, at: "commit \(remembered)"))
+            if memory.head != nil || present == .ahead {
+                guard options.acceptsRestoredServer, present != .ahead else {
+                    return fail(SyncError(.headRolledBack, at: memory.head.map { "commit \($0)" }))
                 }
                 memory.head = nil
                 memory.cursor = []
@@ -196,8 +161,29 @@ package struct SyncEngine {
         }
         guard let address = BlobAddress(bytes: bytes) else { return fail(SyncError(.answerMalformed)) }
         serverHead = address
+        switch present {
+        case .told: return askPresent()
+        case .ahead: return ask(.changes(since: memory.cursor), .pulling)
+        case .whole: return judge(address)
+        }
+    }
+
+    private mutating func judge(_ address: BlobAddress) -> [Action] {
         phase = .judging
         return [.vault(.judge(address, remembered: memory.head))]
+    }
+
+    private mutating func askPresent() -> [Action] {
+        phase = .presenting
+        return [.vault(.present(memory))]
+    }
+
+    /// The whole history then tells the present, as without.
+    private mutating func leavePresent() -> [Action] {
+        guard let serverHead else { return fail(SyncError(.answerMalformed)) }
+        present = .whole
+        fetchRounds = 0
+        return judge(serverHead)
     }
 
     private mutating func take(_ frame: ChangeFrame) -> [Action] {
@@ -233,14 +219,14 @@ package struct SyncEngine {
         }
         // Somebody may have read this before.
         if options.beginning == .changes, report.progress.receivedCount == 0, !hasJudged, let serverHead {
-            phase = .judging
-            return [.vault(.judge(serverHead, remembered: memory.head))]
+            return judge(serverHead)
         }
         return adopt()
     }
 
     private mutating func endOfFetch() -> [Action] {
-        if newBlobCount > 0, fetchRounds < Self.fetchRoundCountMax { return adopt() }
+        if newBlobCount > 0, fetchRounds < Self.fetchRoundCountMax { return present == .told ? askPresent() : adopt() }
+        if present == .told { return leavePresent() }
         // Perhaps the cursor came from elsewhere: once, everything from the beginning.
         guard !hasRestarted else { return fail(SyncError(.chainBroken, at: missingPlace)) }
         hasRestarted = true
@@ -280,7 +266,21 @@ package struct SyncEngine {
         case (.fetching, .offered(let isGood)):
             if isGood { newBlobCount += 1 }
             return []
-        case (.adopting, .missing(let addresses, let place)):
+        case (.presenting, .presentHere):
+            present = .ahead
+            (fetchRounds, unstagedByteCount) = (0, 0)
+            report.progress.isPresentHere = true
+            return [.progress(report.progress)] + ask(.changes(since: memory.cursor), .pulling)
+        case (.presenting, .presentNotTaken): return leavePresent()
+        case (.adopting, .historyHere(let count, let areRemovalsDue, let stated)):
+            guard let serverHead else { return fail(SyncError(.answerMalformed)) }
+            present = .whole
+            fetchRounds = 0
+            report.receivedCommitCount += count
+            memory.take(stated)
+            if areRemovalsDue { memory.areRemovalsDue = true }
+            return judge(serverHead)
+        case (.presenting, .missing(let addresses, let place)), (.adopting, .missing(let addresses, let place)):
             missingPlace = place
             fetchRounds += 1
             newBlobCount = 0

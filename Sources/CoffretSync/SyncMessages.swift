@@ -48,6 +48,8 @@ package struct DeviceAcknowledgement: Equatable, Sendable {
 package enum VaultRequest: Equatable, Sendable {
     /// How the head at an address stands to what is here and what was seen before.
     case judge(BlobAddress, remembered: BlobName?)
+    /// Goes on from the present that was told at pairing, once all of it came; the history follows.
+    case present(SyncMemory)
     /// Takes a blob that came; it counts once it was adopted or staged.
     case offer(SealedBlob)
     /// Makes what was offered durable, with the memory, so that it need not come again.
@@ -81,6 +83,12 @@ package enum HeadStanding: Equatable, Sendable {
 
 package enum VaultReply: Equatable, Sendable {
     case judged(HeadStanding)
+    /// The vault has the present that was told, and may be used.
+    case presentHere
+    /// Nothing was told, or what was told is not in order: the whole history decides.
+    case presentNotTaken
+    /// All that leads to the present is here and verified.
+    case historyHere(newCommitCount: Int, areRemovalsDue: Bool, stated: [UncheckedHead])
     /// Whether the blob verified.
     case offered(Bool)
     /// - Parameter areRemovalsDue: something came that a compaction has removed here.
@@ -206,6 +214,8 @@ package struct SyncProgress: Equatable, Sendable {
     package var sentByteCount = 0
     /// Of what is being sent; nil before that is known.
     package var sendCount: Int?
+    /// The vault may be used; what comes now is older history.
+    package var isPresentHere = false
 }
 
 /// What a sync came to.

@@ -74,6 +74,8 @@ package final class VaultSync: SyncVault {
         do {
             switch request {
             case .judge(let address, let remembered): return try judge(address, remembered)
+            case .present(let memory):
+                return try changing { repository in try beginWithPresent(memory, repository) }
             case .offer(let blob): return .offered(try offer(blob))
             case .stage(let memory):
                 return try changing { repository in
@@ -186,17 +188,12 @@ package final class VaultSync: SyncVault {
     ) throws -> VaultReply {
         let adoption = try begun(repository)
         isRepairing = true
+        if try repository.presentStanding == .ahead { return try complete(adoption, memory, repository) }
         guard let name = try adoption.commitName(at: address) else {
             return .missing([address], place: "the head")
         }
         let missing = try adoption.missing(for: [name])
-        if let first = missing.first {
-            var addresses: [BlobAddress] = []
-            for name in missing where addresses.count < Self.addressCountMax {
-                addresses += try repository.addresses(of: name)
-            }
-            return .missing(addresses, place: "\(first)")
-        }
+        if !missing.isEmpty { return try ask(for: missing, repository) }
         var memory = memory
         var required = memory.head.map { [$0] } ?? []
         var requiredDots: [Dot] = []
@@ -235,7 +232,58 @@ package final class VaultSync: SyncVault {
                 areRemovalsDue: report.areRemovalsDue, stated: stated))
     }
 
+    private func ask(for missing: [BlobName], _ repository: VaultRepository) throws(StorageError) -> VaultReply {
+        var addresses: [BlobAddress] = []
+        for name in missing where addresses.count < Self.addressCountMax {
+            addresses += try repository.addresses(of: name)
+        }
+        return .missing(addresses, place: missing.first.map { "\($0)" } ?? "")
+    }
+
+    /// Takes the present that was told at pairing, if it is there and in order.
+    private func beginWithPresent(_ memory: SyncMemory, _ repository: VaultRepository) throws -> VaultReply {
+        guard try repository.presentStanding == .told else { return .presentNotTaken }
+        let adoption = try begun(repository)
+        isRepairing = true
+        let missing = try adoption.missingOfPresent()
+        if !missing.isEmpty { return try ask(for: missing, repository) }
+        self.adoption = nil
+        waiting = []
+        isRepairing = false
+        do throws(StorageError) {
+            _ = try adoption.beginWithPresent(signers: signers, note: memory.encode())
+            return .presentHere
+        } catch {
+            // Whoever told it or the server lies: the whole history says who.
+            guard Self.translate(error).code != .vaultFailed else { throw error }
+            return .presentNotTaken
+        }
+    }
+
+    /// Verifies all that leads to the own head, with which this device began.
+    private func complete(
+        _ adoption: Adoption, _ memory: SyncMemory, _ repository: VaultRepository
+    ) throws -> VaultReply {
+        let missing = try adoption.missingOfHistory()
+        if !missing.isEmpty { return try ask(for: missing, repository) }
+        self.adoption = nil
+        waiting = []
+        isRepairing = false
+        var memory = memory
+        var stated: [UncheckedHead] = []
+        let arrival = try adoption.completeHistory(signers: signers) { areRemovalsDue, statements in
+            if areRemovalsDue { memory.areRemovalsDue = true }
+            stated = self.opener?.heads(of: statements) ?? []
+            memory.take(stated)
+            return memory.encode()
+        }
+        return .historyHere(
+            newCommitCount: arrival.newCommitCount, areRemovalsDue: arrival.areRemovalsDue, stated: stated)
+    }
+
     private func export(from known: BlobName?, withAllFiles: Bool) throws(StorageError) -> VaultReply {
+        // Nobody could take what stands on a history that is not here yet.
+        try repository.requireHistory()
         var files: [UniqueID] = []
         var seen: Set<UniqueID> = []
         let contents = try repository.contents(

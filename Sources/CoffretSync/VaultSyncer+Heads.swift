@@ -24,7 +24,7 @@ extension VaultSyncer {
         _ chain: VerifiedDeviceChain, signers: any CommitSignerDirectory, others: Set<UniqueID>
     ) {
         guard let synced = try? store.vaults.filter({ $0.kind == .synced }), synced.count > 1,
-            let memory = try? currentMemory()
+            let memory = try? currentMemory(), (try? vault.repository.presentStanding) == .whole
         else { return }
         noteHead(of: memory, chain)
         guard !memory.unchecked.isEmpty else { return }
@@ -83,6 +83,8 @@ extension VaultSyncer {
         defer { lock.giveBack() }
         let reader = try store.openVault(other.vaultID.hex, isWritable: false)
         defer { reader.close() }
+        // Below a present that is ahead of its history nobody can tell what is another one.
+        try reader.repository.requireHistory()
         var memory = try VaultSync.memory(of: reader.repository) ?? SyncMemory(server: server)
         guard memory.server == server else { return false }
         let check = StatedHeadCheck(

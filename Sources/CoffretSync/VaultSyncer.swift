@@ -153,7 +153,9 @@ package final class VaultSyncer {
         func run() throws -> SyncReport {
             var memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: server)
             if memory.server != server { memory = SyncMemory(server: server) }
-            let engine = SyncEngine(memory: memory, knownEpoch: repository.currentEpoch, options: options)
+            let engine = SyncEngine(
+                memory: memory, knownEpoch: repository.currentEpoch, present: try repository.presentStanding,
+                options: options)
             let session = SyncSession(transport: transport, vault: side, files: files, progress: progress)
             let done = try session.run(engine)
             lastMemory = done.memory
@@ -161,7 +163,10 @@ package final class VaultSyncer {
         }
         let cuts = RevocationCuts(chain: chain, signers: signers)
         // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
-        if let own = try store.keyring.newestOwnRevocation() { try write(cuts, upTo: own) }
+        // Cuts lie in the history: before it has come, nobody can tell whether one lacks.
+        if try repository.presentStanding == .whole, let own = try store.keyring.newestOwnRevocation() {
+            try write(cuts, upTo: own)
+        }
         // Left over from a sync that was ended: before anything that was written on top of it is pushed.
         if (try? areRemovalsDue) ?? false { _ = try? followRemovals() }
         var report: SyncReport

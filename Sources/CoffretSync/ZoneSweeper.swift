@@ -54,7 +54,6 @@ package struct ZoneSweeper {
     private static let gapCountMax: UInt64 = 8
     /// Of each kind; a server that names more of them does not end.
     private static let storedCountMax = 1 << 24
-    private static let partByteCountMax = 4 << 20
     /// More is no answer to one request.
     private static let receiptByteCountMax = 1 << 40
 
@@ -143,7 +142,9 @@ package struct ZoneSweeper {
             if !addresses.contains(where: stored.contains) { lacking.append(name) }
         }
         // Such as the trees of a history that was cut before they went along.
-        guard try put(lacking.sorted(), at: head) else { return false }
+        guard try StagedPush(repository: repository, transport: transport).put(lacking.sorted(), at: head) else {
+            return false
+        }
         let chunks = try all { (after) throws(SyncError) in try transport.storedChunks(after: after) }
         let keptChunks = addresses(ofChunksOf: fileIDs, among: Set(chunks))
         // The newest first: whoever reads meanwhile finds the end of what is left, and not a hole in it.
@@ -183,32 +184,6 @@ package struct ZoneSweeper {
             }
         }
         return kept
-    }
-
-    /// Puts down what is needed and not there, and leaves the head.
-    ///
-    /// - Returns: false if the head is another one.
-    private func put(_ names: [BlobName], at head: BlobAddress) throws(SyncError) -> Bool {
-        var rest = names[...]
-        while !rest.isEmpty {
-            var objects: [ZoneObject] = []
-            var byteCount = 0
-            while let name = rest.first, objects.isEmpty || byteCount < Self.partByteCountMax {
-                let blob = try inVault { () throws(StorageError) in try repository.sealedBlob(name) }
-                objects.append(ZoneObject(address: blob.address.bytes, ciphertext: blob.bytes))
-                byteCount += blob.bytes.count
-                rest.removeFirst()
-            }
-            let push = ZonePush(
-                expectedHead: head.bytes, newHead: head.bytes, epoch: repository.currentEpoch, objects: objects)
-            switch transport.send(.push(push), frame: { _ in }) {
-            case .pushed: continue
-            case .headMoved: return false
-            case .refused(let code): throw SyncError(refusal: code)
-            default: throw SyncError(.unreachable)
-            }
-        }
-        return true
     }
 
     private func sweep(

@@ -130,6 +130,28 @@ package final class SimulatedDevice {
 
     package var head: BlobName? { repository.headNames.first }
 
+    /// Puts the present of what the server showed last where a new device finds it, whatever the history's size.
+    package func offerPresent() throws -> PresentMark? {
+        guard let memory = try VaultSync.memory(of: repository), let seen = memory.head,
+            try repository.presentStanding == .whole
+        else { return nil }
+        var policy = PresentPolicy()
+        policy.historyByteCountMin = 0
+        policy.historyFactor = 0
+        return try PresentOffer(repository: repository, transport: network, policy: policy).make(at: seen)
+    }
+
+    /// Is let in by a device that tells its head, and perhaps that the tree of this lies at the server.
+    package func join(toldOf head: BlobName?, present: PresentMark?) throws {
+        var memory = SyncMemory(server: "simulated")
+        memory.head = head
+        if let present {
+            try repository.remember(present: present, note: memory.encode())
+        } else if head != nil {
+            try repository.setSyncNote(memory.encode())
+        }
+    }
+
     /// Opens the vault anew, on a disk; power that went unnoticed comes back first.
     package func start(on newDisk: SimulatedFileSystem? = nil) throws {
         if let newDisk {
@@ -191,7 +213,8 @@ package final class SimulatedDevice {
             vault.cancel()
             heads?.spread(from: self)
         }
-        let engine = SyncEngine(memory: memory, knownEpoch: keys.epoch, options: options)
+        let engine = SyncEngine(
+            memory: memory, knownEpoch: keys.epoch, present: try repository.presentStanding, options: options)
         return try SyncSession(transport: network, vault: vault).run(engine).report
     }
 

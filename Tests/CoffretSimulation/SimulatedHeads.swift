@@ -60,7 +60,9 @@ package final class SimulatedHeads {
     /// What follows from a sync for the other vaults.
     func spread(from device: SimulatedDevice) {
         let repository = device.repository
-        guard !device.disk.isPoweredOff, let known = try? VaultSync.memory(of: repository) else { return }
+        guard !device.disk.isPoweredOff, let known = try? VaultSync.memory(of: repository),
+            (try? repository.presentStanding) == .whole
+        else { return }
         if let head = known.head, let own = repository.headNames.first, let dot = try? repository.dot(ofCommit: head),
             (try? repository.isKnown(head, to: own)) == true, seen[device.keys.vaultID]?.head != head
         {
@@ -80,6 +82,7 @@ package final class SimulatedHeads {
     }
 
     private func handOn(_ heads: [UncheckedHead], to device: SimulatedDevice) throws {
+        try device.repository.requireHistory()
         var memory = try VaultSync.memory(of: device.repository) ?? SyncMemory(server: "simulated")
         var isNews = false
         for head in heads where try device.check.take(head, into: &memory, now: device.now) { isNews = true }

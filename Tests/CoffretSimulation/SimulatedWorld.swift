@@ -36,6 +36,10 @@ package final class SimulatedWorld {
     private var skews: [Int64] = []
     /// Until which step each device does not reach the server.
     private var awayUntil: [Int] = []
+    /// Until which step each device, which has the present, does not get at its history.
+    private var historyFrom: [Int] = []
+    /// Devices that were let in and had the present before its history.
+    package private(set) var presentCount = 0
 
     /// - Parameter isTold: whether each step is printed, for a seed that is run again.
     /// - Parameter revokes: whether a device may be revoked.
@@ -61,6 +65,29 @@ package final class SimulatedWorld {
         devices.append(device)
         skews.append(Int64(random.int(in: -5_000...5_000)))
         awayUntil.append(0)
+        historyFrom.append(0)
+    }
+
+    /// One more device, let in by one of the others.
+    private func join() throws {
+        let approver = devices[random.int(in: 0...devices.count - 1)]
+        try addDevice()
+        let (number, device) = (devices.count - 1, devices[devices.count - 1])
+        var present: PresentMark?
+        if random.int(in: 0...3) > 0 { try attempt(approver) { present = try approver.offerPresent() } }
+        // What the approver told stands before anything else happens to the new one.
+        let head = try VaultSync.memory(of: approver.repository)?.head
+        try device.join(toldOf: head, present: present?.head == head ? present : nil)
+        if random.bool() { historyFrom[number] = stepCount + random.int(in: 1...25) }
+        device.network.onRequest = { [unowned self, unowned device] request in
+            guard case .changes = request, !isSettling, historyFrom[number] > stepCount,
+                (try? device.repository.presentStanding) == .ahead
+            else { return nil }
+            return .unreachable
+        }
+        tell("joins, " + (present == nil ? "told no present" : "told a present"), device)
+        try attempt(device) { try sync(device) }
+        if try device.repository.presentStanding == .ahead { presentCount += 1 }
     }
 
     private func tell(_ what: String, _ device: SimulatedDevice) {
@@ -170,15 +197,25 @@ package final class SimulatedWorld {
                 awayUntil[random.int(in: 0...devices.count - 1)] = stepCount + random.int(in: 5...30)
             }
             // A device may drop history, whatever it and the others have not sent; all follow.
+            guard try device.repository.presentStanding != .ahead else { return try requireRefusal(device) }
             try attempt(device) {
                 try compactions.compact(device, dropsHistory: droppers.contains(number), random)
             }
-        case 8 where devices.count < Self.deviceCountMax && random.int(in: 0...7) == 0:
-            try addDevice()
-            try attempt(devices[devices.count - 1]) { try sync(devices[devices.count - 1]) }
+        case 8 where devices.count < Self.deviceCountMax && random.int(in: 0...1) == 0: try join()
         default:
             if awayUntil[number] <= stepCount { try attempt(device) { try sync(device) } }
         }
+    }
+
+    /// Before its history has come a device packs nothing.
+    private func requireRefusal(_ device: SimulatedDevice) throws {
+        device.disk.setPlan(nil)
+        do {
+            try device.compact()
+        } catch let error as StorageError where error.code == .historyPending {
+            return
+        }
+        try require(false, "a device packs before its history has come")
     }
 
     private static let choices = [
@@ -248,6 +285,7 @@ package final class SimulatedWorld {
 
     package func check() throws {
         let devices = trusted
+        for device in devices { try require(device.repository.presentStanding == .whole, "a history did not come") }
         try require(Set(devices.map(\.head)).count == 1, "several heads")
         let roots = try Set(devices.map { try $0.repository.present.rootName() })
         try require(roots.count == 1, "several roots")

@@ -4,6 +4,7 @@
 internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
 internal import CoffretHTTP
 internal import CoffretKeys
 internal import CoffretPairing
@@ -88,7 +89,7 @@ enum DeviceJoining {
                 parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))
         }
         // The first sync must show what the other device has seen (R7).
-        try store.remember(zoneHeads: account.zoneHeads, server: settings.address.url)
+        try store.remember(zoneHeads: account.zoneHeads, presents: account.presents, server: settings.address.url)
         requester.finish()
         let vaults = try store.vaults.map(\.name)
         let name = try store.deviceName(store.keyring.deviceID().bytes)
@@ -156,7 +157,12 @@ enum DeviceJoining {
         let approver = try ApproverSession(
             invitation(context, account), account: account, attempts: attempts(context),
             random: SystemRandomSource(), clock: SystemWallClock())
-        let added = try approver.run(PairingDialogue(context)) { try session.store.zoneHeads() }
+        let dialogue = PairingDialogue(context)
+        let sync = AccountSync(
+            account, records: try SyncStatus.records(session), random: SystemRandomSource(), clock: SystemWallClock())
+        let added = try approver.run(
+            dialogue, presents: { idle in try offerPresents(sync, context, idle) },
+            zoneHeads: { try session.store.zoneHeads() })
         let name = try session.store.deviceName(added.deviceID.bytes) ?? added.name
         let value = JSONValue.fields([
             "event": .string("added"), "id": .string(added.deviceID.hex), "name": .string(name),
@@ -187,6 +193,28 @@ enum DeviceJoining {
 
     private static func isBeginning(_ digits: String) -> Bool {
         (digitCountMin..<32).contains(digits.utf8.count) && digits.allSatisfy(\.isHexDigit)
+    }
+
+    /// Puts down for the new device what lets it begin before a long history has come to it.
+    private static func offerPresents(
+        _ sync: AccountSync, _ context: CommandContext, _ idle: () throws -> Void
+    ) throws -> [VaultID: [UInt8]] {
+        let reporter = context.progress()
+        defer { reporter.end() }
+        var vault: String?
+        var failure: (any Error)?
+        let told = sync.offerPresents { name, done, total in
+            if name != vault {
+                vault = name
+                reporter.begin("Preparing \"\(TextWidth.displaySafe(name))\" for the new device", unit: "byte")
+            }
+            reporter.update(done: done, total: total, byteCount: done)
+            // The other side may have given up.
+            do { try idle() } catch { failure = error }
+            return failure == nil
+        }
+        if let failure { throw failure }
+        return told
     }
 
     /// What the person gave, or who waits.

@@ -53,6 +53,9 @@ enum FsckCommand {
                     + "those of locked notes coffret attach get."
             )
         }
+        if storage.isHistoryPending {
+            lines.append("Older history has not arrived yet, and was not checked: coffret sync fetches it.")
+        }
         for removal in storage.removals {
             lines.append(
                 "\(NumberText.counted(Int(removal.removedCommitCount), "earlier change")) removed by "
@@ -83,6 +86,7 @@ enum FsckCommand {
             "signatureCount": .integer(storage.signatureCount), "factCount": .integer(storage.factCount),
             "objectCount": .integer(storage.reachableBlobCount), "attachmentCount": .integer(report.attachmentCount),
             "absentFileCount": .integer(report.absentCount),
+            "isHistoryPending": .bool(storage.isHistoryPending),
             "removals": .array(
                 storage.removals.map {
                     .fields([

@@ -42,7 +42,8 @@ extension FailureMeaning {
         "storage.history.compacted": FailureMeaning(
             .notFound, "that part of the history was dropped by compact", hint: "coffret log shows what there is"),
         "storage.history.not-here-yet": FailureMeaning(
-            .notFound, "that part of the history has not arrived yet", hint: "coffret sync fetches it"),
+            .notFound, "older history has not arrived on this device yet",
+            hint: "coffret sync fetches it; what is there now can be read and changed meanwhile"),
         "storage.history.local-rollback": FailureMeaning(
             .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
             hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),

@@ -63,6 +63,32 @@ package final class AccountSync {
         return (syncer, transport)
     }
 
+    /// A new device waits at most so long for what it could do without.
+    private static let presentTime = Duration.seconds(60)
+
+    /// Puts the presents of the synced vaults where a device that is being let in finds them, as far as their histories are so
+    /// much larger that this is worth it. Whatever fails, that device takes the whole history.
+    ///
+    /// - Parameters:
+    ///   - progress: called again and again with how much of how many bytes of a vault is there; says whether to go on.
+    /// - Returns: what that device is to be told.
+    package func offerPresents(
+        progress: (_ vault: String, _ doneByteCount: Int, _ byteCount: Int) -> Bool
+    ) -> [VaultID: [UInt8]] {
+        let end = ContinuousClock.now.advanced(by: Self.presentTime)
+        var told: [VaultID: [UInt8]] = [:]
+        for record in (try? vaults) ?? [] where ContinuousClock.now < end {
+            guard let transport = try? makeTransport(record, account.connection.client) else { continue }
+            let present = try? store.offerPresent(
+                of: record, server: account.connection.settings.address.url, transport: transport
+            ) { done, total in
+                progress(record.name, done, total) && ContinuousClock.now < end
+            }
+            if let present { told[record.vaultID] = present }
+        }
+        return told
+    }
+
     private func makeTransport(_ record: VaultRecord, _ client: HTTPClient) throws -> HTTPZoneTransport {
         let account = account
         return HTTPZoneTransport(

@@ -35,12 +35,23 @@ final class SyncProgressReporter {
 
     private enum Stage { case receiving, sending }
 
+    private let context: CommandContext
     private let reporter: ProgressReporter
     private var stage: Stage?
+    /// The vault of which was said that it may be used before its history has come.
+    private var told: String?
 
-    init(_ context: CommandContext) { reporter = context.progress() }
+    init(_ context: CommandContext) {
+        self.context = context
+        reporter = context.progress()
+    }
 
     func update(_ progress: SyncProgress, of vault: String) {
+        if progress.isPresentHere, told != vault {
+            reporter.end()
+            (told, stage) = (vault, nil)
+            context.note("\"\(TextWidth.displaySafe(vault))\" may be used now; its older history follows")
+        }
         if let total = progress.sendCount {
             guard progress.sentByteCount >= Self.byteCountMin || stage == .sending else { return }
             begin(.sending, vault)

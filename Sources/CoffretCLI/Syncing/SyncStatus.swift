@@ -22,6 +22,9 @@ struct VaultStanding {
     /// All that this device knows of it is what the one that let it in has told.
     var isUnfetched = false
 
+    /// What leads to the present is on its way; until it is here nothing is sent.
+    var isHistoryPending = false
+
     /// `all sent; last synced 3 min ago`.
     func words(_ context: CommandContext) -> String {
         var parts: [String] = []
@@ -32,6 +35,7 @@ struct VaultStanding {
         case let count?:
             parts.append("\(NumberText.counted(count, "change")) \(count == 1 ? "waits" : "wait") to be sent")
         }
+        if isHistoryPending { parts.append("older history has not arrived yet: coffret sync") }
         parts += waitingFiles.words
         if let words = absentFiles.words { parts.append(words) }
         if isSweepDue { parts.append("the server still has history that you dropped") }
@@ -45,6 +49,7 @@ struct VaultStanding {
             "pending": pendingCount.map { .integer($0) } ?? .null,
             "lastSynced": last?.succeededAt.map { .moment($0) } ?? .null,
             "waitingFiles": waitingFiles.json, "absentFiles": absentFiles.json, "isSweepDue": .bool(isSweepDue),
+            "isHistoryPending": .bool(isHistoryPending),
             "problem": last?.problem.map { .string($0) } ?? .null,
         ])
     }
@@ -112,7 +117,8 @@ enum SyncStatus {
             waitingFiles: (WaitingFileText.words(files, in: vault), WaitingFileText.json(files, in: vault)),
             absentFiles: AbsentFiles(of: vault, record, records),
             isSweepDue: (try? VaultSyncer.isSweepDue(of: vault)) ?? false,
-            isUnfetched: (try? vault.log(limit: 1))?.isEmpty ?? false)
+            isUnfetched: (try? vault.log(limit: 1))?.isEmpty ?? false,
+            isHistoryPending: (try? vault.isHistoryPending) ?? false)
     }
 
     /// What the agent's sync does, in a few words; nil if none runs.

@@ -33,7 +33,12 @@ extension Store {
         let records = try vaults
         var locked: [Vault] = []
         defer { for vault in locked { vault.repository.close() } }
-        for record in records { locked.append(try open(record, isWritable: true)) }
+        for record in records {
+            let vault = try open(record, isWritable: true)
+            locked.append(vault)
+            // It would be short of what leads to it, and not say so.
+            try inStorage { () throws(StorageError) in try vault.repository.requireHistory() }
+        }
         let keys = try inKeys { () throws(KeyError) in try keyring.makeBackupKeys() }
         let temporary = path + ".new"
         do throws(CoreError) {

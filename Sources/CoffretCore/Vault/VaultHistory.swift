@@ -86,6 +86,13 @@ extension Vault {
         return (true, false)
     }
 
+    /// Whether commits that lead to the present are on their way: what asks for them ends with `storage.history.not-here-yet`.
+    package var isHistoryPending: Bool {
+        get throws(CoreError) {
+            try inStorage { () throws(StorageError) in try repository.presentStanding == .ahead }
+        }
+    }
+
     /// Goes through all commits that are here, newest first; no commit comes before one that builds on it.
     private func forEachCommit(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
         var cursor = try inStorage { () throws(StorageError) in try repository.log() }
@@ -94,7 +101,7 @@ extension Vault {
         }
     }
 
-    /// The item as of a commit that may have been compacted away or not have arrived: nil then.
+    /// The item as of a commit that may have been compacted away: nil then.
     private func item(_ id: EntityID, atKept name: BlobName) throws(CoreError) -> Item? {
         guard try inStorage({ () throws(StorageError) in try repository.commitIfKept(name) }) != nil else { return nil }
         return try wholeView(at: name).item(id)

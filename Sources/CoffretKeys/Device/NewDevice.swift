@@ -25,26 +25,51 @@ package struct NewDevice: Sendable {
 
 /// What a trusted device gives a new one at the end of pairing.
 ///
-/// Layout, deterministic CBOR: [2, device chain, device box, server name, {vault id: head's name}].
+/// Layout, deterministic CBOR: [2, device chain, device box, server name, {vault id: head's name}], or [3, …, {vault id: what
+/// is told of the present}] if there is anything to tell of it.
 package enum AccountWelcome {
     private static let vaultCountMax = 65_536
+    private static let presentByteCountMax = 16 << 10
 
     static func encode(
-        _ chain: VerifiedDeviceChain, _ box: DeviceBox, serverName: String, zoneHeads: [VaultID: [UInt8]]
+        _ chain: VerifiedDeviceChain, _ box: DeviceBox, serverName: String, zoneHeads: [VaultID: [UInt8]],
+        presents: [VaultID: [UInt8]]
     ) -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 5)
-            encoder.encode(unsigned: 2)
+            encoder.encodeArrayHeader(count: presents.isEmpty ? 5 : 6)
+            encoder.encode(unsigned: presents.isEmpty ? 2 : 3)
             encoder.encodeArrayHeader(count: chain.links.count)
             for link in chain.links { encoder.encode(bytes: link.link.encoded) }
             encoder.encode(bytes: box.encoded)
             encoder.encode(text: serverName)
-            encoder.encodeMapHeader(count: zoneHeads.count)
-            for (vault, head) in zoneHeads.sorted(by: { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }) {
-                encoder.encode(bytes: vault.bytes)
-                encoder.encode(bytes: head)
-            }
+            encode(zoneHeads, to: &encoder)
+            if !presents.isEmpty { encode(presents, to: &encoder) }
         }
+    }
+
+    private static func encode(_ map: [VaultID: [UInt8]], to encoder: inout CBOREncoder) {
+        encoder.encodeMapHeader(count: map.count)
+        for (vault, bytes) in map.sorted(by: { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }) {
+            encoder.encode(bytes: vault.bytes)
+            encoder.encode(bytes: bytes)
+        }
+    }
+
+    private static func decodeMap(
+        _ decoder: inout CBORDecoder, byteCounts: ClosedRange<Int>
+    ) throws(CBORError) -> [VaultID: [UInt8]] {
+        let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
+        var entries: [VaultID: [UInt8]] = [:]
+        var map = try decoder.readMapHeader()
+        guard map.remaining <= vaultCountMax else { throw malformed }
+        while let key = try decoder.readKey(
+            in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: 32) })
+        {
+            let bytes = try decoder.readBytes(countMax: byteCounts.upperBound)
+            guard let vault = VaultID(key), byteCounts.contains(bytes.count) else { throw malformed }
+            entries[vault] = bytes
+        }
+        return entries
     }
 
     /// Opens a welcome.
@@ -56,26 +81,22 @@ package enum AccountWelcome {
     package static func open(
         _ bytes: [UInt8], for device: NewDevice, accountID: ChainID, head: RememberedHead, random: any RandomSource
     ) throws(KeyError) -> JoinedAccount {
-        let (encodedLinks, boxBytes, serverName, zoneHeads) = try withCBORDecoder(
+        let (encodedLinks, boxBytes, serverName, zoneHeads, presents) = try withCBORDecoder(
             bytes, convert: { KeyError(.boxInvalid, at: "welcome", cause: $0) }
         ) { (decoder) throws(CBORError) in
-            try decoder.readArrayHeader(count: 5)
+            let count = try decoder.readArrayHeader()
             let start = decoder.byteOffset
-            guard try decoder.readUnsigned() == 2 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+            let version = try decoder.readUnsigned()
+            guard version == 2 && count == 5 || version == 3 && count == 6 else {
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
             var links: [[UInt8]] = []
             for _ in 0..<(try decoder.readArrayHeader()) { links.append(try decoder.readBytes()) }
             let box = try decoder.readBytes(countMax: DeviceBox.byteCountMax)
             let name = try decoder.readText(byteCountMax: 1_024)
-            var heads: [VaultID: [UInt8]] = [:]
-            var map = try decoder.readMapHeader()
-            guard map.remaining <= vaultCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
-            while let key = try decoder.readKey(
-                in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: 32) })
-            {
-                guard let vault = VaultID(key) else { throw CBORError(.unexpectedItem, byteOffset: start) }
-                heads[vault] = try decoder.readBytes(count: 32)
-            }
-            return (links, box, name, heads)
+            let heads = try decodeMap(&decoder, byteCounts: 32...32)
+            let presents = version == 3 ? try decodeMap(&decoder, byteCounts: 1...presentByteCountMax) : [:]
+            return (links, box, name, heads, presents)
         }
         let chain: VerifiedDeviceChain
         do throws(TrustError) {
@@ -98,7 +119,8 @@ package enum AccountWelcome {
         switch content {
         case .success(let keys):
             return JoinedAccount(
-                device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: zoneHeads)
+                device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: zoneHeads,
+                presents: presents)
         case .failure(let error): throw error
         }
     }
@@ -112,6 +134,8 @@ package struct JoinedAccount {
     package let serverName: String
     /// What the device that let this one in had seen of each vault's place at the server.
     package let zoneHeads: [VaultID: [UInt8]]
+    /// What it told of their presents, which lie at the server, in the bytes of who syncs.
+    package let presents: [VaultID: [UInt8]]
 
     package var vaultNames: [String] { keys.vaults.map(\.name) }
 }

@@ -81,13 +81,15 @@ extension UnlockedKeyring {
 
     /// What a device that was just added needs: the chain, and the keys of all synced vaults, sealed to it, and what
     /// this device saw last of each vault's place at the server (R7).
+    ///
+    /// - Parameter presents: of those whose present lies there for the new device, what it has to know.
     package func makeWelcome(
-        for device: UniqueID, zoneHeads: [VaultID: [UInt8]] = [:]
+        for device: UniqueID, zoneHeads: [VaultID: [UInt8]] = [:], presents: [VaultID: [UInt8]] = [:]
     ) throws(KeyError) -> [UInt8] {
         let body = try body()
         let box = try sealBox(to: device)
         return AccountWelcome.encode(
-            body.deviceChain, box, serverName: body.server?.name ?? "", zoneHeads: zoneHeads)
+            body.deviceChain, box, serverName: body.server?.name ?? "", zoneHeads: zoneHeads, presents: presents)
     }
 
     /// Boxes with the keys of all synced vaults, for every other device that the chain trusts.

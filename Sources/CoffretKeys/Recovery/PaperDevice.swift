@@ -139,7 +139,7 @@ package struct PaperContents {
     package func account(
         of device: NewDevice, chain: VerifiedDeviceChain, serverName: String
     ) -> JoinedAccount {
-        JoinedAccount(device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: [:])
+        JoinedAccount(device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: [:], presents: [:])
     }
 }
 

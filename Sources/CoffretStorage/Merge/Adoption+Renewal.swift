@@ -14,6 +14,7 @@ extension Adoption {
     ///   cannot be said twice. Then nothing has changed.
     package func writeAgain(after sent: BlobName) throws(StorageError) -> Int {
         do throws(StorageError) {
+            try repository.requireHistory()
             return try writeAgainVerified(after: sent)
         } catch {
             transaction.cancel()

@@ -177,6 +177,8 @@ package final class Adoption {
         _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName],
         requiredDots: [Dot], note: ((_ areRemovalsDue: Bool, _ statements: [CommitStatement]) -> [UInt8])?
     ) throws(StorageError) -> AdoptionReport {
+        // On top of what is verified only.
+        try repository.requireHistory()
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
         let localHead = repository.headNames.first
         let known = try known()
@@ -246,6 +248,8 @@ package final class Adoption {
         let statements = isOld ? [] : foreign.statements(besides: author.deviceID)
         try state.annotate { annotation in
             annotation.removedVersions = removedVersions
+            // All of it is here now.
+            annotation.present = nil
             annotation.quarantined = aside
             annotation.epochs = RepositoryAnnotation.bounded(Set(annotation.epochs + newEpochs))
             annotation.usedSequences.merge(droppedOwn)

@@ -36,6 +36,17 @@ struct MissingBlobs {
         return missing
     }
 
+    /// What the state of a commit needs: itself, its context, and the tree that it states.
+    func find(treeOf head: BlobName) throws(StorageError) -> [BlobName] {
+        guard try contains(head) else { return [head] }
+        let commit = try UnverifiedCommit.decode(adoption.incoming.blobBytes(head, type: .commit), name: head).commit
+        var missing: [BlobName] = []
+        var seen: Set<BlobName> = []
+        if try !contains(commit.context) { missing.append(commit.context) }
+        try find(node: commit.root, type: .treeInner, &missing, &seen)
+        return missing
+    }
+
     private func contains(_ name: BlobName) throws(StorageError) -> Bool {
         try adoption.incoming.containsBlob(name)
     }

@@ -35,6 +35,7 @@ extension VaultRepository {
         guard let head = head ?? headNames.first else {
             return ExportContents(names: [], commitCount: 0, compaction: nil)
         }
+        if let present = try pendingPresent(), !known.contains(present.head) { try requireHistory() }
         let graph = try graph()
         var versions = VersionVector()
         for name in known where try graph.contains(name) { versions.merge(try graph.versions(of: name)) }

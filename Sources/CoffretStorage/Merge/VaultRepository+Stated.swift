@@ -49,9 +49,12 @@ extension VaultRepository {
 extension ForeignHistory {
     /// What trusted devices state in the commits that count, parents before children.
     ///
-    /// - Parameter own: what this device said itself is no news.
-    func statements(besides own: [UInt8]) -> [CommitStatement] {
-        order.compactMap { name in
+    /// - Parameters:
+    ///   - own: what this device said itself is no news.
+    ///   - directory: knows who is trusted, if it is not who knew it for the check.
+    func statements(besides own: [UInt8], _ directory: (any CommitSignerDirectory)? = nil) -> [CommitStatement] {
+        let signers = directory ?? signers
+        return order.compactMap { name in
             guard let commit = commits[name], commit.standing == .valid, let bytes = commit.summary.commit.statement,
                 commit.summary.deviceID != own, signers.revocation(ofAuthorOf: commit.summary.context) == nil
             else { return nil }

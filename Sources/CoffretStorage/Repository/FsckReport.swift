@@ -17,6 +17,8 @@ package struct FsckReport: Sendable {
     package internal(set) var valueCount = 0
     package internal(set) var reachableBlobCount = 0
     package internal(set) var removals: [Removal] = []
+    /// Commits older than the present that this device was given have not arrived yet, and were not checked.
+    package internal(set) var isHistoryPending = false
     /// What the files themselves showed.
     package internal(set) var blobs = BlobCheckReport()
     /// What is wrong with commits, trees and values; each names the object.

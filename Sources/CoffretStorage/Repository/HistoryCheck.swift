@@ -24,7 +24,11 @@ struct HistoryCheck {
     private var childCounts: [BlobName: Int] = [:]
     private var byDot: [Dot: BlobName] = [:]
 
+    /// With which the history begins until the rest has arrived.
+    private var present: PresentMark?
+
     var commitCount: Int { commits.count }
+    var isHistoryPending: Bool { present != nil }
 
     init(repository: VaultRepository, signers: (any CommitSignerDirectory)?) {
         self.repository = repository
@@ -52,10 +56,11 @@ struct HistoryCheck {
 
     private mutating func readHistory() {
         do throws(StorageError) {
+            present = try repository.pendingPresent()
             var cursor = try repository.log()
             while let commit = try cursor.next() { commits.append(commit) }
         } catch {
-            problems.append(error)
+            if present == nil || error.code != .historyPending { problems.append(error) }
         }
         commits.reverse()
         for commit in commits {
@@ -83,6 +88,14 @@ struct HistoryCheck {
         let place = "commit \(commit.name)"
         guard byDot.updateValue(commit.name, forKey: commit.dot) == nil else {
             throw StorageError(.historyForked, place: place)
+        }
+        if let present, commit.name == present.head {
+            // By what it was made from it is compared when that has arrived.
+            guard commit.commit.versionVector ?? present.versions == present.versions else {
+                throw StorageError(.commitMalformed, place: place)
+            }
+            vectors[commit.name] = present.versions
+            return
         }
         let stated = commit.commit.versionVector ?? beginnings[commit.name]?.first?.versions
         var vector = VersionVector()

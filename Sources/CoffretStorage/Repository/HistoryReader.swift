@@ -10,6 +10,11 @@ final class HistoryReader {
     let changeNodes: NodeStore
     private let vaultID: [UInt8]
     private var contexts: [BlobName: CommitContext] = [:]
+    /// A commit whose parents may lie here and are not verified: they are not read.
+    var beginning: BlobName? {
+        didSet { hidden = nil }
+    }
+    private var hidden: Set<BlobName>?
 
     init(reader: any BlobReader, vaultID: [UInt8]) {
         self.reader = reader
@@ -17,8 +22,17 @@ final class HistoryReader {
         changeNodes = NodeStore(reader: reader, allowsRetractions: true)
     }
 
+    /// Whether a commit is one that nobody reads before the history has come.
+    func isHidden(_ name: BlobName) throws(StorageError) -> Bool {
+        guard let beginning else { return false }
+        if let hidden { return hidden.contains(name) }
+        let commit = try UnverifiedCommit.decode(reader.blobBytes(beginning, type: .commit), name: beginning).commit
+        hidden = Set(commit.parents)
+        return commit.parents.contains(name)
+    }
+
     /// - Throws: `.blobMissing` and what else reading blobs throws; `.commitMalformed`,
-    ///   `.commitWrongVault`, `.commitUnsupportedFormat`.
+    ///   `.commitWrongVault`, `.commitUnsupportedFormat`; `.historyPending`.
     func commit(_ name: BlobName) throws(StorageError) -> CommitSummary {
         try unverified(name).summary
     }
@@ -40,7 +54,7 @@ final class HistoryReader {
         do throws(StorageError) {
             return try commit(name)
         } catch {
-            guard error.code == .blobMissing else { throw error }
+            guard error.code == .blobMissing || error.code == .historyPending else { throw error }
             return nil
         }
     }
@@ -48,6 +62,7 @@ final class HistoryReader {
     func unverified(
         _ name: BlobName
     ) throws(StorageError) -> (commit: UnverifiedCommit, summary: CommitSummary, byteCount: Int) {
+        if beginning != nil, try isHidden(name) { throw StorageError(.historyPending, place: "commit \(name)") }
         let content = try reader.blobBytes(name, type: .commit)
         let commit = try UnverifiedCommit.decode(content, name: name)
         let context = try context(commit.commit.context)

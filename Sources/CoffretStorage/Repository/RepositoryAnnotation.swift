@@ -3,6 +3,17 @@
 
 internal import CoffretBase
 
+/// A commit that a device of the same person vouched for, as its own head, with exactly what it has seen.
+package struct PresentMark: Equatable, Sendable {
+    package let head: BlobName
+    package let versions: VersionVector
+
+    package init(head: BlobName, versions: VersionVector) {
+        self.head = head
+        self.versions = versions
+    }
+}
+
 /// The annotation of a repository's state (`Spec/journal.md`, section on the annotation).
 struct RepositoryAnnotation: Equatable {
     static let noteByteCountMax = 32 << 10
@@ -12,8 +23,11 @@ struct RepositoryAnnotation: Equatable {
     var checkpointVersions = VersionVector()
     /// For an instance whose merge was dropped: the number that it had.
     var usedSequences = VersionVector()
-    /// Older commits than the first sync needed have not arrived: a parent that is missing is no damage.
+    /// The present is here and the commits that lead to it have not been verified, nor need they be here: `present` says
+    /// which it is.
     var isHistoryPartial = false
+    /// What was told when this device was let in, until the history is here.
+    var present: PresentMark?
     /// Commits that prove that an instance wrote two with one number; ascending.
     var evidence: [BlobName] = []
     /// Heads that are kept and not merged, because they build on a commit that is not valid; ascending.
@@ -30,8 +44,9 @@ struct RepositoryAnnotation: Equatable {
 
     func encode() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: removedVersions == nil ? 8 : 9)
-            encoder.encode(unsigned: removedVersions == nil ? 2 : 3)
+            let version: UInt64 = removedVersions == nil ? 2 : present == nil ? 3 : 4
+            encoder.encodeArrayHeader(count: Int(version) + 6)
+            encoder.encode(unsigned: version)
             checkpointVersions.encode(to: &encoder)
             usedSequences.encode(to: &encoder)
             encoder.encode(unsigned: isHistoryPartial ? 1 : 0)
@@ -40,6 +55,10 @@ struct RepositoryAnnotation: Equatable {
             encoder.encode(names: epochs)
             encoder.encode(bytes: note)
             removedVersions?.encode(to: &encoder)
+            guard version == 4, let present else { return }
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(bytes: present.head.bytes)
+            present.versions.encode(to: &encoder)
         }
     }
 
@@ -65,7 +84,7 @@ struct RepositoryAnnotation: Equatable {
         }
         let count = try decoder.readArrayHeader()
         let version = try decoder.readUnsigned()
-        guard version == 2 && count == 8 || version == 3 && count == 9 else {
+        guard (2...4).contains(version), count == version + 6 else {
             throw CBORError(.unexpectedItem, byteOffset: start)
         }
         checkpointVersions = try VersionVector.decode(from: &decoder)
@@ -75,6 +94,12 @@ struct RepositoryAnnotation: Equatable {
         quarantined = try decoder.readNames(countMax: Self.nameCountMax)
         epochs = try decoder.readNames(countMax: Self.nameCountMax)
         note = try decoder.readBytes(countMax: Self.noteByteCountMax)
-        removedVersions = version == 3 ? try VersionVector.decode(from: &decoder) : nil
+        removedVersions = version >= 3 ? try VersionVector.decode(from: &decoder) : nil
+        guard version == 4 else { return }
+        try decoder.readArrayHeader(count: 2)
+        guard let head = BlobName(bytes: try decoder.readBytes(count: 32)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        present = PresentMark(head: head, versions: try VersionVector.decode(from: &decoder))
     }
 }

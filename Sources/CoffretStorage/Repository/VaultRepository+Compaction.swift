@@ -58,6 +58,8 @@ extension VaultRepository {
     ) throws(StorageError) -> CompactionReport {
         guard isWritable else { throw StorageError(.readOnly) }
         guard let backend = backend as? any BlobMaintenance else { throw StorageError(.unusable) }
+        // What came of the history is referred to by nothing yet.
+        try requireHistory()
         let records = Array(try compactions().values)
         var plan = try compactionPlan(olderThan: time, droppingParentsOf: commit, removed: try present(records))
         var compactionCommit: CommitSummary?

@@ -25,6 +25,7 @@ extension VaultRepository {
         report.rootCount = check.rootCount
         report.removals = check.removals
         report.problems = check.problems
+        report.isHistoryPending = check.isHistoryPending
         checkTrees(check.commits, &report, progress: progress)
         return report
     }

@@ -8,7 +8,7 @@ extension VaultRepository {
     ///
     /// - Parameter head: nil for the present head; a vault without commits has an empty log.
     package func log(from head: BlobName? = nil) throws(StorageError) -> CommitCursor {
-        CommitCursor(heads: head.map { [$0] } ?? headNames) { (name) throws(StorageError) in
+        CommitCursor(heads: head.map { [$0] } ?? headNames, end: history.beginning) { (name) throws(StorageError) in
             try self.commitIfKept(name)
         }
     }
@@ -21,7 +21,9 @@ extension VaultRepository {
         return commit
     }
 
-    /// One commit; nil if it was compacted away, or has not arrived yet.
+    /// One commit; nil if it was compacted away.
+    ///
+    /// - Throws: `.historyPending` if it has not arrived yet.
     package func commitIfKept(_ name: BlobName) throws(StorageError) -> CommitSummary? {
         do throws(StorageError) {
             return try history.commit(name)
@@ -29,7 +31,7 @@ extension VaultRepository {
             guard error.code == .blobMissing else { throw error }
             // What was removed and came again in part may lack its context.
             let missing = try missing(name)
-            if missing.code == .historyCompacted || missing.code == .historyPending { return nil }
+            if missing.code == .historyCompacted { return nil }
             throw try backend.containsBlob(name) ? error : missing
         }
     }
@@ -88,6 +90,7 @@ extension VaultRepository {
 
     /// The error for a commit that is not there.
     func missing(_ name: BlobName) throws(StorageError) -> StorageError {
+        if try history.isHidden(name) { return StorageError(.historyPending, place: "commit \(name)") }
         let records = try compactions()
         if let commit = records.first(where: { $0.value.removedParents.contains(name) })?.key {
             return StorageError(.historyCompacted, place: "commit \(commit)")
@@ -182,7 +185,10 @@ struct StateLoader {
 /// While there is one line of commits it follows that; where lines meet it takes the whole rest of the
 /// history into account, so that no commit comes after one of its ancestors.
 package struct CommitCursor {
-    /// Reads a commit; nil if it was compacted away, or has not arrived yet.
+    /// A commit behind which the history has not arrived yet.
+    private let end: BlobName?
+    private var isCut = false
+    /// Reads a commit; nil if it was compacted away.
     private let load: (BlobName) throws(StorageError) -> CommitSummary?
     /// Commits of which all children have been given.
     private var ready: [BlobName]
@@ -191,20 +197,29 @@ package struct CommitCursor {
     private var summaries: [BlobName: CommitSummary] = [:]
 
     init(
-        heads: [BlobName],
+        heads: [BlobName], end: BlobName? = nil,
         load: @escaping (BlobName) throws(StorageError) -> CommitSummary?
     ) {
+        self.end = end
         self.load = load
         ready = heads
     }
 
     /// The next commit; nil at the beginning of the history, or where a compaction removed the rest.
     ///
-    /// - Throws: `.historyBroken` naming a parent that is missing; what reading commits throws.
+    /// - Throws: `.historyBroken` naming a parent that is missing; `.historyPending` where the rest has not arrived yet;
+    ///   what reading commits throws.
     package mutating func next() throws(StorageError) -> CommitSummary? {
         if ready.count > 1 && childCounts == nil { try countChildren() }
-        guard let name = try takeReady() else { return nil }
+        guard let name = try takeReady() else {
+            if isCut, let end { throw StorageError(.historyPending, place: "commit \(end)") }
+            return nil
+        }
         guard let summary = try read(name) else { return try next() }
+        if name == end, !summary.parents.isEmpty {
+            isCut = true
+            return summary
+        }
         if childCounts == nil, summary.parents.count > 1 {
             ready = [name]
             try countChildren()
@@ -237,7 +252,7 @@ package struct CommitCursor {
         var counts: [BlobName: Int] = [:]
         var pending = ready
         while let name = pending.popLast() {
-            guard let summary = try read(name) else { continue }
+            guard name != end, let summary = try read(name) else { continue }
             for parent in summary.parents {
                 if counts[parent] == nil { pending.append(parent) }
                 counts[parent, default: 0] += 1

@@ -47,6 +47,7 @@ package final class VaultRepository {
         nodes = NodeStore(reader: backend)
         splitHash = SplitHash(keys: keys, treeGeneration: Self.treeGeneration)
         editor = TreeEditor(store: nodes, splitHash: splitHash)
+        history.beginning = (try? pendingPresent())?.head
     }
 
     /// The commits that have no child here, ascending; empty before the first commit.
@@ -130,6 +131,7 @@ package final class VaultRepository {
         if let checkpoint = backend.state.checkpoint {
             known[checkpoint.commit] = try RepositoryAnnotation.decode(backend.state.annotation).checkpointVersions
         }
+        if let present = try pendingPresent() { known[present.head] = present.versions }
         // Kept by this object, so it must not keep it: keys would never leave the memory.
         let graph = CommitGraph(history: history, known: known) { [unowned self] () throws(StorageError) in
             try compactions()
@@ -155,6 +157,7 @@ package final class VaultRepository {
     }
 
     func forget() {
+        history.beginning = (try? pendingPresent())?.head
         knownGraph = nil
         loadedTail = nil
         headNode = nil

@@ -43,6 +43,8 @@ struct SyncOverview: Equatable {
         let devices: [Device]
         /// Whether the server has said that it has something else; only who listens to it knows.
         var isServerBeyond = false
+        /// What leads to the present has not come yet; until then nothing is sent.
+        var isHistoryPending = false
     }
 
     /// The line to the server of a process that listens by itself.
@@ -100,7 +102,7 @@ struct SyncOverview: Equatable {
                     id: peer.device.hex, name: session.deviceName(peer.device.bytes),
                     hasEverything: peer.hasEverything, isAhead: peer.isAhead,
                     heardAt: peer.heardAt == 0 ? nil : peer.heardAt)
-            }, isServerBeyond: try session.store.isBeyond(head, vault))
+            }, isServerBeyond: try session.store.isBeyond(head, vault), isHistoryPending: try vault.isHistoryPending)
     }
 }
 
@@ -159,7 +161,8 @@ extension SyncOverview.VaultState {
             "vault": .string(name), "id": .string(id), "itemCount": .integer(itemCount),
             "version": version.map { .string($0) } ?? .null,
             "serverVersion": serverVersion.map { .string($0) } ?? .null,
-            "serverHasOther": .bool(isServerBeyond), "pending": .optional(unsentCount),
+            "serverHasOther": .bool(isServerBeyond), "isHistoryPending": .bool(isHistoryPending),
+            "pending": .optional(unsentCount),
             "pendingByteCount": .optional(unsentByteCount), "waitingFileCount": .integer(waitingFileCount),
             "waitingFileByteCount": .integer(waitingFileByteCount),
             "unreadableFileCount": .integer(unreadableFileCount), "absentFileCount": .integer(absentFileCount),
@@ -199,7 +202,8 @@ extension SyncOverview.VaultState {
                 return SyncOverview.Device(
                     id: id, name: name, hasEverything: device["hasEverything"]?.bool ?? false,
                     isAhead: device["ahead"]?.bool ?? false, heardAt: device["heard"]?.moment(now))
-            }, isServerBeyond: value["serverHasOther"]?.bool ?? false)
+            }, isServerBeyond: value["serverHasOther"]?.bool ?? false,
+            isHistoryPending: value["isHistoryPending"]?.bool ?? false)
     }
 }
 

@@ -105,6 +105,7 @@ extension SyncOverview.VaultState {
     fileprivate var toReceive: String {
         var parts: [String] = []
         if isServerBeyond || version == nil && serverVersion != nil { parts.append("changes that the server has") }
+        if isHistoryPending { parts.append("older history has not arrived yet, and nothing is sent before it has") }
         if absentFileCount > 0 {
             parts.append(
                 "\(NumberText.counted(absentFileCount, "file")), \(NumberText.bytes(absentFileByteCount))"
