@@ -105,6 +105,70 @@ struct DeviceKeyTests {
         }
     }
 
+    /// CBOR of a map from bytes to bytes, in the order given.
+    private func map(_ entries: [([UInt8], [UInt8])]) -> [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeMapHeader(count: entries.count)
+            for (key, value) in entries {
+                encoder.encode(bytes: key)
+                encoder.encode(bytes: value)
+            }
+        }
+    }
+
+    @Test(
+        "R7, R14: a welcome tells of presents where there are any; one without is read as before; malformed ones are refused"
+    )
+    func welcomesWithPresents() throws {
+        let owner = try owner()
+        let device = NewDevice.generate(from: fixture.generator)
+        try add(device, to: owner)
+        let (account, head) = (try owner.accountID(), try owner.deviceChain().head)
+        func open(_ bytes: [UInt8]) throws -> JoinedAccount {
+            try AccountWelcome.open(
+                bytes, for: device, accountID: account, head: head, random: fixture.generator)
+        }
+        let ids = (0..<3).map { _ in fixture.generator.bytes(count: 32) }.sorted { $0.lexicographicallyPrecedes($1) }
+        let vaults = try ids.map { try #require(VaultID($0)) }
+        let zoneHeads = [vaults[0]: fixture.generator.bytes(count: 32), vaults[1]: fixture.generator.bytes(count: 32)]
+        // The shortest and the longest that may be told.
+        let presents = [vaults[2]: [UInt8](repeating: 3, count: 16 << 10), vaults[1]: [7]]
+
+        let plain = try owner.makeWelcome(for: device.deviceID, zoneHeads: zoneHeads)
+        #expect(plain.starts(with: [0x85, 2]), "what versions before this one read")
+        let before = try open(plain)
+        #expect(before.zoneHeads == zoneHeads && before.presents.isEmpty)
+
+        let welcome = try owner.makeWelcome(for: device.deviceID, zoneHeads: zoneHeads, presents: presents)
+        #expect(welcome.starts(with: [0x86, 3]))
+        let tail = map([(ids[1], [7]), (ids[2], presents[vaults[2]]!)])
+        #expect(welcome.suffix(tail.count) == tail[...], "Spec/keys.md section 7")
+        let joined = try open(welcome)
+        #expect(joined.zoneHeads == zoneHeads && joined.presents == presents)
+        #expect(joined.vaultNames == ["Shared by all"])
+
+        /// The same box under another version and count, with something after the heads.
+        let boxes = try owner.makeWelcome(for: device.deviceID, zoneHeads: zoneHeads).dropFirst(2)
+        func altered(_ count: UInt8, _ version: UInt8, _ tail: [UInt8]) -> [UInt8] { [count, version] + boxes + tail }
+        #expect(try open(altered(0x86, 3, tail)).presents == presents, "the means of the following")
+        let refused: [(String, [UInt8])] = [
+            ("version 2 with presents", altered(0x86, 2, tail)), ("version 3 without", altered(0x85, 3, [])),
+            ("version 3 that ends early", altered(0x86, 3, [])), ("a version of later", altered(0x86, 4, tail)),
+            ("a version of before", altered(0x85, 1, [])), ("a member more", altered(0x87, 3, tail + [0])),
+            ("bytes behind it", altered(0x86, 3, tail + [0])),
+            ("nothing told of a vault", altered(0x86, 3, map([(ids[0], [])]))),
+            ("too much told", altered(0x86, 3, map([(ids[0], [UInt8](repeating: 0, count: (16 << 10) + 1))]))),
+            ("a short id", altered(0x86, 3, map([([1, 2], [7])]))),
+            ("ids that descend", altered(0x86, 3, map([(ids[1], [7]), (ids[0], [7])]))),
+            ("a vault twice", altered(0x86, 3, map([(ids[1], [7]), (ids[1], [7])]))),
+            ("a list", altered(0x86, 3, [0x80])), ("text for bytes", altered(0x86, 3, [0xA1, 0x61, 0x61, 0x41, 7])),
+        ]
+        for (what, bytes) in refused { #expect(code { _ = try open(bytes) } == .boxInvalid, "\(what)") }
+        for count in stride(from: welcome.count - tail.count, to: welcome.count, by: 61) {
+            #expect(code { _ = try open(Array(welcome.prefix(count))) } == .boxInvalid, "cut after \(count) bytes")
+        }
+    }
+
     @Test("R14, R20, R21: boxes open for their device only, from a trusted device only, unaltered")
     func boxes() throws {
         let owner = try owner()
@@ -195,7 +259,11 @@ struct DeviceKeyTests {
         let owner = try owner()
         let device = NewDevice.generate(from: fixture.generator)
         try add(device, to: owner)
-        let (box, welcome) = (try owner.makeDeviceBoxes()[0], try owner.makeWelcome(for: device.deviceID))
+        let vault = try owner.vaults()[0].vaultID
+        let (box, welcome) = (
+            try owner.makeDeviceBoxes()[0],
+            try owner.makeWelcome(for: device.deviceID, presents: [vault: fixture.generator.bytes(count: 90)])
+        )
         let (account, head) = (try owner.accountID(), try owner.deviceChain().head)
         fuzz([box.encoded], rounds: 500) { bytes in
             if let read = try? DeviceBox(decoding: bytes) { #expect(read.encoded == bytes) }

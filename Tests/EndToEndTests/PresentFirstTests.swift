@@ -62,13 +62,19 @@ struct PresentFirstTests {
         #expect(try second.succeed("sync", "--status").contains("older history has not arrived yet"))
         for arguments in [
             ["log"], ["history", id], ["compact"], ["backup", "create", "\(second.workPath)/backup"],
-            ["show", id, "--at", "2 weeks ago"],
+            ["show", id, "--at", "2 weeks ago"], ["diff", id], ["diff", id, "yesterday"],
+            ["export", "\(second.workPath)/all.json", "--format", "json", "--yes"],
         ] {
             let refused = try second.run(arguments + ["--json"], input: [])
             #expect(
                 refused.exitCode != 0 && refused.errorText.contains("storage.history.not-here-yet"),
                 "\(arguments): \(refused.text.prefix(300)) \(refused.errorText)")
         }
+        for name in ["all.json", "backup"] {
+            #expect(!FileManager.default.fileExists(atPath: "\(second.workPath)/\(name)"), "\(name) is left")
+        }
+        // The present goes out without its history.
+        try second.succeed("export", "\(second.workPath)/notes", "--yes")
         #expect(try second.succeed("fsck").contains("Older history has not arrived yet"))
         // Others go on meanwhile.
         try first.succeed("edit", "Tomatoes", input: "Tomatoes\nsow in April\n")
@@ -85,6 +91,8 @@ struct PresentFirstTests {
             let past = try runner.succeed("history", id)
             #expect(past.split(separator: "\n").count > Self.editCount, "\(past)")
             #expect(try !runner.succeed("fsck").contains("not arrived"))
+            #expect(try runner.succeed("diff", id).contains("-version \(Self.editCount - 1)\n"))
+            try runner.succeed("export", "\(runner.workPath)/all.json", "--format", "json", "--yes")
         }
         #expect(try first.succeed("log", "--limit", "100") == second.succeed("log", "--limit", "100"))
     }

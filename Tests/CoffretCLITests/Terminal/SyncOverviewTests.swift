@@ -64,6 +64,30 @@ struct SyncOverviewTests {
     }
 
     @Test(
+        "history that is on its way is told in words, goes to another process, and is not there for one that says nothing of it"
+    )
+    func pendingHistory() throws {
+        var vault = Self.vault
+        let words = "older history has not arrived yet, and nothing is sent before it has"
+        for isPending in [false, true] {
+            vault.isHistoryPending = isPending
+            let overview = SyncOverview(vaults: [vault], agent: .idle)
+            let receive = overview.rows(nowMilliseconds: Self.now).first { $0.label == "To receive" }?.words
+            #expect(receive?.contains(words) == isPending)
+            let line = overview.json.line
+            #expect(line.contains("\"isHistoryPending\":\(isPending)"))
+            let read = try #require(SyncOverview(JSONValue(parsing: Array(line.utf8)), now: Self.now))
+            #expect(read.vaults.map(\.isHistoryPending) == [isPending])
+            #expect(read.json == overview.json)
+        }
+        // As a program of before says it.
+        var parts = SyncOverview(vaults: [vault], agent: .idle).json.line.split(separator: ",")
+        parts.removeAll { $0.contains("isHistoryPending") }
+        let older = try JSONValue(parsing: Array(parts.joined(separator: ",").utf8))
+        #expect(SyncOverview(older, now: Self.now)?.vaults.map(\.isHistoryPending) == [false])
+    }
+
+    @Test(
         "what is no overview is none",
         arguments: ["{}", "[]", "{\"vaults\":[{}]}", "{\"vaults\":[],\"agentSync\":\"waiting\"}"])
     func malformed(_ text: String) throws {

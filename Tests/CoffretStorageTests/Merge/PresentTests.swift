@@ -184,6 +184,7 @@ struct PresentTests {
         let mark = try contents().mark
         let other = world.replicas[1].author.instanceID
         let (more, less) = (mark.versions[other] + 1, mark.versions[other] - 1)
+        var foundLater: [UInt64] = []
         for sequence in [more, less] {
             let fresh = try ReplicaWorldCopy(new)
             let told = PresentMark(head: mark.head, versions: mark.versions.with(sequence, of: other))
@@ -209,7 +210,9 @@ struct PresentTests {
             #expect(error == StorageError(.commitMalformed, place: "commit \(mark.head)"))
             #expect(try fresh.replica.repository.presentStanding == .ahead)
             #expect(try fresh.replica.text(RepositoryFixture.key(2)) == old.text(RepositoryFixture.key(2)))
+            foundLater.append(sequence)
         }
+        #expect(foundLater.contains(more), "nothing in the tree tells that more was seen")
     }
 
     @Test("a stranger's signature, an incomplete tree and a vault that was written in are no beginning")
