@@ -152,7 +152,7 @@ package struct SyncEngine {
             // A server that has nothing where it had something has lost it, or lies (R7).
             if memory.head != nil || present == .ahead {
                 guard options.acceptsRestoredServer, present != .ahead else {
-                    return fail(SyncError(.headRolledBack, at: memory.head.map { "commit \($0)" }))
+                    return fail(SyncError(.headRolledBack, seen: memory.head, shown: nil))
                 }
                 memory.head = nil
                 memory.cursor = []
@@ -201,7 +201,7 @@ package struct SyncEngine {
             hasMore = more
             if !more {
                 guard let head, let address = BlobAddress(bytes: head) else {
-                    return fail(SyncError(.headRolledBack, at: memory.head.map { "commit \($0)" }))
+                    return fail(SyncError(.headRolledBack, seen: memory.head, shown: nil))
                 }
                 serverHead = address
             }
@@ -311,12 +311,12 @@ package struct SyncEngine {
             return prepare(from: head)
         case .older(let head):
             guard options.acceptsRestoredServer else {
-                return fail(SyncError(.headRolledBack, at: "commit \(head)"))
+                return fail(SyncError(.headRolledBack, seen: memory.head, shown: head))
             }
             memory.head = head
             memory.cursor = []
             return prepare(from: head)
-        case .unrelated(let head): return fail(SyncError(.headForked, at: "commit \(head)"))
+        case .unrelated(let head): return fail(SyncError(.headForked, seen: memory.head, shown: head))
         }
     }
 

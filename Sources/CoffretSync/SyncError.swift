@@ -1,6 +1,8 @@
 // What can go wrong between a vault and a server. The one thing to keep true: an error of this file has changed
 // nothing here, and says whether the server lied or was merely not there.
 
+package import CoffretStorage
+
 /// A failure of syncing; listed with causes and remedies in `Spec/errors.md`.
 package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable, CaseIterable {
@@ -56,11 +58,28 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A commit, or the server's own code; never content.
     package let place: String?
     package let cause: (any Error)?
+    /// Both heads, where a person has to compare what was seen with what is shown (R1, R2).
+    package let heads: Heads?
 
-    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
+    /// The commit that was seen last, here or by who told of it, and the one that the server shows; nil if it shows none.
+    package struct Heads: Equatable, Sendable {
+        package let seen: BlobName
+        package let shown: BlobName?
+    }
+
+    package init(_ code: Code, at place: String? = nil, heads: Heads? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.place = place
+        self.heads = heads
         self.cause = cause
+    }
+
+    /// The server shows something else than what was seen.
+    ///
+    /// - Parameter shown: nil if it shows nothing.
+    init(_ code: Code, seen: BlobName?, shown: BlobName?) {
+        let place = (shown ?? seen).map { "commit \($0)" }
+        self.init(code, at: place, heads: seen.map { Heads(seen: $0, shown: shown) })
     }
 
     /// What a refusal of the server means.

@@ -194,12 +194,16 @@ package final class VaultSync: SyncVault {
         }
         let missing = try adoption.missing(for: [name])
         if !missing.isEmpty { return try ask(for: missing, repository) }
+        let seen = memory.head
         var memory = memory
-        var required = memory.head.map { [$0] } ?? []
+        var required = seen.map { [$0] } ?? []
         var requiredDots: [Dot] = []
-        if let seen = memory.head, try !adoption.contains(seen) {
+        if let seen, try !adoption.contains(seen) {
             // What another device told of at pairing has to be there (R7). What was here before, a compaction removed.
-            guard let dot = memory.headDot else { throw SyncError(.headRolledBack, at: "commit \(seen)") }
+            guard let dot = memory.headDot else {
+                let heads = SyncError.Heads(seen: seen, shown: name)
+                throw SyncError(.headRolledBack, at: "commit \(seen)", heads: heads)
+            }
             (required, requiredDots) = ([], [dot])
         }
         memory.head = name
@@ -222,7 +226,9 @@ package final class VaultSync: SyncVault {
         } catch {
             // A head of the past, which a compaction has removed here.
             if error.code == .historyUnrelated, let dot, try repository.hasRemoved(dot) { return .judged(.older(name)) }
-            throw error
+            guard error.code == .historyUnrelated, let seen else { throw error }
+            throw SyncError(
+                .headForked, at: error.place, heads: SyncError.Heads(seen: seen, shown: name), cause: error)
         }
         return .adopted(
             SyncAdoption(

@@ -13,13 +13,17 @@ struct LyingServerProcessTests {
     }
 
     private func expect(
-        _ runner: CoffretRunner, _ exitCode: Int32, _ code: String, sourceLocation: SourceLocation = #_sourceLocation
+        _ runner: CoffretRunner, _ exitCode: Int32, _ code: String, seen: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let before = try version(runner)
         for _ in 0..<2 {
             let refused = try runner.run("sync", "--json")
             #expect(refused.exitCode == exitCode, "\(refused.errorText)", sourceLocation: sourceLocation)
             #expect((refused.text + refused.errorText).contains(code), sourceLocation: sourceLocation)
+            // Both states are named: what was seen here, and what is shown.
+            #expect(refused.errorText.contains("\"seen\":\"\(seen ?? before)\""), "\(refused.errorText)")
+            #expect(refused.errorText.contains("\"shown\":\""), "\(refused.errorText)")
         }
         #expect(try version(runner) == before, sourceLocation: sourceLocation)
     }

@@ -4,6 +4,8 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretStorage
+internal import CoffretSync
 
 /// Turns any error into what the person sees.
 enum FailureTranslation {
@@ -23,6 +25,7 @@ enum FailureTranslation {
         if let core = telling as? CoreError, !core.candidates.isEmpty {
             failure.add(core.candidates, isShortened: core.code != .fieldAmbiguous)
         }
+        if let heads = (telling as? SyncError)?.heads { failure.add(heads) }
         if let seconds = coded.waitSeconds { failure.addWait(seconds) }
         if let refusal { failure.jsonFields.append(("serverCode", .string(refusal))) }
         return failure
@@ -62,6 +65,14 @@ extension CommandFailure {
                 ? "the next try is possible in \(NumberText.counted(Int(seconds), "second"))"
                 : "the next try is possible in \(NumberText.counted(minutes, "minute"))")
         jsonFields.append(("waitSeconds", .integer(Int(seconds))))
+    }
+
+    /// Shows which state was seen and which is shown, as coffret status and coffret log name them.
+    fileprivate mutating func add(_ heads: SyncError.Heads) {
+        details.append("seen here  \(heads.seen.description.prefix(8))")
+        details.append("shown now  \(heads.shown.map { String($0.description.prefix(8)) } ?? "nothing")")
+        jsonFields.append(("seen", .string(heads.seen.description)))
+        jsonFields.append(("shown", heads.shown.map { .string($0.description) } ?? .null))
     }
 
     /// Lists what an ambiguous reference could mean.
