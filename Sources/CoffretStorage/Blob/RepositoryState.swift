@@ -45,6 +45,14 @@ package struct RepositoryState: Equatable, Sendable {
         tailCommits.append(head)
     }
 
+    /// Whether this is `earlier` with more commits, or none, in the tail, whose last one is the only head.
+    func goesOn(from earlier: RepositoryState) -> Bool {
+        checkpoint == earlier.checkpoint && previousCheckpoint == earlier.previousCheckpoint
+            && tailCommits.starts(with: earlier.tailCommits)
+            && (tailCommits.count == earlier.tailCommits.count
+                ? heads == earlier.heads : heads.count == 1 && heads.first == tailCommits.last)
+    }
+
     /// Whether this is `earlier` with one more commit in the tail, which is the only head now.
     func extends(_ earlier: RepositoryState, by head: BlobName) -> Bool {
         heads == [head] && tailCommits.count == earlier.tailCommits.count + 1 && tailCommits.last == head

@@ -186,7 +186,7 @@ extension Adoption {
         try transaction.commit(state: state, isCheckpoint: isCheckpoint)
         nodesWritten.markStored(in: repository.nodes)
         guard let head else { return repository.forget() }
-        try repository.adopt(state: state, headRoot: head.state.root())
+        repository.adopt(headRoot: try head.state.root())
     }
 
     /// The commits from the nearest stored tree to `head` along first parents.
@@ -284,11 +284,5 @@ extension VaultRepository {
             try state.annotate { $0.evidence = sorted }
             try transaction.commit(state: state, isCheckpoint: false)
         }
-    }
-
-    /// Goes over to a state that an adoption made durable.
-    func adopt(state: RepositoryState, headRoot: TreeNode) throws(StorageError) {
-        forget()
-        adopt(tail: try RepositoryTail(state: state, history: history), headRoot: headRoot)
     }
 }

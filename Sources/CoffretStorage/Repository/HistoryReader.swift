@@ -10,6 +10,8 @@ final class HistoryReader {
     let changeNodes: NodeStore
     private let vaultID: [UInt8]
     private var contexts: [BlobName: CommitContext] = [:]
+    /// Commits read since this was made.
+    private(set) var commitReadCount = 0
     /// A commit whose parents may lie here and are not verified: they are not read.
     var beginning: BlobName? {
         didSet { hidden = nil }
@@ -64,6 +66,7 @@ final class HistoryReader {
     ) throws(StorageError) -> (commit: UnverifiedCommit, summary: CommitSummary, byteCount: Int) {
         if beginning != nil, try isHidden(name) { throw StorageError(.historyPending, place: "commit \(name)") }
         let content = try reader.blobBytes(name, type: .commit)
+        commitReadCount += 1
         let commit = try UnverifiedCommit.decode(content, name: name)
         let context = try context(commit.commit.context)
         return (commit, CommitSummary(name: name, commit: commit.commit, context: context), content.count)

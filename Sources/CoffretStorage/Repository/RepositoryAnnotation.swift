@@ -39,6 +39,13 @@ struct RepositoryAnnotation: Equatable {
     /// What compactions that count or once counted here removed; nil in a state from before this was noted.
     var removedVersions: VersionVector? = VersionVector()
 
+    /// Whether another one says the same of commits; what syncs may have noted something else.
+    func isSameHistory(as other: RepositoryAnnotation) -> Bool {
+        var other = other
+        other.note = note
+        return self == other && !isHistoryPartial
+    }
+
     /// As many names as the annotation takes, ascending.
     static func bounded(_ names: Set<BlobName>) -> [BlobName] { Array(names.sorted().prefix(nameCountMax)) }
 

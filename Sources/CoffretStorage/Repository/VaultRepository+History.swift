@@ -53,7 +53,8 @@ extension VaultRepository {
     ///   a commit that is missing; `.treeRootMismatch` if the commits do not make the root that is stated.
     /// - Complexity: reads the commits since the nearest stored tree and applies them in one batch.
     package func snapshot(at name: BlobName) throws(StorageError) -> Snapshot {
-        try stateLoader().state(of: name)
+        if let known = knownSnapshot(at: name) { return known }
+        return try stateLoader().state(of: name)
     }
 
     func stateLoader() throws(StorageError) -> StateLoader {

@@ -30,6 +30,8 @@ package final class VaultRepository {
     private var knownGraph: CommitGraph?
     /// The state of the head, until something is committed.
     private var knownPresent: Snapshot?
+    /// The state of the head before others went on from there.
+    private var knownPast: Snapshot?
 
     static let treeGeneration: UInt32 = 1
 
@@ -80,9 +82,26 @@ package final class VaultRepository {
     /// - Returns: whether anything is new.
     @discardableResult
     package func refresh() throws(StorageError) -> Bool {
+        let before = backend.state
         guard try backend.refresh() else { return false }
+        // What cannot be read now is read by who needs it, and told then.
+        let (tail, past) = (try? extendedTail(since: before), knownPresent ?? knownPast)
         forget()
+        if let tail { (loadedTail, knownPast) = (tail, past) }
         return true
+    }
+
+    /// The tail with what was committed since; nil if it was not read, or more has changed than that.
+    private func extendedTail(since before: RepositoryState) throws(StorageError) -> RepositoryTail? {
+        guard var tail = loadedTail, backend.state.goesOn(from: before),
+            try RepositoryAnnotation.decode(backend.state.annotation)
+                .isSameHistory(as: RepositoryAnnotation.decode(before.annotation))
+        else { return nil }
+        for name in backend.state.tailCommits.dropFirst(before.tailCommits.count) {
+            let (_, summary, byteCount) = try history.unverified(name)
+            try tail.add(summary, byteCount: byteCount, history: history)
+        }
+        return tail
     }
 
     /// The newest keyring generation recorded in this vault, 0 if none was.
@@ -131,13 +150,28 @@ package final class VaultRepository {
         if let checkpoint = backend.state.checkpoint {
             known[checkpoint.commit] = try RepositoryAnnotation.decode(backend.state.annotation).checkpointVersions
         }
-        if let present = try pendingPresent() { known[present.head] = present.versions }
+        if let present = try pendingPresent() {
+            known[present.head] = present.versions
+        } else if let loadedTail, let head = loadedTail.head {
+            known[head.name] = loadedTail.versionVector
+        }
         // Kept by this object, so it must not keep it: keys would never leave the memory.
         let graph = CommitGraph(history: history, known: known) { [unowned self] () throws(StorageError) in
             try compactions()
         }
         knownGraph = graph
         return graph
+    }
+
+    /// The state of the head, or of the one before others went on, if it was looked at.
+    func knownSnapshot(at name: BlobName) -> Snapshot? {
+        [knownPresent, knownPast].compactMap(\.self).first { $0.commitName == name }
+    }
+
+    /// Goes over to a state that an adoption made durable; its tail is read by who needs it.
+    func adopt(headRoot: TreeNode) {
+        forget()
+        headNode = headRoot
     }
 
     /// Remembers what a transaction that is durable now made of the head.
@@ -162,6 +196,7 @@ package final class VaultRepository {
         loadedTail = nil
         headNode = nil
         knownPresent = nil
+        knownPast = nil
     }
 
     func valueCutter() -> ValueCutter {
