@@ -126,6 +126,7 @@ package final class SimulatedDevice {
         repository = try VaultRepository.create(
             directory: "vault", keys: keys.keys(local: local), author: author, environment: environment,
             checkpointPolicy: CheckpointPolicy(factCountMax: random.element(of: [8, 40, 256])))
+        state()
     }
 
     package var head: BlobName? { repository.headNames.first }
@@ -175,6 +176,10 @@ package final class SimulatedDevice {
     /// Commits from now on say what they can of the other vaults.
     private func state() {
         repository.statements = heads.map { SimulatedStatements(heads: $0, device: self) }
+        repository.areCutsKnown = { [signers, accountID = keys.accountID] repository in
+            guard let newest = signers.revoked.values.max() else { return true }
+            return (try? repository.hasCut(at: newest, account: accountID, signers: signers)) ?? false
+        }
     }
 
     /// The person's other devices that are trusted.

@@ -56,10 +56,28 @@ struct SimulationTests {
         try SimulatedWorld.run(SeededGenerator(seed: seed), revokes: true)
     }
 
-    @Test("a device is revoked, and history is dropped: worlds that it broke once")
-    func revocationAndDroppedHistory() throws {
-        try SimulatedWorld.run(SeededGenerator(seed: 16_621_115_775_776_891_099), droppers: .first, revokes: true)
-        try SimulatedWorld.run(SeededGenerator(seed: 16_735_204_748_155_166_274), droppers: .all, revokes: true)
+    @Test(
+        "a device is revoked, and one device drops history: worlds that it broke once",
+        arguments: [
+            16_621_115_775_776_891_099, 13_275_948_609_867_574_730, 11_632_665_636_743_481_155,
+        ] as [UInt64])
+    func revocationAndDroppedHistory(_ seed: UInt64) throws {
+        try SimulatedWorld.run(SeededGenerator(seed: seed), droppers: .first, revokes: true)
+    }
+
+    /// In each of these something was judged by commits that were gone: what a history began with, what had been seen, who had written
+    /// it, where the cut was.
+    @Test(
+        "a device is revoked, and several drop history: worlds that it broke once",
+        arguments: [
+            16_735_204_748_155_166_274, 2_204_249_899_794_935_301, 9_851_185_146_625_017_503,
+            12_238_763_455_477_088_191,
+            3_685_301_514_752_121_334, 6_408_117_721_803_246_241, 2_783_113_766_766_841_596, 10_536_922_875_199_002_771,
+            9_145_853_939_323_143_175, 11_091_783_224_257_513_654, 1_675_956_196_237_218_426,
+            9_981_817_886_790_432_823,
+        ] as [UInt64])
+    func revocationAndHistoryDroppedByAll(_ seed: UInt64) throws {
+        try SimulatedWorld.run(SeededGenerator(seed: seed), droppers: .all, revokes: true)
     }
 
     @Test("a device that is let go leaves no keys in memory")

@@ -166,7 +166,12 @@ package final class Store {
                 try repository.recordKeyringGeneration(keyring.generation)
             }
         }
-        if isWritable { repository.statements = try statements(for: record) }
+        if isWritable {
+            repository.statements = try statements(for: record)
+            repository.areCutsKnown = { [weak self] repository in
+                (try? self?.knowsCuts(in: repository)) ?? false
+            }
+        }
         return makeVault(record, repository: repository, keys: keys)
     }
 

@@ -36,6 +36,14 @@ package struct CompactionRecord: Equatable, Sendable {
     /// The commits with which the history begins, that is those that stay and lost a parent, and what each has seen, itself
     /// included. Nil in records from before this was told.
     package var beginnings: [BlobName: VersionVector]?
+    /// Whose the instances are of which commits were removed: a revocation may have to judge by that what was made from them.
+    package var authors: [UniqueID: Author]?
+
+    /// A device of an account.
+    package struct Author: Equatable, Sendable {
+        package let accountID: [UInt8]
+        package let deviceID: [UInt8]
+    }
 }
 
 /// The signed part of a commit.
@@ -173,9 +181,9 @@ extension Commit {
 extension CompactionRecord {
     static let beginningCountMax = 65_536
 
-    /// Map: 1 names, 2 count, 3 version vector, 4 time, 5 version vectors by name.
+    /// Map: 1 names, 2 count, 3 version vector, 4 time, 5 version vectors by name, 6 account and device by instance.
     func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeMapHeader(count: beginnings == nil ? 4 : 5)
+        encoder.encodeMapHeader(count: beginnings == nil ? 4 : authors == nil ? 5 : 6)
         encoder.encode(unsigned: 1)
         encoder.encode(names: removedParents)
         encoder.encode(unsigned: 2)
@@ -190,6 +198,15 @@ extension CompactionRecord {
         for (name, versions) in beginnings.sorted(by: { $0.key < $1.key }) {
             encoder.encode(bytes: name.bytes)
             versions.encode(to: &encoder)
+        }
+        guard let authors else { return }
+        encoder.encode(unsigned: 6)
+        encoder.encodeMapHeader(count: authors.count)
+        for (instance, author) in authors.sorted(by: { $0.key < $1.key }) {
+            encoder.encode(bytes: instance.bytes)
+            encoder.encodeArrayHeader(count: 2)
+            encoder.encode(bytes: author.accountID)
+            encoder.encode(bytes: author.deviceID)
         }
     }
 
@@ -206,6 +223,10 @@ extension CompactionRecord {
         if map.remaining > 0 {
             try decoder.expectKey(5, in: &map)
             beginnings = try Self.decodeBeginnings(from: &decoder)
+        }
+        if map.remaining > 0 {
+            try decoder.expectKey(6, in: &map)
+            authors = try Self.decodeAuthors(from: &decoder)
         }
         guard map.remaining == 0, !removedParents.isEmpty else {
             throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
@@ -225,6 +246,42 @@ extension CompactionRecord {
             beginnings[name] = try VersionVector.decode(from: &decoder)
         }
         return beginnings
+    }
+
+    private static func decodeAuthors(from decoder: inout CBORDecoder) throws(CBORError) -> [UniqueID: Author] {
+        let start = decoder.byteOffset
+        var map = try decoder.readMapHeader()
+        guard map.remaining <= VersionVector.instanceCountMax else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        var authors: [UniqueID: Author] = [:]
+        while let key = try decoder.readKey(
+            in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: UniqueID.byteCount) })
+        {
+            try decoder.readArrayHeader(count: 2)
+            let accountID = try decoder.readBytes(count: 32)
+            let deviceID = try decoder.readBytes(countMax: CommitContext.deviceIDByteCounts.upperBound)
+            guard CommitContext.deviceIDByteCounts.contains(deviceID.count), let instance = UniqueID(bytes: key) else {
+                throw CBORError(.unexpectedItem, byteOffset: start)
+            }
+            authors[instance] = Author(accountID: accountID, deviceID: deviceID)
+        }
+        return authors
+    }
+}
+
+extension CompactionRecord.Author {
+    init(_ context: CommitContext) {
+        self.init(accountID: context.accountID, deviceID: context.deviceID)
+    }
+
+    /// What a commit of the instance might have stated.
+    ///
+    /// - Parameter other: of the commit that tells it.
+    func context(of instance: UniqueID, toldBy other: CommitContext) -> CommitContext {
+        var context = other
+        (context.accountID, context.deviceID, context.instanceID) = (accountID, deviceID, instance)
+        return context
     }
 }
 

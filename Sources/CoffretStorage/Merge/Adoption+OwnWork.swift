@@ -32,13 +32,24 @@ private struct OwnWork {
     }
 }
 
+extension CommitChange {
+    /// The change that makes a fact, by whoever writes it.
+    fileprivate init(_ fact: Fact) {
+        switch fact.content {
+        case .retraction: self.init(key: fact.key, content: .retraction)
+        case .inline(let bytes): self.init(key: fact.key, content: .inline(bytes))
+        case .stored(let value): self.init(key: fact.key, content: .stored(value))
+        }
+    }
+}
+
 extension Adoption {
     /// What is left of the local head when it counts no more: its newest commits that do, and above them what this device
     /// wrote in those that do not, one commit for all between two that came from others (protocol 3).
     func validSides(
-        of foreign: ForeignHistory, _ localHead: BlobName, time: Milliseconds
+        of foreign: ForeignHistory, _ heads: [BlobName], _ localHead: BlobName, time: Milliseconds
     ) throws(StorageError) -> [MergeSide] {
-        guard let work = try ownWork(in: foreign, upTo: localHead) else { return [] }
+        guard let work = try ownWork(in: foreign, heads, upTo: localHead) else { return [] }
         let record = try lostRecord(foreign, work.seen)
         var sides: [MergeSide] = []
         for (index, step) in work.steps.enumerated() {
@@ -52,13 +63,21 @@ extension Adoption {
         return sides
     }
 
-    private func ownWork(in foreign: ForeignHistory, upTo head: BlobName) throws(StorageError) -> OwnWork? {
+    private func ownWork(
+        in foreign: ForeignHistory, _ heads: [BlobName], upTo head: BlobName
+    ) throws(StorageError) -> OwnWork? {
         var works: [BlobName: OwnWork] = [:]
         for commit in foreign.rejudged where foreign.setAside.contains(commit.name) {
             var parts: [OwnWork] = []
             for parent in commit.parents {
                 var part = OwnWork()
-                if let work = works[parent] { part = work } else { part.see(parent) }
+                if let work = works[parent] {
+                    part = work
+                } else if try graph.contains(parent) {
+                    part.see(parent)
+                } else {
+                    part = try removedWork(below: commit, in: foreign, heads + [head])
+                }
                 parts.append(part)
             }
             // What this device wrote is one line, and the others have a beginning of it.
@@ -75,6 +94,60 @@ extension Adoption {
         return works[head]
     }
 
+    /// What this device wrote in commits that led to one and were removed here, as far as it was there still in the end.
+    ///
+    /// - Parameter heads: what counts leads to these.
+    private func removedWork(
+        below commit: CommitSummary, in foreign: ForeignHistory, _ heads: [BlobName]
+    ) throws(StorageError) -> OwnWork {
+        var work = OwnWork()
+        let versions = try graph.versions(of: commit.name)
+        for name in try newestCounting(in: foreign, heads, within: versions) { work.see(name) }
+        // What this device wrote is one line: what led to a commit of its own that counts does too.
+        var counting: UInt64 = 0
+        for name in try newestCounting(in: foreign, heads, within: nil) {
+            counting = max(counting, try graph.versions(of: name)[author.instanceID])
+        }
+        // Where a history begins its tree is kept.
+        guard try incoming.containsTree(commit.commit.root) else { return work }
+        var changes: [CommitChange] = []
+        try loader.state(of: commit.name).forEachFact { fact in
+            let (instance, sequence) = (fact.dot.instance, fact.dot.sequence)
+            guard instance == author.instanceID, sequence > counting, fact.dot != commit.dot else { return }
+            work.sequence = max(work.sequence, sequence)
+            changes.append(CommitChange(fact))
+        }
+        if !changes.isEmpty { work.add(changes) }
+        return work
+    }
+
+    /// The newest commits that count, of those that lead to some heads.
+    ///
+    /// - Parameter versions: of a commit from which no line leads there any more: only what it has seen.
+    private func newestCounting(
+        in foreign: ForeignHistory, _ heads: [BlobName], within versions: VersionVector?
+    ) throws(StorageError) -> [BlobName] {
+        var newest: [BlobName] = []
+        var pending = heads
+        var met = Set(heads)
+        while let name = pending.popLast() {
+            guard try graph.contains(name) else { continue }
+            if foreign.commits[name]?.standing ?? .valid == .valid, !foreign.setAside.contains(name),
+                try isSeen(name, by: versions)
+            {
+                newest.append(name)
+                continue
+            }
+            for parent in try graph.summary(name).parents where met.insert(parent).inserted { pending.append(parent) }
+        }
+        return newest.sorted()
+    }
+
+    private func isSeen(_ name: BlobName, by versions: VersionVector?) throws(StorageError) -> Bool {
+        guard let versions else { return true }
+        return try versions.covers(graph.versions(of: name))
+    }
+
     private func hasSeen(_ name: BlobName, _ heads: [BlobName]) throws(StorageError) -> Bool {
         for head in heads where try graph.isAncestor(name, of: head) { return true }
         return false
@@ -82,13 +155,7 @@ extension Adoption {
 
     func ownChanges(of commit: CommitSummary) throws(StorageError) -> [CommitChange] {
         if case .list(let changes) = commit.commit.changes { return changes }
-        return try graph.history.changes(of: commit).facts.map { fact in
-            switch fact.content {
-            case .retraction: CommitChange(key: fact.key, content: .retraction)
-            case .inline(let bytes): CommitChange(key: fact.key, content: .inline(bytes))
-            case .stored(let value): CommitChange(key: fact.key, content: .stored(value))
-            }
-        }
+        return try graph.history.changes(of: commit).facts.map { fact in CommitChange(fact) }
     }
 
     /// What says what is gone here, where the record by which it went does not count any more.
@@ -118,11 +185,15 @@ extension Adoption {
         let followed = aside.filter { !lost.isDisjoint(with: $0.removedParents) }
         guard !followed.isEmpty else { return nil }
         var removed = VersionVector()
-        for record in followed { removed.merge(record.removedVersions) }
+        var authors: [UniqueID: CompactionRecord.Author] = [:]
+        for record in followed {
+            removed.merge(record.removedVersions)
+            authors.merge(record.authors ?? [:]) { known, _ in known }
+        }
         return CompactionRecord(
             removedParents: lost.sorted(), removedCommitCount: followed.reduce(0) { $0 + $1.removedCommitCount },
             removedVersions: removed, olderThanMilliseconds: followed.map(\.olderThanMilliseconds).max() ?? .min,
-            beginnings: beginnings)
+            beginnings: beginnings, authors: authors)
     }
 
     /// Writes an ordinary commit on a state.

@@ -125,7 +125,10 @@ extension Adoption {
             localTree: { () throws(StorageError) in throw StorageError(.unusable) }, knownEpochs: [], known: none,
             beginnings: try beginningsOfHistory(none))
         incoming.wholeTrees = foreign.beginnings.trees
-        try foreign.check([head])
+        // Nobody is revoked for these, so that all records count.
+        guard try foreign.check([head]).isEmpty else {
+            throw StorageError(.historyBroken, place: "commit \(head)")
+        }
         guard try graph.versions(of: present.head) == present.versions else {
             throw StorageError(.commitMalformed, place: "commit \(present.head)")
         }

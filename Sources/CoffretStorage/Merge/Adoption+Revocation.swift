@@ -5,6 +5,28 @@ internal import CoffretBase
 internal import CoffretCrypto
 
 extension Adoption {
+    /// Checks heads with all that leads to them. Where a history turns out to begin by records that do not count, it is checked once
+    /// more without their word.
+    func check(
+        _ heads: [BlobName], _ known: KnownCommits, _ annotation: RepositoryAnnotation,
+        signers: any CommitSignerDirectory
+    ) throws(StorageError) -> ForeignHistory {
+        var uncounted: Set<BlobName> = []
+        while true {
+            var foreign = ForeignHistory(
+                graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
+                ownInstance: author.instanceID, localHead: repository.headNames.first,
+                localTree: { [repository] () throws(StorageError) in try repository.headRoot() },
+                knownEpochs: annotation.epochs, known: known,
+                beginnings: try beginnings(of: heads, known, leavingOut: uncounted))
+            incoming.wholeTrees = foreign.beginnings.trees
+            // Each time there are more of them, of as many as there are.
+            let more = try foreign.check(heads)
+            guard !more.isEmpty else { return foreign }
+            uncounted.formUnion(more)
+        }
+    }
+
     /// Each head must have seen what was seen before, as far as that still counts; what is not merged needs nothing.
     func checkRequired(
         _ required: [BlobName], _ requiredDots: [Dot], _ heads: [BlobName], _ foreign: ForeignHistory,
@@ -19,7 +41,8 @@ extension Adoption {
             counting.append(name)
         }
         for head in heads where foreign.commits[head]?.standing ?? .valid == .valid {
-            var dots = requiredDots
+            var dots: [Dot] = []
+            for dot in requiredDots where try !isSetAside(dot, foreign) { dots.append(dot) }
             for name in counting where try !graph.isAncestor(name, of: head) {
                 // Who wrote the head knew another cut than the one that counts here in the end.
                 if try isBehindCut(name, of: head, foreign) { continue }
@@ -32,6 +55,18 @@ extension Adoption {
                 throw StorageError(.historyUnrelated, place: "commit \(head)")
             }
         }
+    }
+
+    /// Whether of all that is here only what is set aside now has seen a commit that was removed: that one is behind the cut too.
+    private func isSetAside(_ dot: Dot, _ foreign: ForeignHistory) throws(StorageError) -> Bool {
+        var hasSeen = false
+        for commit in foreign.rejudged where foreign.setAside.contains(commit.name) {
+            if try graph.versions(of: commit.name).covers(dot) { hasSeen = true }
+            for parent in commit.parents where !foreign.setAside.contains(parent) {
+                if try graph.contains(parent), try graph.versions(of: parent).covers(dot) { return false }
+            }
+        }
+        return hasSeen
     }
 
     /// Whether a commit that came now and leads to `head` cuts off a revoked device, and with it `name`.
@@ -154,7 +189,7 @@ extension VaultRepository {
         return commits
     }
 
-    /// All commits that are kept and not merged, parents first.
+    /// All commits that are kept and not merged, parents first; not those of which only a part came again after they were removed.
     package func setAsideSummaries() throws(StorageError) -> [CommitSummary] {
         let graph = try graph()
         var order: [CommitSummary] = []
@@ -165,12 +200,31 @@ extension VaultRepository {
                 order.append(try graph.summary(name))
                 continue
             }
-            guard try graph.contains(name), seen.insert(name).inserted else { continue }
+            guard try graph.contains(name), seen.insert(name).inserted, try isWhole(graph.summary(name)) else {
+                continue
+            }
             if let head = headNames.first, try graph.isAncestor(name, of: head) { continue }
             stack.append((name, true))
             for parent in try graph.summary(name).parents.reversed() { stack.append((parent, false)) }
         }
         return order
+    }
+
+    /// Whether all that a commit changed is here.
+    private func isWhole(_ commit: CommitSummary) throws(StorageError) -> Bool {
+        var names: [BlobName] = []
+        do throws(StorageError) {
+            try ReachableBlobs(history: history, nodes: nodes, kinds: .none).walk(commit) { name in
+                names.append(name)
+                return true
+            } visitFact: { (_) throws(StorageError) in
+            }
+        } catch {
+            guard error.code == .blobMissing else { throw error }
+            return false
+        }
+        for name in names where try !backend.containsBlob(name) { return false }
+        return true
     }
 
     /// Forgets what was set aside; the next compaction removes it.

@@ -105,10 +105,14 @@ package final class Adoption {
         return try MissingBlobs(adoption: self).find(heads, known: known, beginnings: beginnings(of: heads, known))
     }
 
-    private func beginnings(
-        of heads: [BlobName], _ known: KnownCommits
+    func beginnings(
+        of heads: [BlobName], _ known: KnownCommits, leavingOut uncounted: Set<BlobName> = []
     ) throws(StorageError) -> HistoryBeginnings {
-        try HistoryBeginnings(heads, incoming: incoming, known: known, recorded: graph.recorded)
+        try HistoryBeginnings(
+            heads, incoming: incoming, known: known, leavingOut: uncounted,
+            isWhole: { [self] (name, beginnings) throws(StorageError) in
+                try MissingBlobs(adoption: self).find([name], known: known, beginnings: beginnings).isEmpty
+            }, recorded: graph.recorded)
     }
 
     /// Forgets all that was offered.
@@ -182,13 +186,7 @@ package final class Adoption {
         let annotation = try RepositoryAnnotation.decode(repository.backend.state.annotation)
         let localHead = repository.headNames.first
         let known = try known()
-        var foreign = ForeignHistory(
-            graph: graph, loader: loader, vaultID: repository.keys.vaultID.bytes, signers: signers,
-            ownInstance: author.instanceID, localHead: localHead,
-            localTree: { [repository] () throws(StorageError) in try repository.headRoot() },
-            knownEpochs: annotation.epochs, known: known, beginnings: try beginnings(of: heads, known))
-        incoming.wholeTrees = foreign.beginnings.trees
-        try foreign.check(heads)
+        let foreign = try check(heads, known, annotation, signers: signers)
         try checkRequired(required, requiredDots, heads, foreign, annotation)
         // What was removed and comes again with nothing above it is left where it is.
         let isOld = foreign.hasRemoved ? try isSeen(heads, foreign) : false
@@ -196,7 +194,9 @@ package final class Adoption {
         for name in order {
             guard let commit = foreign.commits[name]?.summary else { continue }
             try keep(commit)
-            if foreign.beginnings.roots.contains(name) { try keepTree(of: commit) }
+            if foreign.beginnings.roots.contains(name), !foreign.beginnings.unjudged.contains(name) {
+                try keepTree(of: commit)
+            }
         }
         var sides: [MergeSide] = []
         var quarantined: [BlobName] = []
@@ -218,7 +218,7 @@ package final class Adoption {
             // Numbers that were used for what counts no more are not used again.
             let used = try graph.versions(of: localHead)[author.instanceID]
             if used > 0 { droppedOwn.advance(Dot(instance: author.instanceID, sequence: used)) }
-            sides += try validSides(of: foreign, localHead, time: time)
+            sides += try validSides(of: foreign, heads, localHead, time: time)
         } else if let localHead, !heads.contains(localHead) {
             sides.append(try localSide(localHead))
         }
@@ -227,7 +227,10 @@ package final class Adoption {
         let newEpochs = order.filter { foreign.commits[$0]?.summary.flags.contains(.epoch) ?? false }
         let droppedOwn = droppedOwn
         let removals = order.filter { name in
-            foreign.commits[name].map { $0.standing == .valid && $0.summary.commit.compaction != nil } ?? false
+            guard let commit = foreign.commits[name], commit.standing == .valid else { return false }
+            // One that was followed here, and removed, comes again with heads that do not count.
+            let dot = commit.summary.dot
+            return commit.summary.commit.compaction != nil && !(known.versions.covers(dot) && known.removed.covers(dot))
         }
         // What is set aside stays where it is, whatever of it was removed before.
         let hasRemoved = foreign.hasRemoved && !isOld ? try leadsToRemoved(taken, foreign) : false
@@ -302,7 +305,7 @@ package final class Adoption {
         return KnownCommits(
             graph: graph, backend: repository.backend, evidence: Set(annotation.evidence),
             versions: repository.headNames.isEmpty ? VersionVector() : try repository.tail().versionVector,
-            removed: try removedVersions())
+            removed: try removedVersions(), heads: repository.headNames + annotation.quarantined)
     }
 
     // MARK: States

@@ -42,6 +42,11 @@ final class CommitGraph {
         return true
     }
 
+    func lacksParent(_ commit: CommitSummary) throws(StorageError) -> Bool {
+        for parent in commit.parents where try !contains(parent) { return true }
+        return false
+    }
+
     /// What a commit and its ancestors are.
     ///
     /// - Complexity: walks back to the nearest commit that states it, which all merges and checkpoints do, or of which a
@@ -221,5 +226,30 @@ extension CommitGraph {
             }
         }
         return versions
+    }
+}
+
+/// Which commits lead to some others. A number that a vector covers may be one that its author left behind.
+struct SeenCommits {
+    let graph: CommitGraph
+    private var names: [BlobName: Set<BlobName>] = [:]
+
+    init(graph: CommitGraph) { self.graph = graph }
+
+    /// Whether a commit is one of `commits`, or an ancestor, of each.
+    ///
+    /// - Complexity: where that is so, the way between; once it is not, all that leads to them is read, once.
+    mutating func contains(_ name: BlobName, toAll commits: [CommitSummary]) throws(StorageError) -> Bool {
+        for commit in commits {
+            if let known = names[commit.name] {
+                guard known.contains(name) else { return false }
+            } else if try !graph.isAncestor(name, of: commit.name) {
+                var found: Set<BlobName> = []
+                try graph.forEachCommit(from: [commit.name]) { found.insert($0.name) }
+                names[commit.name] = found
+                return false
+            }
+        }
+        return true
     }
 }

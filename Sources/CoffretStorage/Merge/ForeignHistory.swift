@@ -40,6 +40,8 @@ struct KnownCommits {
     let versions: VersionVector
     /// What compactions removed: of that something may have been put down again, unverified and without its parents.
     let removed: VersionVector
+    /// The local head, and those that were set aside.
+    var heads: [BlobName] = []
 
     func contains(_ name: BlobName) throws(StorageError) -> Bool {
         // What was staged may lack its context as yet.
@@ -109,8 +111,10 @@ struct ForeignHistory {
 
     /// Checks all commits from `heads` back to what is here.
     ///
+    /// - Returns: nothing where that is done; else commits by whose records a history begins here and which do not count, so that
+    ///   it is to be checked without them.
     /// - Throws: `.historyBroken` naming a commit that is missing (R5); what else verification throws.
-    mutating func check(_ heads: [BlobName]) throws(StorageError) {
+    mutating func check(_ heads: [BlobName]) throws(StorageError) -> Set<BlobName> {
         let names = try collect(heads)
         var checked: [(CommitSummary, VerifiedCommit, VersionVector)] = []
         for (index, name) in names.enumerated() {
@@ -122,11 +126,14 @@ struct ForeignHistory {
             checked.append((summary, verified, versions))
         }
         try judge(checked)
+        let uncounted = try checkBeginnings()
+        guard uncounted.isEmpty else { return uncounted }
         try checkRecords()
         // What does not count may be left behind by its author, who then goes on from before it.
         var counting: [CommitSummary] = []
         for (summary, _, _) in checked where commits[summary.name]?.standing == .valid { counting.append(summary) }
         try checkForks(counting)
+        return []
     }
 
     /// The new commits, parents first.
@@ -151,19 +158,25 @@ struct ForeignHistory {
     }
 
     /// A history begins only where a commit says so that counts itself.
-    private func checkRecords() throws(StorageError) {
-        for root in beginnings.roots {
+    ///
+    /// - Returns: the records that do not count, if one of them is needed.
+    private func checkBeginnings() throws(StorageError) -> Set<BlobName> {
+        var broken: BlobName?
+        for root in beginnings.roots.subtracting(beginnings.unjudged) {
             guard let commit = commits[root] else { continue }
             for parent in commit.summary.parents where beginnings.isRemoved(parent, of: root) {
-                guard (beginnings.removed[parent] ?? []).contains(where: counts) else {
-                    throw StorageError(.historyBroken, place: "commit \(parent)")
-                }
+                if !(beginnings.removed[parent] ?? []).contains(where: counts) { broken = parent }
             }
-            guard beginnings.stating(commit.summary.commit, root).contains(where: counts) else {
-                throw StorageError(.historyBroken, place: "commit \(root)")
-            }
+            if !beginnings.stating(commit.summary.commit, root).contains(where: counts) { broken = root }
         }
-        // What a commit has seen follows from what it is: whatever says something else of it lies.
+        guard let broken else { return [] }
+        let uncounted = beginnings.recording.filter { !counts($0) }
+        guard !uncounted.isEmpty else { throw StorageError(.historyBroken, place: "commit \(broken)") }
+        return uncounted
+    }
+
+    /// What a commit has seen follows from what it is: whatever says something else of it lies.
+    private func checkRecords() throws(StorageError) {
         for (name, record) in beginnings.records where counts(name) {
             for (beginning, stated) in record.beginnings ?? [:] {
                 let isKnown = try known.contains(beginning)
@@ -177,7 +190,7 @@ struct ForeignHistory {
 
     /// Whether a commit with a record counts: one that came now by what was found of it, one that was known does.
     private func counts(_ name: BlobName) -> Bool {
-        commits[name].map { $0.standing == .valid } ?? (beginnings.records[name] == nil)
+        commits[name].map { $0.standing == .valid } ?? (beginnings.records[name] == nil && !setAside.contains(name))
     }
 
     /// Number, version vector, epoch and chain heads against the parents.
@@ -373,7 +386,8 @@ struct ForeignHistory {
         let newEpochs = checked.map { $0.0 }.filter { $0.flags.contains(.epoch) }
         epochs += newEpochs
         cuts = epochs.filter { signers.revocation(ofAuthorOf: $0.context) == nil }
-        if !newEpochs.isEmpty { try judgeLocal(newEpochs, epochs) }
+        let judge = CutJudge(graph: graph, signers: signers, known: known, epochs: epochs, coming: checked.map(\.0))
+        if !newEpochs.isEmpty { try judgeLocal(newEpochs, judge) }
         for (summary, verified, versions) in checked {
             var standing = CommitStanding.valid
             if summary.parents.contains(where: {
@@ -381,7 +395,18 @@ struct ForeignHistory {
             }) {
                 standing = .quarantined
             }
-            switch try isCutOff(summary, epochs) {
+            if beginnings.unjudged.contains(summary.name) {
+                standing = .quarantined
+            } else if beginnings.roots.contains(summary.name) {
+                switch try judge.isBuiltOnCutOff(summary) {
+                case true?: standing = .quarantined
+                case nil:
+                    lacksCut = true
+                    standing = .quarantined
+                case false?: break
+                }
+            }
+            switch try judge.isCutOff(summary) {
             case true?: standing = .revoked
             case nil:
                 lacksCut = true
@@ -395,49 +420,26 @@ struct ForeignHistory {
     }
 
     /// Judges anew what is here and what the cuts that came now have not seen.
-    private mutating func judgeLocal(
-        _ newEpochs: [CommitSummary], _ epochs: [CommitSummary]
-    ) throws(StorageError) {
+    private mutating func judgeLocal(_ newEpochs: [CommitSummary], _ judge: CutJudge) throws(StorageError) {
         guard let localHead else { return }
-        var cuts: [VersionVector] = []
-        for epoch in newEpochs { cuts.append(try graph.versions(of: epoch.name)) }
-        var seen: Set<BlobName> = []
+        var seen = SeenCommits(graph: graph)
+        var met: Set<BlobName> = []
         var stack: [(name: BlobName, isDone: Bool)] = [(localHead, false)]
         while let (name, isDone) = stack.popLast() {
-            guard isDone || !seen.contains(name), try graph.contains(name) else { continue }
+            guard isDone || !met.contains(name), try graph.contains(name) else { continue }
             let commit = try graph.summary(name)
             guard isDone else {
-                seen.insert(name)
-                if cuts.allSatisfy({ $0.covers(commit.dot) }) { continue }
+                met.insert(name)
+                if try seen.contains(name, toAll: newEpochs) { continue }
                 stack.append((name, true))
                 for parent in commit.parents.reversed() { stack.append((parent, false)) }
                 continue
             }
-            let isCutOff = try isCutOff(commit, epochs) ?? false
+            var isCutOff = try judge.isCutOff(commit) ?? false
+            if !isCutOff, try graph.lacksParent(commit) { isCutOff = try judge.isBuiltOnCutOff(commit) ?? false }
             if isCutOff || commit.parents.contains(where: setAside.contains) { setAside.insert(name) }
             rejudged.append(commit)
         }
     }
 
-    /// Whether a commit is by a revoked device and behind the cut; nil if there is no cut.
-    private func isCutOff(_ commit: CommitSummary, _ epochs: [CommitSummary]) throws(StorageError) -> Bool? {
-        guard let position = signers.revocation(ofAuthorOf: commit.context) else { return false }
-        guard let cut = try cut(of: position, account: commit.accountID, epochs) else { return nil }
-        return try !graph.versions(of: cut.name).covers(commit.dot)
-    }
-
-    /// The commit by which a revocation took effect here: of several, the one that states the lowest link, then
-    /// the one that came first.
-    private func cut(
-        of revocation: UInt64, account: [UInt8], _ epochs: [CommitSummary]
-    ) throws(StorageError) -> CommitSummary? {
-        var best: (key: (UInt64, UInt64), commit: CommitSummary)?
-        for epoch in epochs where epoch.accountID == account && signers.revocation(ofAuthorOf: epoch.context) == nil {
-            guard let position = signers.chainPosition(of: epoch.context), position >= revocation else { continue }
-            let key = (position, try graph.versions(of: epoch.name).generation)
-            if let best, (best.key.0, best.key.1, best.commit.name) < (key.0, key.1, epoch.name) { continue }
-            best = (key, epoch)
-        }
-        return best?.commit
-    }
 }

@@ -17,11 +17,24 @@ struct HistoryBeginnings {
     /// Those, and the ones that are known and lead to `heads` as well: others need not have heard of a removal that nobody has
     /// sent yet.
     private var all: [BlobName: CompactionRecord] = [:]
+    /// Records that do not count: nothing begins by their word.
+    private var uncounted: [BlobName: CompactionRecord] = [:]
+    /// Commits that lost a parent by the word of such a record alone, and what led to them is not here: nobody can tell whether
+    /// they count. They are among `roots`.
+    private(set) var unjudged: Set<BlobName> = []
 
     /// Whether a parent is one that a compaction removed, and that nobody asks for.
     func isRemoved(_ parent: BlobName, of commit: BlobName) -> Bool {
-        roots.contains(commit) && removed[parent] != nil
+        guard roots.contains(commit) else { return false }
+        return removed[parent] != nil || unjudged.contains(commit) && isUnsaid(parent)
     }
+
+    private func isUnsaid(_ parent: BlobName) -> Bool {
+        uncounted.values.contains { $0.removedParents.contains(parent) }
+    }
+
+    /// Commits that say that something was removed, known ones among them.
+    var recording: Set<BlobName> { Set(all.keys) }
 
     /// The commits whose records say that the history begins with a commit; those from before records told it say only
     /// that a parent is gone.
@@ -38,8 +51,11 @@ struct HistoryBeginnings {
     ///
     /// - Parameter recorded: what compactions that are known here removed; asked for only where a parent is missing or
     ///   what they removed has come again.
+    /// - Parameter leavingOut: commits whose records do not count, as was found with the same heads.
+    /// - Parameter isWhole: whether a commit is here with all that leads to it; asked for what these removed.
     init(
-        _ heads: [BlobName], incoming: IncomingBlobs, known: KnownCommits,
+        _ heads: [BlobName], incoming: IncomingBlobs, known: KnownCommits, leavingOut: Set<BlobName> = [],
+        isWhole: (BlobName, HistoryBeginnings) throws(StorageError) -> Bool = { (_, _) throws(StorageError) in true },
         recorded: () throws(StorageError) -> [BlobName: CompactionRecord]
     ) throws(StorageError) {
         var commits: [BlobName: Commit] = [:]
@@ -70,12 +86,13 @@ struct HistoryBeginnings {
                 for leading in knownNames where try known.graph.isAncestor(name, of: leading) { all[name] = record }
             }
         }
+        for name in leavingOut { uncounted[name] = all.removeValue(forKey: name) }
         for (name, record) in all {
             for parent in record.removedParents {
                 removed[parent, default: []].insert(name)
             }
         }
-        guard !removed.isEmpty else { return }
+        guard !removed.isEmpty || !uncounted.isEmpty else { return }
         var reached: Set<BlobName> = []
         pending = heads
         while let name = pending.popLast() {
@@ -89,6 +106,17 @@ struct HistoryBeginnings {
                 } else {
                     pending.append(parent)
                 }
+            }
+        }
+        let counted = self
+        for name in reached.sorted() where uncounted.values.contains(where: { $0.beginnings?[name] != nil }) {
+            guard let commit = commits[name] else { continue }
+            for parent in commit.parents where !counted.isRemoved(parent, of: name) && isUnsaid(parent) {
+                // What is here after all says itself what it is.
+                guard try !isWhole(parent, counted) else { continue }
+                unjudged.insert(name)
+                roots.insert(name)
+                trees.insert(commit.root)
             }
         }
     }

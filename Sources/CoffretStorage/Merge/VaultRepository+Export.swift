@@ -91,10 +91,11 @@ extension VaultRepository {
     ) throws(StorageError) -> Set<BlobName>? {
         var names: Set<BlobName> = []
         let walk = ReachableBlobs(history: history, nodes: nodes, kinds: kinds)
+        let beginnings = Set(try historyBeginnings().map(\.name))
+        // What was set aside is kept for what it changed; nothing begins with it.
         var commits = try setAsideSummaries()
         var cursor = try log()
         while let commit = try cursor.next() { commits.append(commit) }
-        let beginnings = Set(try historyBeginnings(among: commits).map(\.name))
         for commit in commits {
             try walk.walk(commit) {
                 names.insert($0).inserted

@@ -103,6 +103,9 @@ extension VaultRepository {
         var records: [CompactionRecord] = []
         var removedCount = 0
         var removedVersions = VersionVector()
+        var removedAuthors: [UniqueID: CompactionRecord.Author] = [:]
+        /// Commits go that said where revocations take effect.
+        var removesEpochs = false
     }
 
     /// - Parameter recorded: what is still here of what other devices' compactions removed.
@@ -123,10 +126,13 @@ extension VaultRepository {
                 removed.insert(commit.name)
                 plan.removedCount += 1
                 plan.removedVersions.advance(commit.dot)
+                plan.removedAuthors[commit.instance] = CompactionRecord.Author(commit.context)
+                if commit.flags.contains(.epoch) { plan.removesEpochs = true }
                 // What says what is gone goes too: from now on this one says it.
                 if let record = commit.commit.compaction {
                     plan.removedVersions.merge(record.removedVersions)
                     untold.formUnion(record.removedParents)
+                    plan.removedAuthors.merge(record.authors ?? [:]) { known, _ in known }
                 }
             } else {
                 plan.kept.append(commit)
@@ -168,11 +174,15 @@ extension VaultRepository {
         }
         let record = CompactionRecord(
             removedParents: plan.removedParents.sorted(), removedCommitCount: UInt64(plan.removedCount),
-            removedVersions: plan.removedVersions, olderThanMilliseconds: olderThan, beginnings: beginnings)
+            removedVersions: plan.removedVersions, olderThanMilliseconds: olderThan, beginnings: beginnings,
+            authors: plan.removedAuthors)
+        // What a cut took out is not here: in its place this commit takes out the same. Where a revocation waits for its first cut
+        // this must not be it.
+        let flags: CommitFlags = plan.removesEpochs && areCutsKnown(self) ? [.checkpoint, .epoch] : [.checkpoint]
         let bulk = try beginBulk()
         do throws(StorageError) {
             for state in oldStates { try bulk.store(state) }
-            return try bulk.commit(time: time, flags: [.checkpoint], compaction: record)
+            return try bulk.commit(time: time, flags: flags, compaction: record)
         } catch {
             bulk.cancel()
             throw error

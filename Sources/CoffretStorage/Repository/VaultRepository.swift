@@ -22,6 +22,8 @@ package final class VaultRepository {
     package var checkpointPolicy: CheckpointPolicy
     /// What commits say of other vaults; nil where nothing is ever to be said.
     package var statements: (any CommitStatementSource)?
+    /// Whether a commit here says of each revocation that is known where it takes effect; asked when such a commit is removed.
+    package var areCutsKnown: (VaultRepository) -> Bool = { _ in true }
 
     private var loadedTail: RepositoryTail?
     /// The head's tree; the writer keeps it, with the nodes that are not stored, to go on from.

@@ -66,6 +66,11 @@ struct CommitTests {
             if generator.bool() {
                 let vector = VersionVector([TreeSupport.instance(1): 9])
                 commit.compaction?.beginnings = [name(generator): vector, name(generator): vector]
+                if generator.bool() {
+                    let author = CompactionRecord.Author(
+                        accountID: generator.bytes(count: 32...32), deviceID: generator.bytes(count: 16...32))
+                    commit.compaction?.authors = [TreeSupport.instance(2): author, TreeSupport.instance(1): author]
+                }
             }
         }
         return commit
