@@ -8,9 +8,11 @@ what the misses are made of.
 import json
 import os
 import pathlib
+import random
 import re
 import resource
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -621,8 +623,107 @@ def beside_etebase(places):
              "beforehand, batches of 500, one connection without TLS, nothing opened; so only its server is measured.")
 
 
+class SlowLine:
+    """Hands bytes on to the server and back, back at 10 Mbit/s at most, and counts those."""
+    BYTES_PER_SECOND = 1_250_000
+
+    def __init__(self, port):
+        self.target = ("127.0.0.1", port)
+        self.byte_count = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(self.target)
+            threading.Thread(target=self.carry, args=(near, far, False), daemon=True).start()
+            threading.Thread(target=self.carry, args=(far, near, True), daemon=True).start()
+
+    def carry(self, source, sink, is_slow):
+        free = time.monotonic()
+        try:
+            while data := source.recv(16384):
+                if is_slow:
+                    self.byte_count += len(data)
+                    free = max(free, time.monotonic()) + len(data) / self.BYTES_PER_SECOND
+                    time.sleep(max(0, free - time.monotonic()))
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def end(self):
+        self.listener.close()
+
+
+def section_history(folder):
+    """The first sync of a vault that was edited much, over a slow line: when it may be used, and when all of it is there."""
+    note_count, edit_count, word_count = 200, 4000, 1200
+    folder = pathlib.Path(folder) / "history"
+    folder.mkdir()
+    chance = random.Random(1)
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 10))) for _ in range(8000)]
+
+    def text(index):
+        return f"# Note {index:03}\n\n" + " ".join(chance.choices(words, k=word_count)) + "\n"
+
+    source = folder / "source"
+    source.mkdir()
+    for index in range(note_count):
+        (source / f"note-{index:03}.md").write_text(text(index))
+    server = Server(folder)
+    line = SlowLine(int(server.url.rsplit(":", 1)[1]))
+    stores = []
+    for name in ("first", "second"):
+        (folder / name / "coffret").mkdir(mode=0o700, parents=True)
+        stores.append(Store(folder / name))
+        stores[-1].environment["COFFRET_AGENT"] = "off"
+    first, second = stores
+    unlocked = {name: value for name, value in first.environment.items() if name != "COFFRET_AGENT"}
+    try:
+        first.command("init", "--effort", "light")
+        first.command("import", str(source))
+        run([COFFRET, "unlock"], env=unlocked)
+        for index in range(edit_count):
+            number = index % note_count
+            run([COFFRET, "edit", f"Note {number:03}"], env=unlocked, input=text(number).encode())
+        run([COFFRET, "server", "join", server.url, "--fingerprint", server.fingerprint], env=unlocked)
+        run([COFFRET, "vault", "sync", "Personal"], env=unlocked)
+        new = Pairing(second, "pair", f"https://localhost:{line.port}", "--fingerprint", server.fingerprint, "--name", "second",
+                      "--effort", "light")
+        old = Pairing(first, "approve", new.wait("waiting")["pairing"])
+        old.type(new.wait("code")["code"])
+        new.type(old.wait("code")["code"])
+        new.wait("paired")
+        old.wait("added")
+        before, begun = line.byte_count, time.monotonic()
+        process = subprocess.Popen([COFFRET, "sync"], env=second.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        usable = None
+        for said in process.stderr:
+            if b"may be used now" in said and usable is None:
+                usable = (time.monotonic() - begun, line.byte_count - before)
+        if process.wait() != 0 or usable is None:
+            sys.exit("bench: the first sync failed, or the present did not come first")
+        whole = (time.monotonic() - begun, line.byte_count - before)
+        table(f"First sync of {note_count} notes of {word_count * 7.5 / 1024:.0f} KiB that were edited {edit_count:,} times, over 10 Mbit/s",
+              "moment", "after", "bytes received")
+        for words_, (after, byte_count) in (("the vault may be listed, searched and written", usable), ("all of its history is there and verified", whole)):
+            row(words_, f"{after:.1f} s", f"{byte_count / 1e6:.1f} MB")
+        measured("Two stores and a server on one machine, TLS, and between them a process that hands on 10 Mbit/s; once. The second device "
+                 "was paired before, so that the first put the present at the server.")
+    finally:
+        subprocess.run([COFFRET, "agent", "stop"], env=unlocked, stdout=subprocess.DEVNULL)
+        line.end()
+        server.end()
+
+
 SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit, "sync": section_sync,
-            "attachment": section_attachment, "edits": section_edits, "inside": section_inside}
+            "attachment": section_attachment, "edits": section_edits, "history": section_history, "inside": section_inside}
 
 
 def main():

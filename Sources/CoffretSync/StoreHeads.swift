@@ -29,6 +29,9 @@ package struct SyncStanding: Equatable, Sendable {
 
 extension Store {
     /// What was seen last of each synced vault's place at the server; for a device that is being paired (R7).
+    ///
+    /// What a revocation has set aside since, or may set aside once its cut is known, is told to nobody: what counts need not have
+    /// seen it.
     package func zoneHeads() throws -> [VaultID: [UInt8]] {
         var heads: [VaultID: [UInt8]] = [:]
         let server = try keyring.server()?.url
@@ -36,7 +39,12 @@ extension Store {
             let vault = try openVault(record.vaultID.hex, isWritable: false)
             defer { vault.close() }
             guard let memory = try VaultSync.memory(of: vault.repository), memory.server == server else { continue }
-            if let head = memory.head { heads[record.vaultID] = head.bytes }
+            guard let head = memory.head, try !vault.repository.isSetAside(head), try knowsCuts(in: vault.repository)
+            else {
+                continue
+            }
+            let dot = try memory.headDot ?? vault.repository.dot(ofCommit: head)
+            heads[record.vaultID] = ToldHead(head: head, dot: dot).encode()
         }
         return heads
     }

@@ -30,14 +30,13 @@ extension Store {
     /// and finds the presents at the server.
     package func remember(zoneHeads: [VaultID: [UInt8]], presents: [VaultID: [UInt8]], server: String) throws {
         for record in try vaults where record.kind == .synced {
-            guard let bytes = zoneHeads[record.vaultID], let head = BlobName(bytes: bytes) else { continue }
+            guard let told = zoneHeads[record.vaultID].flatMap({ ToldHead.decode($0) }) else { continue }
             let vault = try openVault(record.vaultID.hex, isWritable: true)
             defer { vault.close() }
-            var memory = SyncMemory(server: server)
-            memory.head = head
+            let memory = SyncMemory(server: server, told: told)
             // Of another head it says nothing.
-            if let told = presents[record.vaultID].flatMap({ PresentMark.decode($0) }), told.head == head {
-                try vault.repository.remember(present: told, note: memory.encode())
+            if let present = presents[record.vaultID].flatMap({ PresentMark.decode($0) }), present.head == told.head {
+                try vault.repository.remember(present: present, note: memory.encode())
             } else {
                 try vault.repository.setSyncNote(memory.encode())
             }

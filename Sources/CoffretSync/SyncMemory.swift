@@ -46,7 +46,7 @@ package struct SyncMemory: Equatable, Sendable {
     package var head: BlobName? {
         didSet { if head != oldValue { headDot = nil } }
     }
-    /// The number of the head's commit, by which it is known once a compaction has removed it; nil if it was never here.
+    /// The number of the head's commit, by which it is known once a compaction has removed it; nil if nobody said it.
     package internal(set) var headDot: Dot?
     /// Of this device's acknowledgements.
     package var counter: UInt64 = 0
@@ -72,6 +72,13 @@ package struct SyncMemory: Equatable, Sendable {
     private static let removalsFlag: UInt64 = 2
 
     package init(server: String) { self.server = server }
+
+    /// The memory of a device that was just let in.
+    package init(server: String, told: ToldHead?) {
+        self.server = server
+        head = told?.head
+        headDot = told?.dot
+    }
 
     /// Never more than the vault's state takes: with as many devices and heads as are remembered at most, files for which there is
     /// no room are left out, and it says that there are more than it lists.

@@ -27,6 +27,7 @@ package final class VaultSync: SyncVault {
     private let signers: any CommitSignerDirectory
     private let rule: any ValueMergeRule
     private let acknowledger: SyncAcknowledger?
+    private let revocationSinceJoining: UInt64?
     private let opener: StatementOpener?
     private let now: () -> Int64
     private var adoption: Adoption?
@@ -41,11 +42,13 @@ package final class VaultSync: SyncVault {
     /// - Parameters:
     ///   - repository: open for writing, or for reading if there is `writing`.
     ///   - headsKey: of the account; nil reads no statements.
+    ///   - revocationSinceJoining: the first link that revoked a device after this one was added.
     ///   - writing: called once for each change; nil changes `repository` itself.
     ///   - now: milliseconds since 1970, for show in merge commits.
     package init(
         repository: VaultRepository, signers: any CommitSignerDirectory, rule: any ValueMergeRule = TextMergeRule(),
-        acknowledger: SyncAcknowledger? = nil, headsKey: HeadsKey? = nil, writing: Writing? = nil,
+        acknowledger: SyncAcknowledger? = nil, headsKey: HeadsKey? = nil, revocationSinceJoining: UInt64? = nil,
+        writing: Writing? = nil,
         now: @escaping () -> Int64
     ) {
         opener = headsKey.map { StatementOpener(key: $0, vaultID: repository.keys.vaultID) }
@@ -54,6 +57,7 @@ package final class VaultSync: SyncVault {
         self.signers = signers
         self.rule = rule
         self.acknowledger = acknowledger
+        self.revocationSinceJoining = revocationSinceJoining
         self.now = now
     }
 
@@ -175,7 +179,9 @@ package final class VaultSync: SyncVault {
     /// The same where the remembered head is not here: it never came, or a compaction has removed it.
     private func judge(_ address: BlobAddress, removed remembered: BlobName) throws(StorageError) -> VaultReply {
         let memory = try Self.memory(of: repository)
-        guard memory?.head == remembered, let dot = memory?.headDot else { return .judged(.unknown) }
+        guard memory?.head == remembered, let dot = memory?.headDot, try repository.hasRemoved(dot) else {
+            return .judged(.unknown)
+        }
         if try repository.addresses(of: remembered).contains(address) { return .judged(.same) }
         guard let name = try repository.commitName(at: address), let head = repository.headNames.first,
             try repository.isKnown(name, to: head)
@@ -198,13 +204,16 @@ package final class VaultSync: SyncVault {
         var memory = memory
         var required = seen.map { [$0] } ?? []
         var requiredDots: [Dot] = []
+        var neverHere = false
         if let seen, try !adoption.contains(seen) {
-            // What another device told of at pairing has to be there (R7). What was here before, a compaction removed.
+            // What another device told of at pairing has to be there (R7), unless a compaction removed it meanwhile, as it may
+            // have what was here before: then the head has seen its number, and that record.
             guard let dot = memory.headDot else {
                 let heads = SyncError.Heads(seen: seen, shown: name)
                 throw SyncError(.headRolledBack, at: "commit \(seen)", heads: heads)
             }
             (required, requiredDots) = ([], [dot])
+            neverHere = try !repository.hasRemoved(dot)
         }
         memory.head = name
         let dot = try adoption.dot(ofCommit: name)
@@ -216,7 +225,8 @@ package final class VaultSync: SyncVault {
         var stated: [UncheckedHead] = []
         do throws(StorageError) {
             report = try adoption.adopt(
-                [name], signers: signers, time: now(), required: required, requiredDots: requiredDots
+                [name], signers: signers, time: now(), required: required, requiredDots: requiredDots,
+                revocation: neverHere ? revocationSinceJoining : nil
             ) { areRemovalsDue, statements in
                 if areRemovalsDue { memory.areRemovalsDue = true }
                 stated = self.opener?.heads(of: statements) ?? []
@@ -228,7 +238,8 @@ package final class VaultSync: SyncVault {
             if error.code == .historyUnrelated, let dot, try repository.hasRemoved(dot) { return .judged(.older(name)) }
             guard error.code == .historyUnrelated, let seen else { throw error }
             throw SyncError(
-                .headForked, at: error.place, heads: SyncError.Heads(seen: seen, shown: name), cause: error)
+                neverHere ? .headRolledBack : .headForked, at: neverHere ? "commit \(seen)" : error.place,
+                heads: SyncError.Heads(seen: seen, shown: name), cause: error)
         }
         return .adopted(
             SyncAdoption(

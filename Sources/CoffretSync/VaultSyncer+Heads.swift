@@ -14,6 +14,12 @@ extension VaultSyncer {
         chain.devices.compactMap(\.revokedAt).max()
     }
 
+    /// The first link that revoked a device after one was added.
+    static func revocation(after device: UniqueID, in chain: VerifiedDeviceChain) -> UInt64? {
+        guard let added = chain.device(device)?.addedAt else { return nil }
+        return chain.devices.filter { $0.kind == .ordinary }.compactMap(\.revokedAt).filter { $0 > added }.min()
+    }
+
     package func takeStatedVaults() -> Set<VaultID> {
         defer { statedVaults = [] }
         return statedVaults

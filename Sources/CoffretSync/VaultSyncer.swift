@@ -141,7 +141,7 @@ package final class VaultSyncer {
         let (store, id) = (store, record.vaultID.hex)
         let side = VaultSync(
             repository: repository, signers: signers, acknowledger: acknowledger,
-            headsKey: try store.keyring.headsKey(),
+            headsKey: try store.keyring.headsKey(), revocationSinceJoining: Self.revocation(after: own, in: chain),
             writing: { body in
                 let vault = try store.openVault(id, isWritable: true)
                 defer { vault.close() }

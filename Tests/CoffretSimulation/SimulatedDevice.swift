@@ -91,6 +91,8 @@ package final class SimulatedDevice {
     package let keys: SimulatedKeys
     package let signers: SimulatedSigners
     package let network: SimulatedNetwork
+    /// Whether a device was revoked before this one was let in.
+    private var isRevocationKnown = false
     private let local: LocalKey
     private let random: SeededGenerator
     package private(set) var disk = SimulatedFileSystem()
@@ -143,14 +145,22 @@ package final class SimulatedDevice {
     }
 
     /// Is let in by a device that tells its head, and perhaps that the tree of this lies at the server.
-    package func join(toldOf head: BlobName?, present: PresentMark?) throws {
-        var memory = SyncMemory(server: "simulated")
-        memory.head = head
+    package func join(toldOf head: ToldHead?, present: PresentMark?) throws {
+        isRevocationKnown = !signers.revoked.isEmpty
+        let memory = SyncMemory(server: "simulated", told: head.flatMap { ToldHead.decode($0.encode()) })
         if let present {
             try repository.remember(present: present, note: memory.encode())
         } else if head != nil {
             try repository.setSyncNote(memory.encode())
         }
+    }
+
+    /// What it tells a device that it lets in, as `Store.zoneHeads` does.
+    package func toldHead() throws -> ToldHead? {
+        guard let memory = try VaultSync.memory(of: repository), let head = memory.head,
+            try !repository.isSetAside(head), repository.areCutsKnown(repository)
+        else { return nil }
+        return ToldHead(head: head, dot: try memory.headDot ?? repository.dot(ofCommit: head))
     }
 
     /// Opens the vault anew, on a disk; power that went unnoticed comes back first.
@@ -212,7 +222,8 @@ package final class SimulatedDevice {
         ) { [self] in now }
         let vault = VaultSync(
             repository: repository, signers: signers, rule: SimulatedRule(), acknowledger: acknowledger,
-            headsKey: heads == nil ? nil : keys.headsKey
+            headsKey: heads == nil ? nil : keys.headsKey,
+            revocationSinceJoining: isRevocationKnown ? nil : signers.revoked.values.min()
         ) { [self] in now }
         defer {
             vault.cancel()

@@ -70,14 +70,14 @@ package final class SimulatedWorld {
 
     /// One more device, let in by one of the others.
     private func join() throws {
-        let approver = devices[random.int(in: 0...devices.count - 1)]
+        let approver = random.element(of: trusted)
         try addDevice()
         let (number, device) = (devices.count - 1, devices[devices.count - 1])
         var present: PresentMark?
         if random.int(in: 0...3) > 0 { try attempt(approver) { present = try approver.offerPresent() } }
         // What the approver told stands before anything else happens to the new one.
-        let head = try VaultSync.memory(of: approver.repository)?.head
-        try device.join(toldOf: head, present: present?.head == head ? present : nil)
+        let head = try approver.toldHead()
+        try device.join(toldOf: head, present: present?.head == head?.head ? present : nil)
         if random.bool() { historyFrom[number] = stepCount + random.int(in: 1...25) }
         device.network.onRequest = { [unowned self, unowned device] request in
             guard case .changes = request, !isSettling, historyFrom[number] > stepCount,
@@ -85,7 +85,8 @@ package final class SimulatedWorld {
             else { return nil }
             return .unreachable
         }
-        tell("joins, " + (present == nil ? "told no present" : "told a present"), device)
+        let toldHead = head.map { "\($0.head)".prefix(6) } ?? "no head"
+        tell("joins, told \(toldHead) and " + (present == nil ? "no present" : "a present"), device)
         try attempt(device) { try sync(device) }
         if try device.repository.presentStanding == .ahead { presentCount += 1 }
     }

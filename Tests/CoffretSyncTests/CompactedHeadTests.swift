@@ -15,12 +15,14 @@ struct CompactedHeadTests {
     private let key = SimulatedDevice.key(1)
     private let zone = SimulatedZone()
     private let devices: [SimulatedDevice]
+    private let newcomer: SimulatedDevice
 
     init() throws {
         let (keys, signers, random, zone) = (SimulatedKeys(random), SimulatedSigners(), random, zone)
-        devices = try (0..<2).map { _ in
+        let all = try (0..<3).map { _ in
             try SimulatedDevice(keys: keys, signers: signers, zone: zone, random: random)
         }
+        (devices, newcomer) = (Array(all.prefix(2)), all[2])
     }
 
     private func code(_ body: () throws -> SyncReport) -> SyncError.Code? {
@@ -161,5 +163,44 @@ struct CompactedHeadTests {
         _ = zone.push(ZonePush(expectedHead: nil, newHead: newest.1, epoch: 1, objects: newest.0))
         try devices[0].sync()
         try expectSame()
+    }
+
+    @Test(
+        "R7: what a new device was told and a compaction removed need not come, if its number is known and the record says so",
+        arguments: [0, 1])
+    func told(teller: Int) throws {
+        try compactUnsent()
+        let told = try #require(try devices[teller].toldHead())
+        let gone = try devices[0].repository.addresses(of: told.head)
+        try devices[0].sync()
+        for address in gone { zone.remove(address) }
+
+        try newcomer.join(toldOf: ToldHead(head: told.head, dot: nil), present: nil)
+        #expect(code { try newcomer.sync() } == .headRolledBack, "without its number nobody can tell")
+        try newcomer.start()
+        try newcomer.join(toldOf: told, present: nil)
+        // It has something of its own.
+        try newcomer.addLine("own", to: SimulatedDevice.key(2))
+        // The second time for what it wrote, after the removed history has gone here as well.
+        for _ in 0..<2 {
+            try newcomer.sync()
+            _ = try newcomer.followRemovals()
+        }
+        try expectSame()
+        try newcomer.sync()
+        #expect(newcomer.head == devices[0].head)
+        #expect(try devices[0].texts(SimulatedDevice.key(2)).joined().contains("own"))
+    }
+
+    @Test("a told head has two forms, and nothing else is one")
+    func toldForms() throws {
+        try devices[0].addLine("one", to: key)
+        try devices[0].sync()
+        let told = try #require(try devices[0].toldHead())
+        let dot = try #require(told.dot)
+        #expect(told.encode() == told.head.bytes + dot.instance.bytes + [0, 0, 0, 0, 0, 0, 0, 1])
+        for form in [told, ToldHead(head: told.head, dot: nil)] { #expect(ToldHead.decode(form.encode()) == form) }
+        for count in [0, 31, 33, 55] { #expect(ToldHead.decode(Array(told.encode().prefix(count))) == nil) }
+        #expect(ToldHead.decode(told.encode() + [0]) == nil)
     }
 }

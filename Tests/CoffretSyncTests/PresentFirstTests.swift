@@ -28,7 +28,7 @@ struct PresentFirstTests {
 
     private func letIn() throws -> PresentMark {
         let present = try #require(try old.offerPresent())
-        try new.join(toldOf: old.head, present: present)
+        try new.join(toldOf: try old.toldHead(), present: present)
         return present
     }
 
@@ -118,7 +118,7 @@ struct PresentFirstTests {
         #expect(try new.repository.presentStanding == .whole && new.head == old.head)
 
         let third = try SimulatedDevice(keys: old.keys, signers: old.signers, zone: zone, random: random)
-        try third.join(toldOf: old.head, present: present)
+        try third.join(toldOf: try old.toldHead(), present: present)
         zone.remove(address)
         try third.sync()
         #expect(try third.repository.presentStanding == .whole && third.head == old.head)

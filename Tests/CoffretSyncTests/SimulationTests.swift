@@ -37,20 +37,23 @@ struct SimulationTests {
     @Test(
         "history that several devices drop breaks nobody: worlds that it broke once",
         arguments: [
-            3_708_463_106_875_567_581, 187_123_366_822_402_091, 14_110_444_242_713_946_185, 11_256_458_279_137_684_403,
+            3_708_463_106_875_567_581, 187_123_366_822_402_091, 2_668_398_098_325_860_767, 14_110_444_242_713_946_185,
+            11_256_458_279_137_684_403,
         ] as [UInt64])
     func historyDroppedByAll(_ seed: UInt64) throws {
         try SimulatedWorld.run(SeededGenerator(seed: seed), droppers: .all)
     }
 
     /// Each of these failed once: what was written on a revoked device's commits superseded what others wrote, honest commits
-    /// below its head were left out, or one cut was held against what had been done by another.
+    /// below its head were left out, one cut was held against what had been done by another, or a new
+    /// device was told a head that a revocation had taken out.
     @Test(
         "a device that is revoked at any moment takes nobody's work with it: worlds that it broke once",
         arguments: [
             18_311_315_392_751_765_623, 17_301_851_548_640_477_290, 2_837_762_253_601_638_878,
             4_599_490_196_416_921_023, 11_140_725_499_251_111_783, 17_227_961_878_993_411_870,
-            17_694_793_665_170_464_025,
+            17_694_793_665_170_464_025, 1_222_465_989_928_702_467, 6_345_403_591_265_404_968,
+            2_644_894_186_124_168_039, 9_138_238_806_361_511_330,
         ] as [UInt64])
     func revocation(_ seed: UInt64) throws {
         try SimulatedWorld.run(SeededGenerator(seed: seed), revokes: true)

@@ -61,7 +61,7 @@ extension Store {
     }
 
     /// Whether a commit of a vault says of each revocation that is known here where it takes effect; paper writes no commits.
-    func knowsCuts(in repository: VaultRepository) throws -> Bool {
+    package func knowsCuts(in repository: VaultRepository) throws -> Bool {
         let chain = try keyring.deviceChain()
         let revocations = chain.devices.filter { $0.kind == .ordinary }.compactMap(\.revokedAt)
         guard let newest = revocations.max() else { return true }

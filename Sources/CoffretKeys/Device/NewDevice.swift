@@ -25,8 +25,8 @@ package struct NewDevice: Sendable {
 
 /// What a trusted device gives a new one at the end of pairing.
 ///
-/// Layout, deterministic CBOR: [2, device chain, device box, server name, {vault id: head's name}], or [3, …, {vault id: what
-/// is told of the present}] if there is anything to tell of it.
+/// Layout, deterministic CBOR: [3, device chain, device box, server name, {vault id: head's name, with its number if that is
+/// known}, {vault id: what is told of the present}]. Version 2 told heads without numbers, and no presents.
 package enum AccountWelcome {
     private static let vaultCountMax = 65_536
     private static let presentByteCountMax = 16 << 10
@@ -36,14 +36,14 @@ package enum AccountWelcome {
         presents: [VaultID: [UInt8]]
     ) -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: presents.isEmpty ? 5 : 6)
-            encoder.encode(unsigned: presents.isEmpty ? 2 : 3)
+            encoder.encodeArrayHeader(count: 6)
+            encoder.encode(unsigned: 3)
             encoder.encodeArrayHeader(count: chain.links.count)
             for link in chain.links { encoder.encode(bytes: link.link.encoded) }
             encoder.encode(bytes: box.encoded)
             encoder.encode(text: serverName)
             encode(zoneHeads, to: &encoder)
-            if !presents.isEmpty { encode(presents, to: &encoder) }
+            encode(presents, to: &encoder)
         }
     }
 
@@ -94,7 +94,7 @@ package enum AccountWelcome {
             for _ in 0..<(try decoder.readArrayHeader()) { links.append(try decoder.readBytes()) }
             let box = try decoder.readBytes(countMax: DeviceBox.byteCountMax)
             let name = try decoder.readText(byteCountMax: 1_024)
-            let heads = try decodeMap(&decoder, byteCounts: 32...32)
+            let heads = try decodeMap(&decoder, byteCounts: 32...(version == 3 ? 56 : 32))
             let presents = version == 3 ? try decodeMap(&decoder, byteCounts: 1...presentByteCountMax) : [:]
             return (links, box, name, heads, presents)
         }

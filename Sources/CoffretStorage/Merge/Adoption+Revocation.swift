@@ -29,7 +29,8 @@ extension Adoption {
 
     /// Each head must have seen what was seen before, as far as that still counts; what is not merged needs nothing.
     func checkRequired(
-        _ required: [BlobName], _ requiredDots: [Dot], _ heads: [BlobName], _ foreign: ForeignHistory,
+        _ required: [BlobName], _ requiredDots: [Dot], since revocation: UInt64?, _ heads: [BlobName],
+        _ foreign: ForeignHistory,
         _ annotation: RepositoryAnnotation
     ) throws(StorageError) {
         var counting: [BlobName] = []
@@ -42,7 +43,10 @@ extension Adoption {
         }
         for head in heads where foreign.commits[head]?.standing ?? .valid == .valid {
             var dots: [Dot] = []
-            for dot in requiredDots where try !isSetAside(dot, foreign) { dots.append(dot) }
+            for dot in requiredDots where try !isSetAside(dot, foreign) {
+                if let revocation, try isBehindCut(dot, since: revocation, of: head, foreign) { continue }
+                dots.append(dot)
+            }
             for name in counting where try !graph.isAncestor(name, of: head) {
                 // Who wrote the head knew another cut than the one that counts here in the end.
                 if try isBehindCut(name, of: head, foreign) { continue }
@@ -67,6 +71,20 @@ extension Adoption {
             }
         }
         return hasSeen
+    }
+
+    /// Whether a commit that came now and leads to `head` cuts off whoever was revoked at a link or after it, and has not seen a
+    /// number.
+    private func isBehindCut(
+        _ dot: Dot, since revocation: UInt64, of head: BlobName, _ foreign: ForeignHistory
+    ) throws(StorageError) -> Bool {
+        for cut in foreign.cuts where foreign.commits[cut.name]?.standing == .valid {
+            guard let position = foreign.signers.chainPosition(of: cut.context), position >= revocation,
+                try graph.isAncestor(cut.name, of: head)
+            else { continue }
+            if try !graph.versions(of: cut.name).covers(dot) { return true }
+        }
+        return false
     }
 
     /// Whether a commit that came now and leads to `head` cuts off a revoked device, and with it `name`.

@@ -157,17 +157,21 @@ package final class Adoption {
     ///   - time: of the merge commits, for show.
     ///   - required: commits that each of `heads` must have seen, such as what the same server showed before.
     ///   - requiredDots: the same of commits that are not here any more.
+    ///   - revocation: where the first device was revoked after these were told, if they never were here: where a cut takes
+    ///     effect that has not seen one, nobody can tell whether it counted.
     ///   - note: what to keep with it for who syncs, made with whether removals are to be followed and what new commits state; nil
     ///     leaves the old note.
     /// - Throws: `.historyUnrelated` naming a head that has not seen a required commit; what `ForeignHistory.check` and transactions throw; then nothing has changed, but that the two
     ///   commits of a fork are kept as evidence.
     package func adopt(
         _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName] = [],
-        requiredDots: [Dot] = [], note: ((_ areRemovalsDue: Bool, _ statements: [CommitStatement]) -> [UInt8])? = nil
+        requiredDots: [Dot] = [], revocation: UInt64? = nil,
+        note: ((_ areRemovalsDue: Bool, _ statements: [CommitStatement]) -> [UInt8])? = nil
     ) throws(StorageError) -> AdoptionReport {
         do throws(StorageError) {
             return try adoptVerified(
-                heads, signers: signers, time: time, required: required, requiredDots: requiredDots, note: note)
+                heads, signers: signers, time: time, required: required, requiredDots: requiredDots,
+                revocation: revocation, note: note)
         } catch {
             let evidence = error.code == .historyForked ? try? evidence(at: error.place) : nil
             transaction.cancel()
@@ -179,7 +183,8 @@ package final class Adoption {
 
     private func adoptVerified(
         _ heads: [BlobName], signers: any CommitSignerDirectory, time: Milliseconds, required: [BlobName],
-        requiredDots: [Dot], note: ((_ areRemovalsDue: Bool, _ statements: [CommitStatement]) -> [UInt8])?
+        requiredDots: [Dot], revocation: UInt64?,
+        note: ((_ areRemovalsDue: Bool, _ statements: [CommitStatement]) -> [UInt8])?
     ) throws(StorageError) -> AdoptionReport {
         // On top of what is verified only.
         try repository.requireHistory()
@@ -187,7 +192,7 @@ package final class Adoption {
         let localHead = repository.headNames.first
         let known = try known()
         let foreign = try check(heads, known, annotation, signers: signers)
-        try checkRequired(required, requiredDots, heads, foreign, annotation)
+        try checkRequired(required, requiredDots, since: revocation, heads, foreign, annotation)
         // What was removed and comes again with nothing above it is left where it is.
         let isOld = foreign.hasRemoved ? try isSeen(heads, foreign) : false
         let order = isOld ? [] : foreign.order
