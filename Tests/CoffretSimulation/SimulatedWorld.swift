@@ -38,8 +38,6 @@ package final class SimulatedWorld {
     private var awayUntil: [Int] = []
     /// Until which step each device, which has the present, does not get at its history.
     private var historyFrom: [Int] = []
-    /// Devices that were let in and had the present before its history.
-    package private(set) var presentCount = 0
 
     /// - Parameter isTold: whether each step is printed, for a seed that is run again.
     /// - Parameter revokes: whether a device may be revoked.
@@ -88,7 +86,6 @@ package final class SimulatedWorld {
         let toldHead = head.map { "\($0.head)".prefix(6) } ?? "no head"
         tell("joins, told \(toldHead) and " + (present == nil ? "no present" : "a present"), device)
         try attempt(device) { try sync(device) }
-        if try device.repository.presentStanding == .ahead { presentCount += 1 }
     }
 
     private func tell(_ what: String, _ device: SimulatedDevice) {

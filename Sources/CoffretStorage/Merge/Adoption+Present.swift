@@ -69,18 +69,13 @@ extension Adoption {
 
     /// Takes the commit, its context and its tree.
     private func keepPresent(_ commit: CommitSummary, _ versions: VersionVector) throws(StorageError) {
-        var names: [BlobName] = []
-        var seen: Set<BlobName> = []
-        try ReachableBlobs(history: history, nodes: nodes, kinds: .all).walkTree(commit.commit.root) { name in
-            guard seen.insert(name).inserted else { return false }
-            names.append(name)
-            return true
-        } visitFact: { (fact) throws(StorageError) in
+        let tree = ReachableBlobs(history: history, nodes: nodes, kinds: .all)
+        let names = try tree.namesOfTree(commit.commit.root) { (fact) throws(StorageError) in
             guard versions.covers(fact.dot) else {
                 throw StorageError(.commitMalformed, place: "commit \(commit.name)")
             }
         }
-        for name in names.reversed() { try incoming.keep(name) }
+        for name in names { try incoming.keep(name) }
         try incoming.keep(commit.commit.context)
         try incoming.keep(commit.name)
     }
@@ -103,10 +98,7 @@ extension Adoption {
         do throws(StorageError) {
             return try complete(signers, note)
         } catch {
-            let evidence = error.code == .historyForked ? try? evidence(at: error.place) : nil
-            transaction.cancel()
-            repository.forget()
-            if let evidence { try? repository.keepEvidence(evidence) }
+            giveUp(after: error)
             throw error
         }
     }

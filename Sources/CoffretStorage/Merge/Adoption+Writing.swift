@@ -28,15 +28,8 @@ extension Adoption {
     ///
     /// - Throws: `.blobMissing` naming what is not there.
     func keepTree(of commit: CommitSummary) throws(StorageError) {
-        var names: [BlobName] = []
-        var seen: Set<BlobName> = []
-        try ReachableBlobs(history: history, nodes: nodes, kinds: .none).walkTree(commit.commit.root) { name in
-            guard seen.insert(name).inserted else { return false }
-            names.append(name)
-            return true
-        } visitFact: { (_) throws(StorageError) in
-        }
-        for name in names.reversed() { try incoming.keep(name) }
+        let tree = ReachableBlobs(history: history, nodes: nodes, kinds: .none)
+        for name in try tree.namesOfTree(commit.commit.root) { try incoming.keep(name) }
     }
 
     /// Writes a merge commit for two heads.

@@ -173,12 +173,17 @@ package final class Adoption {
                 heads, signers: signers, time: time, required: required, requiredDots: requiredDots,
                 revocation: revocation, note: note)
         } catch {
-            let evidence = error.code == .historyForked ? try? evidence(at: error.place) : nil
-            transaction.cancel()
-            repository.forget()
-            if let evidence { try? repository.keepEvidence(evidence) }
+            giveUp(after: error)
             throw error
         }
+    }
+
+    /// Leaves all as it was, but for the evidence of a fork.
+    func giveUp(after error: StorageError) {
+        let evidence = error.code == .historyForked ? try? evidence(at: error.place) : nil
+        transaction.cancel()
+        repository.forget()
+        if let evidence { try? repository.keepEvidence(evidence) }
     }
 
     private func adoptVerified(

@@ -46,6 +46,22 @@ struct ReachableBlobs {
         }
     }
 
+    /// The blobs of a tree, each once, what a blob leads to before it.
+    func namesOfTree(
+        _ root: BlobName, visitFact: (Fact) throws(StorageError) -> Void = { (_) throws(StorageError) in }
+    ) throws(StorageError) -> [BlobName] {
+        var names: [BlobName] = []
+        var seen: Set<BlobName> = []
+        try walkTree(
+            root,
+            visit: { name in
+                guard seen.insert(name).inserted else { return false }
+                names.append(name)
+                return true
+            }, visitFact: visitFact)
+        return names.reversed()
+    }
+
     /// A stored tree and its values.
     func walkTree(_ root: BlobName, visit: Visit, visitFact: VisitFact) throws(StorageError) {
         guard visit(root) else { return }

@@ -92,14 +92,7 @@ extension VaultRepository {
         else { return nil }
         let commit = try commit(named: name)
         try storeTree(of: commit)
-        var names: [BlobName] = []
-        var seen: Set<BlobName> = []
-        try ReachableBlobs(history: history, nodes: nodes, kinds: .none).walkTree(commit.commit.root) { name in
-            guard seen.insert(name).inserted else { return false }
-            names.append(name)
-            return true
-        } visitFact: { (_) throws(StorageError) in
-        }
+        let names = try ReachableBlobs(history: history, nodes: nodes, kinds: .none).namesOfTree(commit.commit.root)
         var byteCount = 0
         for name in names {
             byteCount += try sealedBlob(name).bytes.count
@@ -107,7 +100,7 @@ extension VaultRepository {
         }
         guard try hasHistory(of: name, byteCount: byteCount * policy.historyFactor) else { return nil }
         return PresentContents(
-            mark: PresentMark(head: name, versions: versions), names: names.reversed(), byteCount: byteCount)
+            mark: PresentMark(head: name, versions: versions), names: names, byteCount: byteCount)
     }
 
     /// Whether the commits that lead to one, itself included, and the long values that they wrote have at least so many bytes.
