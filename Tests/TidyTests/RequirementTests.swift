@@ -9,6 +9,9 @@ struct RequirementTests {
         let isTested: Bool
     }
 
+    /// R50 to R92 are about sharing and come with it.
+    static let listedNumbers = Array(1...49) + Array(93...119)
+
     static func rows() throws -> [Row] {
         try SourceTree.text("Docs/requirements.md").split(separator: "\n").compactMap { line in
             guard let match = line.firstMatch(of: /^\| R(\d+) \|.*\| (tested|open) \|$/), let number = Int(match.1)
@@ -31,7 +34,7 @@ struct RequirementTests {
     }
 
     private static func numbers(in text: String) -> [Int] {
-        text.matches(of: /\bR([1-9]\d?)\b/).compactMap { Int($0.1) }
+        text.matches(of: /\bR([1-9]\d{0,2})\b/).compactMap { Int($0.1) }
     }
 
     /// What `swift test --filter LyingServer` runs or visibly skips: the numbers in the titles of tests whose suite or
@@ -59,7 +62,7 @@ struct RequirementTests {
 
     @Test("the page lists each requirement once, in order")
     func everyNumberOnce() throws {
-        #expect(try Self.rows().map(\.number) == Array(1...49))
+        #expect(try Self.rows().map(\.number) == Self.listedNumbers)
     }
 
     @Test("what is called tested is cited by a test, and what is called open by none")
@@ -68,7 +71,7 @@ struct RequirementTests {
         for row in try Self.rows() {
             #expect(row.isTested == cited.contains(row.number), "R\(row.number)")
         }
-        #expect(cited.allSatisfy { (1...49).contains($0) })
+        #expect(cited.allSatisfy(Self.listedNumbers.contains))
     }
 
     @Test("the lying server's suite has each requirement that is about one")
