@@ -198,7 +198,8 @@ struct VaultTests {
         let first = try note("# A\nsee #Garden/beds and #garden, not `#garden`", tags: ["garden/old", "other"])
         let second = try note("# B #gardening")
         let count = try vault.log().count
-        #expect(try vault.renameTag(TagPath("garden"), to: TagPath("back yard")) == 1)
+        let renamed = try vault.renameTag(TagPath("garden"), to: TagPath("back yard"))
+        #expect(renamed == (1, 1))
         #expect(try vault.log().count == count + 1)
         let item = try vault.item(first)
         #expect(item.text == "# A\nsee #back yard/beds# and #back yard#, not `#garden`")
@@ -208,17 +209,29 @@ struct VaultTests {
 
     @Test("tags are added once and taken out of the text too")
     func tags() throws {
-        let id = try note("#one text #two", tags: ["three"])
+        let id = try note("#one text #two\n#two #five\n", tags: ["three"])
         try vault.batch { (batch) throws(CoreError) in
             try batch.addTags([TagPath("ONE"), TagPath("four")], to: id)
             try batch.removeTags([TagPath("two"), TagPath("three")], from: id)
         }
         let item = try vault.item(id)
-        #expect(item.tags.map(\.path) == ["four", "one"])
-        #expect(item.text == "#one text ")
+        #expect(item.tags.map(\.path) == ["five", "four", "one"])
+        #expect(item.text == "#one text two\n#five\n")
         #expect(throws: CoreError.self) {
             try vault.batch { (batch) throws(CoreError) in try batch.removeTags([TagPath("none")], from: id) }
         }
+    }
+
+    @Test("use 3: a tag command changes tags and never words")
+    func tagsAndWords() throws {
+        let id = try note("F# and #dotnet C# code\nuse #hashtag C# .NET here, in A#")
+        #expect(try vault.item(id).tags.map(\.path) == ["dotnet", "hashtag"])
+        try vault.batch { (batch) throws(CoreError) in try batch.removeTags([TagPath("dotnet")], from: id) }
+        _ = try vault.renameTag(TagPath("hashtag"), to: TagPath("plan b"))
+        let item = try vault.item(id)
+        // "plan b" cannot stand in a text, where it would be "#plan".
+        #expect(item.text == "F# and dotnet C# code\nuse hashtag C# .NET here, in A#")
+        #expect(item.tags.map(\.path) == ["plan b"])
     }
 
     @Test("an attribute or a field that this version cannot read is reported, kept, and survives an edit")

@@ -11,7 +11,9 @@ enum TagCommand {
 
     static let description = CommandDescription(
         "tag", group: .find, "List tags, and give or take them",
-        discussion: ["Tags are nested with slashes: garden/beds lies in garden."],
+        discussion: [
+            "Tags are nested with slashes: garden/beds lies in garden. A tag that stands in a text is renamed there; one that is taken away stays there as a word, without its #."
+        ],
         subcommands: [
             CommandDescription("ls", "List all tags and how many items have them", run: list),
             CommandDescription("add", "Give an item tags", arguments: [CommonArguments.item, tag], run: add),
@@ -49,12 +51,15 @@ enum TagCommand {
         let tags = try context.arguments.values(tag).map(parse)
         let session = try VaultSession.open(context)
         let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        try session.writing { vault in
+        let text = try session.writing { vault in
+            let text = try vault.item(id).text
             try vault.batch { (batch) throws(CoreError) in try body(batch, tags, id) }
+            return text
         }
         let item = try session.vault.item(id)
         try context.confirmDone(.item(item, revealsSecrets: false)) {
             "Saved \(context.label(item, try session.shortID(id)))"
+                + (item.text == text ? "" : "\nIts text was changed where the tag stood.")
         }
     }
 
@@ -62,14 +67,17 @@ enum TagCommand {
         let old = try parse(context.arguments.required(oldTag))
         let new = try parse(context.arguments.required(newTag))
         let session = try VaultSession.open(context)
-        let count = try session.writing { vault in try vault.renameTag(old, to: new) }
+        let (count, textCount) = try session.writing { vault in try vault.renameTag(old, to: new) }
         guard count > 0 else {
             throw CommandFailure(
                 .notFound, .tagNotFound, "no item has the tag #\(TextWidth.displaySafe(old.path))",
                 hint: "coffret tag ls lists the tags")
         }
-        try context.confirmDone(.fields(["itemCount": .integer(count)])) {
-            "#\(TextWidth.displaySafe(old.path)) is #\(TextWidth.displaySafe(new.path)) now, in \(NumberText.counted(count, "item"))."
+        try context.confirmDone(.fields(["itemCount": .integer(count), "textCount": .integer(textCount)])) {
+            let (before, after) = (TextWidth.displaySafe(old.path), TextWidth.displaySafe(new.path))
+            let texts = NumberText.counted(textCount, "text")
+            return "#\(before) is #\(after) now, in \(NumberText.counted(count, "item"))."
+                + (textCount == 0 ? "" : " It stood in \(texts), and was changed there.")
         }
     }
 

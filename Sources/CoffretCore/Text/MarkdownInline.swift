@@ -77,7 +77,7 @@ struct MarkdownInline {
     }
 
     /// The end of a tag of several words, `#two words#`: the next `#` must touch the last word and be
-    /// followed by none.
+    /// followed by none. A last word of one letter is the name of a language or a note, as in `C#`.
     private mutating func closedTagEnd(from wordEnd: Int) -> Int? {
         guard wordEnd < range.upperBound, !hasNoClosing.contains([UInt8(ascii: "#")]) else { return nil }
         let rest = bytes[wordEnd..<range.upperBound]
@@ -87,7 +87,8 @@ struct MarkdownInline {
         }
         guard close - wordEnd <= TagPath.byteCountMax, close == wordEnd || bytes[close - 1] != 0x20 else { return nil }
         let isFollowed = close + 1 < range.upperBound && MarkdownScan.isTagByte(bytes[close + 1])
-        guard !isFollowed, !rest[..<close].contains(where: { $0 == 0x60 || $0 == 0x5B || $0 == 0x5D }) else {
+        let isSharp = close > wordEnd && bytes[close - 2] == 0x20 && (0x61...0x7A).contains(bytes[close - 1] | 0x20)
+        guard !isFollowed, !isSharp, !rest[..<close].contains(where: { $0 == 0x60 || $0 == 0x5B || $0 == 0x5D }) else {
             return nil
         }
         return close + 1

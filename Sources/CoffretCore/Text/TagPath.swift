@@ -59,9 +59,11 @@ package struct TagPath: Hashable, Comparable, Sendable, CustomStringConvertible 
         return try TagPath(new.path + String(decoding: rest, as: UTF8.self))
     }
 
-    /// The way to write the tag into a text: with a closing `#` if a space would end it early.
-    package var mention: String {
-        path.utf8.allSatisfy(MarkdownScan.isTagByte) ? "#" + path : "#" + path + "#"
+    /// The way to write the tag into a text: with a closing `#` if a space would end it early; nil if no way of writing is
+    /// read as this tag again.
+    package var mention: String? {
+        let mention = path.utf8.allSatisfy(MarkdownScan.isTagByte) ? "#" + path : "#" + path + "#"
+        return MarkdownScan(mention).tags.map(\.tag) == [self] ? mention : nil
     }
 
     package var description: String { path }

@@ -15,7 +15,7 @@ extension VaultBatch {
         }
     }
 
-    /// Takes tags away, out of the text too.
+    /// Takes tags away, out of the text too, where their words stay.
     ///
     /// - Throws: `CoreError.tagInvalid` if the item does not have one of them.
     package func removeTags(_ tags: [TagPath], from id: EntityID) throws(CoreError) {
@@ -41,53 +41,104 @@ extension VaultBatch {
             // Two tags may have become one.
             var seen: Set<String> = []
             item.givenTags = renamed.filter { seen.insert($0.folded).inserted }.sorted()
-            var moved: [TagPath: TagPath] = [:]
+            var moved: [TagPath: TagPath?] = [:]
             for tag in MarkdownScan(item.text).tags.map(\.tag) where tag.isInside(old) {
-                moved[tag] = try tag.moved(from: old, to: new)
+                let target = try tag.moved(from: old, to: new)
+                moved[tag] = target.mention == nil ? .some(nil) : target
+                // What cannot be written into a text is given to the item.
+                if target.mention == nil, seen.insert(target.folded).inserted { item.givenTags.append(target) }
             }
+            item.givenTags.sort()
             item.text = TagText.replacing(in: item.text) { moved[$0].map { .some($0) } ?? .none }
         }
     }
 }
 
-/// Changes tags inside a text.
+/// Changes tags inside a text. The one thing to keep true: what is not part of a tag stays, and of a tag in a sentence
+/// the words stay as well.
 enum TagText {
     /// Replaces mentions of tags.
     ///
-    /// - Parameter replacement: nil to leave a mention, `.some(nil)` to take it out, or another tag.
+    /// - Parameter replacement: nil to leave a mention, `.some(nil)` to make it a tag no more, or another tag. A mention that
+    ///   is a tag no more goes as a whole from a line of tags alone; elsewhere it loses its marks.
     static func replacing(in text: String, _ replacement: (TagPath) -> TagPath??) -> String {
         let bytes = Array(text.utf8)
+        let mentions = MarkdownScan(bytes: bytes).tags
+        let places = Places(bytes, mentions.map(\.range))
         var output: [UInt8] = []
         var position = 0
-        for mention in MarkdownScan(bytes: bytes).tags {
+        for mention in mentions {
             guard let tag = replacement(mention.tag) else { continue }
             output += bytes[position..<mention.range.lowerBound]
             position = mention.range.upperBound
-            if let tag {
-                output += Array(tag.mention.utf8)
-            } else if output.last == 0x20 || output.isEmpty {
+            if let written = tag?.mention {
+                output += Array(written.utf8)
+            } else if places.isAmongTags(mention.range) {
                 // One of the two spaces around the mention goes with it.
-                if position < bytes.count && bytes[position] == 0x20 { position += 1 }
+                if output.last == 0x20 || output.last == 0x0A || output.isEmpty {
+                    if position < bytes.count && bytes[position] == 0x20 { position += 1 }
+                }
+            } else {
+                output += bytes[mention.range].filter { $0 != UInt8(ascii: "#") }
             }
         }
         guard position > 0 else { return text }
         output += bytes[position...]
         return String(decoding: output, as: UTF8.self)
     }
+
+    /// Which lines hold nothing but tags.
+    private struct Places {
+        private var lines: [(range: Range<Int>, isTags: Bool)] = []
+
+        init(_ bytes: [UInt8], _ mentions: [Range<Int>]) {
+            var left = mentions[...]
+            var start = 0
+            while start < bytes.count, !left.isEmpty {
+                let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
+                var (position, isTags) = (start, true)
+                while let mention = left.first, mention.lowerBound < end {
+                    isTags = isTags && bytes[position..<mention.lowerBound].allSatisfy(Self.isBlank)
+                    position = mention.upperBound
+                    left = left.dropFirst()
+                }
+                if position > start {
+                    lines.append((start..<end, isTags && bytes[position..<end].allSatisfy(Self.isBlank)))
+                }
+                start = end + 1
+            }
+        }
+
+        private static func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0D].contains(byte) }
+
+        func isAmongTags(_ mention: Range<Int>) -> Bool {
+            var (low, high) = (0, lines.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if lines[middle].range.upperBound < mention.upperBound { low = middle + 1 } else { high = middle }
+            }
+            return low < lines.count && lines[low].isTags
+        }
+    }
 }
 
 extension Vault {
     /// Gives a tag, and all below it, another name in all items, in one commit.
     ///
-    /// - Returns: how many items changed.
-    package func renameTag(_ old: TagPath, to new: TagPath) throws(CoreError) -> Int {
+    /// - Returns: how many items changed, and in how many of them the text.
+    package func renameTag(_ old: TagPath, to new: TagPath) throws(CoreError) -> (itemCount: Int, textCount: Int) {
         var filter = ItemFilter.everything
         filter.tags = [old]
         let ids = try list(filter).map { $0.id }
         return try batch { (batch) throws(CoreError) in
-            var count = 0
-            for id in ids where try batch.renameTag(old, to: new, in: id) { count += 1 }
-            return count
+            var (itemCount, textCount) = (0, 0)
+            for id in ids {
+                let text = try batch.item(id)?.text
+                guard try batch.renameTag(old, to: new, in: id) else { continue }
+                itemCount += 1
+                if try batch.item(id)?.text != text { textCount += 1 }
+            }
+            return (itemCount, textCount)
         }
     }
 }
