@@ -72,6 +72,7 @@ extension SyncReport {
         both.sentFileByteCount += sentFileByteCount
         both.absentFileCount = max(absentFileCount, next.absentFileCount)
         both.sweep = sweep.followed(by: next.sweep)
+        both.olderWords += olderWords.filter { !next.olderWords.contains($0) }
         both.requestCount += requestCount
         both.progress.receivedCount += progress.receivedCount
         both.progress.receivedByteCount += progress.receivedByteCount

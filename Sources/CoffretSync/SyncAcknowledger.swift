@@ -1,5 +1,5 @@
 // What devices tell each other through a zone about what they have. The one thing to keep true: a word of another
-// device counts only with its signature, and one that is older than a word that was seen is the server's lie.
+// device counts only with its signature, and one that is older than a word that was seen takes nothing back.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -86,16 +86,33 @@ package struct SyncAcknowledger {
 
     /// Reads the words of the other devices, and holds what they stated of this vault elsewhere against what is here.
     ///
-    /// - Throws: `SyncError` `.acknowledgementRolledBack` for one whose counter fell. Bytes that do not verify are as if
-    ///   they were not there: whoever has an account can put some there, and they prove nothing.
+    /// - Throws: `SyncError` `.storeRolledBack` if this instance has said more than it remembers. Bytes that do not verify
+    ///   are as if they were not there: whoever has an account can put some there, and they prove nothing.
     func inspect(
         _ list: [DeviceAcknowledgement], _ memory: SyncMemory, in repository: VaultRepository
     ) throws -> VaultReply {
         var memory = memory
         var audit = SyncAudit()
+        try inspectOwn(list, &memory, &audit)
         if memory.head != nil { try inspectWords(list, &memory, &audit, in: repository) }
         try inspectStated(&memory, &audit, in: repository)
         return .inspected(memory, audit)
+    }
+
+    /// What this device has said itself: it is the only witness of what it read where it wrote nothing.
+    private func inspectOwn(
+        _ list: [DeviceAcknowledgement], _ memory: inout SyncMemory, _ audit: inout SyncAudit
+    ) throws(SyncError) {
+        let own = list.first { $0.device == author.deviceID }.flatMap(open)
+        if let own, own.counter > memory.counter {
+            // A new instance, or a memory that begins anew, goes on above what was said before.
+            guard memory.counterInstance != author.instanceID else {
+                throw SyncError(.storeRolledBack, at: "acknowledgement \(own.counter)")
+            }
+            memory.counter = own.counter
+        }
+        memory.counterInstance = author.instanceID
+        audit.isOwnShown = own?.counter == memory.counter && own?.head == memory.head
     }
 
     /// What a device has said in another vault it cannot have said otherwise here: the server shows both, or lies in one.
@@ -138,7 +155,11 @@ package struct SyncAcknowledger {
             else { continue }
             let known = memory.others[device]
             if let known, word.counter < known.counter {
-                throw SyncError(.acknowledgementRolledBack, at: device.hex)
+                // No word of today: what it said last goes on counting.
+                audit.olderWords.append(device)
+                let peer = try peer(device, lastSaying: known, time: word.time, head, &memory, in: repository)
+                audit.peers.append(peer)
+                continue
             }
             heard.insert(device)
             var standing: SyncPeer.Standing =
@@ -161,6 +182,22 @@ package struct SyncAcknowledger {
         audit.silentDevices = memory.others.keys.filter { !heard.contains($0) }.sorted()
         audit.isStale =
             !memory.others.isEmpty && memory.others.values.allSatisfy { present - $0.heardAt >= Self.staleTime }
+    }
+
+    /// A device by what it said last, where the server shows an older word of it.
+    private func peer(
+        _ device: UniqueID, lastSaying known: SyncMemory.Acknowledged, time: Int64, _ head: BlobName,
+        _ memory: inout SyncMemory, in repository: VaultRepository
+    ) throws(StorageError) -> SyncPeer {
+        var standing: SyncPeer.Standing = known.head == head ? .upToDate : .behind
+        if known.aheadSince != 0 {
+            if try isMissing(known.head, from: head, in: repository) {
+                standing = now() - known.aheadSince >= Self.withheldTime ? .withheld : .ahead
+            } else {
+                memory.others[device]?.aheadSince = 0
+            }
+        }
+        return SyncPeer(device: device.bytes, standing: standing, time: time)
     }
 
     /// Whether what a device said that it has is still not here. Each word of a device that writes a lot may be ahead of

@@ -23,7 +23,6 @@ package struct SyncEngine {
 
     private let options: Options
     private let knownEpoch: UInt32
-    private let knownHead: BlobName?
     private var memory: SyncMemory
     /// Until the history of the present is here, nothing is said to the server.
     private var present: PresentStanding
@@ -41,8 +40,8 @@ package struct SyncEngine {
     private var hasMore = false
     private var hasRestarted = false
     private var hasJudged = false
-    /// The counter of this device's word is not durable yet.
-    private var isCounterNew = false
+    /// This device has something to say, once the number of its word is durable.
+    private var isWordDue = false
     /// The own head is not the server's.
     private var isPushDue = false
     private var missingPlace: String?
@@ -60,7 +59,6 @@ package struct SyncEngine {
         self.memory = memory
         self.present = present
         report.progress.isPresentHere = present == .ahead
-        knownHead = memory.head
         self.knownEpoch = knownEpoch
         self.options = options
     }
@@ -109,7 +107,7 @@ package struct SyncEngine {
             attempts += 1
             guard attempts < Self.attemptCountMax else { return fail(SyncError(.contended)) }
             return consider(head)
-        case (.acknowledging, .acknowledged): return ask(.acknowledgements, .reading)
+        case (.acknowledging, .acknowledged): return finish()
         case (.reading, .acknowledgements(let list)):
             phase = .inspecting
             return [.vault(.inspect(list, memory))]
@@ -120,8 +118,10 @@ package struct SyncEngine {
     /// An error; among the words of the other devices it is counted, since who hides those may hide more.
     private mutating func endOfAudit(_ error: SyncError) -> [Action] {
         guard phase == .acknowledging || phase == .reading else { return fail(error) }
+        isWordDue = false
         memory.failedAuditCount += 1
-        finding = memory.failedAuditCount >= Self.failedAuditCountMax ? SyncError(.auditFailed, cause: error) : error
+        let isAgain = memory.failedAuditCount >= Self.failedAuditCountMax
+        finding = finding ?? (isAgain ? SyncError(.auditFailed, cause: error) : error)
         phase = .inspecting
         return [.vault(.remember(memory))]
     }
@@ -129,6 +129,7 @@ package struct SyncEngine {
     private mutating func inspected(_ memory: SyncMemory, _ audit: SyncAudit) -> [Action] {
         report.peers = audit.peers
         report.isStale = audit.isStale
+        report.olderWords = audit.olderWords
         var memory = memory
         memory.failedAuditCount = audit.silentDevices.isEmpty ? 0 : self.memory.failedAuditCount + 1
         if let contradiction = audit.contradiction {
@@ -138,10 +139,24 @@ package struct SyncEngine {
         } else if memory.failedAuditCount >= Self.failedAuditCountMax {
             finding = SyncError(.auditFailed, at: audit.silentDevices.first?.hex)
         }
-        guard memory != self.memory || isCounterNew else { return finish() }
+        // What it would say is there already, or there is nothing to say.
+        let isSaid = audit.isOwnShown && !options.acknowledgesAnew
+        if memory.head != nil, !isSaid, finding?.code != .storeRolledBack {
+            isWordDue = true
+            memory.counter += 1
+        }
+        guard memory != self.memory else { return finish() }
         self.memory = memory
         phase = .inspecting
         return [.vault(.remember(memory))]
+    }
+
+    /// The number of a word is durable before it is said: else this device would take its own word for a newer copy's.
+    private mutating func inspectionKept() -> [Action] {
+        guard isWordDue else { return finish() }
+        isWordDue = false
+        phase = .acknowledging
+        return [.vault(.acknowledgement(memory))]
     }
 
     private mutating func consider(_ head: ZoneHead) -> [Action] {
@@ -293,7 +308,7 @@ package struct SyncEngine {
         case (.remembering, .remembered): return acknowledge()
         case (.acknowledging, .acknowledgement(let bytes)): return [count(.acknowledge(bytes))]
         case (.inspecting, .inspected(let memory, let audit)): return inspected(memory, audit)
-        case (.inspecting, .remembered): return finish()
+        case (.inspecting, .remembered): return inspectionKept()
         default: return fail(SyncError(.answerMalformed))
         }
     }
@@ -404,14 +419,7 @@ package struct SyncEngine {
 
     private mutating func acknowledge() -> [Action] {
         guard options.acknowledges, memory.head != nil || !memory.stated.isEmpty else { return finish() }
-        // What it would say is there already, or there is nothing to say; what the others say may be new.
-        let isSaid =
-            memory.head == nil || memory.head == knownHead && memory.counter > 0 && !options.acknowledgesAnew
-        guard !isSaid else { return ask(.acknowledgements, .reading) }
-        phase = .acknowledging
-        memory.counter += 1
-        isCounterNew = true
-        return [.vault(.acknowledgement(memory))]
+        return ask(.acknowledgements, .reading)
     }
 
     // MARK: Ends

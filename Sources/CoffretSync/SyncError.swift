@@ -20,8 +20,6 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
         case storeRolledBack = "sync.store.rolled-back"
         /// A device acknowledged a commit that the server does not deliver (R4).
         case commitWithheld = "sync.commit.withheld"
-        /// An acknowledgement is older than one that was seen before (R1).
-        case acknowledgementRolledBack = "sync.acknowledgement.rolled-back"
         /// Again and again the server did not show what other devices say they have (R8).
         case auditFailed = "sync.audit.failed"
         /// The zone has a newer key epoch than this device knows.

@@ -16,8 +16,8 @@ package struct DueSweep: Equatable, Sendable {
 
 /// What was last seen of one server's zone; lies in the vault's state.
 ///
-/// Layout: deterministic CBOR [6, server (text), cursor, head or empty, acknowledgement counter,
-/// {device (16): [counter, head, heard, ahead since]}, epoch, failed audits,
+/// Layout: deterministic CBOR [7, server (text), cursor, head or empty, acknowledgement counter,
+/// its instance (16) or empty, {device (16): [counter, head, heard, ahead since]}, epoch, failed audits,
 /// [[file (16), bytes, room or null, reason]], [instance (16), number] of the head or null, flags,
 /// [compaction (32), since, not before] or null, {device (16): [stated head, since]},
 /// [[device (16), stated head]]]; stated head = [vault (32), head, [instance (16), number], chain position].
@@ -48,8 +48,10 @@ package struct SyncMemory: Equatable, Sendable {
     }
     /// The number of the head's commit, by which it is known once a compaction has removed it; nil if nobody said it.
     package internal(set) var headDot: Dot?
-    /// Of this device's acknowledgements.
+    /// Of this device's acknowledgements; durable before it is said.
     package var counter: UInt64 = 0
+    /// The instance that counted so; another one goes on above what it finds at the server.
+    package var counterInstance: UniqueID?
     package var others: [UniqueID: Acknowledged] = [:]
     package var epoch: UInt32 = 0
     /// How often in a row the server did not let this device see what the others say.
@@ -68,6 +70,8 @@ package struct SyncMemory: Equatable, Sendable {
     /// What commits here state of other vaults, until it was held against those.
     package var unchecked: [UncheckedHead] = []
 
+    private static let version: UInt64 = 7
+    private static let memberCount = 15
     private static let moreFilesFlag: UInt64 = 1
     private static let removalsFlag: UInt64 = 2
 
@@ -95,12 +99,13 @@ package struct SyncMemory: Equatable, Sendable {
 
     private func encodeAll() -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 14)
-            encoder.encode(unsigned: 6)
+            encoder.encodeArrayHeader(count: Self.memberCount)
+            encoder.encode(unsigned: Self.version)
             encoder.encode(text: server)
             encoder.encode(bytes: cursor)
             encoder.encode(bytes: head?.bytes ?? [])
             encoder.encode(unsigned: counter)
+            encoder.encode(bytes: counterInstance?.bytes ?? [])
             encoder.encodeMapHeader(count: others.count)
             for (device, acknowledged) in others.sorted(by: { $0.key < $1.key }) {
                 encoder.encode(bytes: device.bytes)
@@ -168,38 +173,36 @@ package struct SyncMemory: Equatable, Sendable {
 
     private init(from decoder: inout CBORDecoder) throws(CBORError) {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
-        // Version 1 knew no times, version 2 no files, version 3 nothing behind those, version 4 no sweeps, version 5 no
-        // statements.
-        let memberCount = try decoder.readArrayHeader()
-        let version = try decoder.readUnsigned()
-        guard [1: 7, 2: 8, 3: 9, 4: 11, 5: 12, 6: 14][version] == memberCount else { throw malformed }
-        let isOld = version == 1
+        try decoder.readArrayHeader(count: Self.memberCount)
+        guard try decoder.readUnsigned() == Self.version else { throw malformed }
         server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
         cursor = try decoder.readBytes(countMax: 64)
         let head = try decoder.readBytes(countMax: 32)
         guard head.isEmpty || head.count == 32 else { throw malformed }
         self.head = BlobName(bytes: head)
         counter = try decoder.readUnsigned()
+        let instance = try decoder.readBytes(countMax: UniqueID.byteCount)
+        counterInstance = UniqueID(bytes: instance)
+        guard instance.isEmpty || counterInstance != nil else { throw malformed }
         var map = try decoder.readMapHeader()
         guard map.remaining <= Self.deviceCountMax else { throw malformed }
         while let key = try decoder.readKey(
             in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: UniqueID.byteCount) })
         {
-            try decoder.readArrayHeader(count: isOld ? 2 : 4)
+            try decoder.readArrayHeader(count: 4)
             let counter = try decoder.readUnsigned()
             guard let device = UniqueID(bytes: key), let head = BlobName(bytes: try decoder.readBytes(count: 32)) else {
                 throw malformed
             }
-            let (heard, ahead) = isOld ? (0, 0) : (try decoder.readSigned(), try decoder.readSigned())
+            let (heard, ahead) = (try decoder.readSigned(), try decoder.readSigned())
             others[device] = Acknowledged(counter: counter, head: head, heardAt: heard, aheadSince: ahead)
         }
         epoch = try decoder.readUnsigned(as: UInt32.self)
-        failedAuditCount = isOld ? 0 : try decoder.readUnsigned()
-        guard version >= 3 else { return }
+        failedAuditCount = try decoder.readUnsigned()
         let fileCount = try decoder.readArrayHeader()
         guard fileCount <= Self.waitingFileCountMax else { throw malformed }
         for _ in 0..<fileCount {
-            try decoder.readArrayHeader(count: version == 3 ? 3 : 4)
+            try decoder.readArrayHeader(count: 4)
             guard let file = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else { throw malformed }
             let byteCount = Int(clamping: try decoder.readUnsigned())
             var room: Int?
@@ -208,11 +211,9 @@ package struct SyncMemory: Equatable, Sendable {
             } else {
                 room = Int(clamping: try decoder.readUnsigned())
             }
-            let code = version == 3 ? WaitingFile.Reason.noRoom.rawValue : try decoder.readUnsigned()
-            guard let reason = WaitingFile.Reason(rawValue: code) else { throw malformed }
+            guard let reason = WaitingFile.Reason(rawValue: try decoder.readUnsigned()) else { throw malformed }
             waitingFiles.append(WaitingFile(fileID: file, byteCount: byteCount, roomByteCount: room, reason: reason))
         }
-        guard version >= 4 else { return }
         if decoder.isNextNull {
             try decoder.readNull()
         } else {
@@ -226,7 +227,6 @@ package struct SyncMemory: Equatable, Sendable {
         guard flags <= Self.moreFilesFlag | Self.removalsFlag else { throw malformed }
         hasMoreWaitingFiles = flags & Self.moreFilesFlag != 0
         areRemovalsDue = flags & Self.removalsFlag != 0
-        guard version >= 5 else { return }
         if decoder.isNextNull {
             try decoder.readNull()
         } else {
@@ -235,7 +235,7 @@ package struct SyncMemory: Equatable, Sendable {
             let since = try decoder.readSigned()
             sweep = DueSweep(compaction: compaction, since: since, notBefore: try decoder.readSigned())
         }
-        if version >= 6 { try readStated(from: &decoder) }
+        try readStated(from: &decoder)
     }
 
     private mutating func readStated(from decoder: inout CBORDecoder) throws(CBORError) {

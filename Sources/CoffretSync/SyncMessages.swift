@@ -200,6 +200,10 @@ package struct SyncAudit: Equatable, Sendable {
     package var peers: [SyncPeer] = []
     /// Devices that have spoken before, and whose word the server does not show.
     package var silentDevices: [UniqueID] = []
+    /// Devices of which the server shows an older word than before; silent ones, too.
+    package var olderWords: [UniqueID] = []
+    /// The server shows what this device said last, and it says what is so.
+    package var isOwnShown = false
     /// No other device has said anything new for 14 days: W_STALE.
     package var isStale = false
     /// What a device stated of this vault in another one, and what is here, cannot both be true.
@@ -253,6 +257,8 @@ package struct SyncReport: Equatable, Sendable {
     }
     /// No other device has been heard of for 14 days (R4).
     package var isStale = false
+    /// Devices of which the server shows an older word than before.
+    package var olderWords: [UniqueID] = []
     package var progress = SyncProgress()
     /// Requests that were made.
     package var requestCount = 0

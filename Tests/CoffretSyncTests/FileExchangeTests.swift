@@ -349,51 +349,14 @@ struct FileExchangeTests {
         }
     }
 
-    @Test("memories of all versions are read")
-    func oldMemories() throws {
+    @Test("a memory is read as it was written, and the head's number goes with the head")
+    func memory() throws {
         var memory = SyncMemory(server: "x")
         memory.cursor = [7]
         memory.head = BlobName(try #require(Bytes32(random.bytes(count: 32...32))))
         memory.counter = 3
         let device = UniqueID.generate(from: random)
         let file = UniqueID.generate(from: random)
-        func encoded(version: UInt64) -> [UInt8] {
-            CBOREncoder.encode { encoder in
-                encoder.encodeArrayHeader(count: 6 + Int(version))
-                encoder.encode(unsigned: version)
-                encoder.encode(text: "x")
-                encoder.encode(bytes: [7])
-                encoder.encode(bytes: memory.head?.bytes ?? [])
-                encoder.encode(unsigned: 3)
-                encoder.encodeMapHeader(count: 1)
-                encoder.encode(bytes: device.bytes)
-                encoder.encodeArrayHeader(count: version == 1 ? 2 : 4)
-                encoder.encode(unsigned: 5)
-                encoder.encode(bytes: memory.head?.bytes ?? [])
-                if version > 1 {
-                    encoder.encode(signed: 11)
-                    encoder.encode(signed: 12)
-                }
-                encoder.encode(unsigned: 1)
-                if version > 1 { encoder.encode(unsigned: 2) }
-                guard version > 2 else { return }
-                encoder.encodeArrayHeader(count: 1)
-                encoder.encodeArrayHeader(count: 3)
-                encoder.encode(bytes: file.bytes)
-                encoder.encode(unsigned: 9)
-                encoder.encodeNull()
-            }
-        }
-        for version in UInt64(1)...3 {
-            let old = try #require(SyncMemory.decode(encoded(version: version)), "\(version)")
-            #expect(old.head == memory.head && old.headDot == nil && !old.areRemovalsDue && !old.hasMoreWaitingFiles)
-            #expect(old.others[device]?.heardAt == (version == 1 ? 0 : 11))
-            #expect(old.failedAuditCount == (version == 1 ? 0 : 2))
-            #expect(
-                old.waitingFiles
-                    == (version < 3 ? [] : [WaitingFile(fileID: file, byteCount: 9, roomByteCount: nil)]))
-            #expect(SyncMemory.decode(old.encode()) == old)
-        }
         memory.headDot = Dot(instance: device, sequence: 4)
         memory.areRemovalsDue = true
         memory.waitingFiles = [WaitingFile(fileID: file, byteCount: 9, roomByteCount: 1, reason: .unreadable)]

@@ -31,6 +31,7 @@ struct SyncMemoryTests {
         memory.head = try name()
         memory.headDot = Dot(instance: id(), sequence: .max)
         memory.counter = .max
+        memory.counterInstance = id()
         memory.epoch = .max
         memory.failedAuditCount = .max
         memory.areRemovalsDue = true

@@ -57,7 +57,7 @@ extension FailureMeaning {
             .damaged, "the server lacks something that the vault needs; nothing was changed here", showsPlace: true,
             hint: "syncing from a device that has it may help; ask whoever runs the server"),
         "sync.store.rolled-back": FailureMeaning(
-            .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
+            .rolledBack, "this copy of the vault is older than this device has been: it sent or read more before",
             hint: "if you put it back yourself, from a backup of the disk: coffret device renew, then coffret sync"),
         "sync.commit.withheld": FailureMeaning(
             .rolledBack, "for a day another device has had changes that the server does not deliver", showsPlace: true,
@@ -66,9 +66,6 @@ extension FailureMeaning {
             .notAuthentic, "again and again the server did not show what your other devices say they have",
             showsPlace: true,
             hint: "compare the head code in coffret status on your devices; ask whoever runs the server"),
-        "sync.acknowledgement.rolled-back": FailureMeaning(
-            .rolledBack, "the server shows an older word of another device than before", showsPlace: true,
-            hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
         "sync.epoch.stale": FailureMeaning(
             .unavailable, "the vault has a new key that has not come to this device yet",
             hint: "try again; if it stays so, run coffret vault sync NAME on the device that revoked another one"),
