@@ -1,14 +1,15 @@
 /* libmicrohttpd, with its variadic calls typed: Swift's importer cannot see them. */
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
 
 static inline struct MHD_Daemon *coffret_mhd_start(
     unsigned int flags, MHD_AccessHandlerCallback handler, void *context, MHD_RequestCompletedCallback completed,
-    MHD_NotifyConnectionCallback connected, const struct MHD_OptionItem *options)
+    MHD_AcceptPolicyCallback accepts, MHD_NotifyConnectionCallback connected, const struct MHD_OptionItem *options)
 {
     return MHD_start_daemon(
-        flags, 0, NULL, NULL, handler, context, MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+        flags, 0, accepts, context, handler, context, MHD_OPTION_NOTIFY_COMPLETED, completed, context,
         MHD_OPTION_NOTIFY_CONNECTION, connected, context, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 
@@ -23,6 +24,9 @@ static inline const struct sockaddr *coffret_mhd_peer(struct MHD_Connection *con
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     return info ? info->client_addr : NULL;
 }
+
+/* A descriptor of our own for the same socket; -1 and errno on failure. */
+static inline int coffret_mhd_own_descriptor(int socket) { return fcntl(socket, F_DUPFD_CLOEXEC, 0); }
 
 /* What the connection's callback left with it. */
 static inline void *coffret_mhd_state(struct MHD_Connection *connection)

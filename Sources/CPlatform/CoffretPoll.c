@@ -18,6 +18,8 @@ int coffret_poll_set(int poll, int descriptor, int interests, int is_new)
         event.events |= EPOLLIN;
     if (interests & COFFRET_POLL_WRITE)
         event.events |= EPOLLOUT;
+    if (interests & COFFRET_POLL_GONE)
+        event.events |= EPOLLRDHUP;
     event.data.fd = descriptor;
     return epoll_ctl(poll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event);
 }
@@ -32,7 +34,7 @@ int coffret_poll_wait(int poll, int *descriptors, int *ready, int capacity, int 
         descriptors[index] = events[index].data.fd;
         ready[index] = (events[index].events & EPOLLIN ? COFFRET_POLL_READ : 0)
             | (events[index].events & EPOLLOUT ? COFFRET_POLL_WRITE : 0)
-            | (events[index].events & (EPOLLHUP | EPOLLERR) ? COFFRET_POLL_GONE : 0);
+            | (events[index].events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP) ? COFFRET_POLL_GONE : 0);
     }
     return count;
 }

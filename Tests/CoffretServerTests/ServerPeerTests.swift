@@ -35,6 +35,16 @@ struct ServerPeerTests {
         #expect(result.text.hasSuffix("1000 of 1000 still answer\nload: good\n"), "\(result.text)")
     }
 
+    /// The long form is `Scripts/load-server dropped`: 100 rounds.
+    @Test(
+        "faults F1: WebSockets over TLS that are dropped all at once leave the server alive, and no descriptor behind (R109)",
+        .enabled(if: isThere(python, "/usr/bin/openssl"), "needs openssl and .build/venv"))
+    func dropped() throws {
+        let result = try Self.peer("dropped_peers.py", "3", "300")
+        #expect(result.exitCode == 0, "\(result.text) \(result.errorText)")
+        #expect(result.text.hasSuffix("dropped: good\n"), "\(result.text)")
+    }
+
     @Test(
         "behind nginx, with the configuration that comes with it: TLS, WebSockets, a limit for each client's address",
         .enabled(if: isThere(python, nginx, "/usr/bin/openssl"), "needs nginx, openssl and .build/venv"))

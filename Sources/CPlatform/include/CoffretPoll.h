@@ -4,7 +4,7 @@
 
 #define COFFRET_POLL_READ 1
 #define COFFRET_POLL_WRITE 2
-/* The other side is gone; always reported. */
+/* The other side is gone: an error or both ways always, its end of sending alone if it is asked for. */
 #define COFFRET_POLL_GONE 4
 
 /* A new epoll descriptor, close-on-exec; -1 and errno on failure. */

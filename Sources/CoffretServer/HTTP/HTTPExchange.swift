@@ -38,8 +38,10 @@ internal import Synchronization
     var descriptor: Int32 { unsafe coffret_mhd_socket(pointer) }
 
     /// The peer's network: 4 bytes, or the first 8 of an IPv6 address, since one subscriber has all behind them.
-    var peer: [UInt8] {
-        guard let address = unsafe coffret_mhd_peer(pointer) else { return [] }
+    var peer: [UInt8] { unsafe Self.peer(coffret_mhd_peer(pointer)) }
+
+    static func peer(_ address: UnsafePointer<sockaddr>?) -> [UInt8] {
+        guard let address = unsafe address else { return [] }
         switch Int32(unsafe address.pointee.sa_family) {
         case AF_INET:
             return unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
@@ -71,13 +73,18 @@ final class ConnectionState: @unchecked Sendable {
     let descriptor: Int32
     /// The network that limits are counted for.
     let peer: [UInt8]
+    let place: ConnectionPlace
     let bucket: RateBucket
+    /// Whose daemon it belongs to.
+    let loop: HTTPLoop
     var session: Session?
 
-    init(descriptor: Int32, peer: [UInt8], bucket: RateBucket) {
+    init(descriptor: Int32, peer: [UInt8], place: ConnectionPlace, bucket: RateBucket, loop: HTTPLoop) {
         self.descriptor = descriptor
         self.peer = peer
+        self.place = place
         self.bucket = bucket
+        self.loop = loop
     }
 }
 
@@ -117,6 +124,11 @@ final class UpgradeContext: Sendable {
     init(hub: LiveHub, kind: LiveKind) {
         self.hub = hub
         self.kind = kind
+    }
+
+    /// Nobody will serve it.
+    func refuse() {
+        if case .relayCreator(let id) = kind { hub.rooms.close(id) }
     }
 }
 
@@ -217,10 +229,24 @@ private func upgraded(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ request: UnsafeMutableRawPointer?,
     _ extra: UnsafePointer<CChar>?, _ extraByteCount: Int, _ socket: Int32, _ handle: OpaquePointer?
 ) {
-    guard let context = unsafe context, let handle = unsafe handle else { return }
+    guard let context = unsafe context, let pointer = unsafe handle, let connection = unsafe connection else { return }
     // SAFETY: retained when the response was made; the library upgrades a response once.
     let upgrade = unsafe Unmanaged<UpgradeContext>.fromOpaque(context).takeRetainedValue()
+    let handle = unsafe UpgradeHandle(pointer: pointer)
+    guard let state = unsafe HTTPConnection(pointer: connection).state else { return }
+    // Messages are short, and none waits for the one before.
+    var yes: Int32 = 1
+    unsafe setsockopt(state.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
+    let carrier: UpgradedSocket.Carrier
+    if socket == state.descriptor {
+        // The peer's own socket: a second descriptor for it is all that is needed, and the library forgets the rest.
+        state.loop.giveBack(handle)
+        let own = coffret_mhd_own_descriptor(socket)
+        guard own >= 0 else { return upgrade.refuse() }
+        carrier = .own(own, state.place)
+    } else {
+        carrier = .library(socket, peer: state.descriptor, handle, state.loop)
+    }
     let early = unsafe [UInt8](UnsafeRawBufferPointer(start: extra, count: extraByteCount))
-    unsafe upgrade.hub.post(
-        .adopt(UpgradedSocket(descriptor: socket, kind: upgrade.kind, early: early, handle: handle)))
+    upgrade.hub.post(.adopt(UpgradedSocket(carrier: carrier, kind: upgrade.kind, early: early)))
 }

@@ -20,8 +20,8 @@ internal import Synchronization
     private let accountLimit: RateLimiter
     private let loginLimit: RateLimiter
     let budget: MemoryBudget
-    // SAFETY: the library's handles, written by `start` and read by `stop`, which one thread calls in turn.
-    nonisolated(unsafe) private var daemons: [OpaquePointer] = unsafe []
+    let counts: ConnectionCounts
+    private let loops = Mutex<[HTTPLoop]>([])
     /// Whether only health and metrics are served: the operator's own address.
     private let isMetricsOnly: Bool
 
@@ -45,19 +45,15 @@ internal import Synchronization
         // A login costs a signature and two durable writes.
         loginLimit = RateLimiter(RateLimiter.Rate(burst: perAddress * 2, perSecond: max(perAddress / 5, 1)))
         budget = MemoryBudget(byteCountMax: configuration.bodyMemoryByteCount)
+        counts = ConnectionCounts(
+            countMax: configuration.connectionCountMax, countMaxPerPeer: configuration.connectionCountMaxPerAddress)
     }
 
     /// Serves a listening socket, which it takes over.
     func start(socket: Int32, certificate: String? = nil, key: String? = nil) throws(ServerFailure) {
-        var flags =
-            MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_UPGRADE.rawValue
+        var flags = MHD_USE_EPOLL.rawValue | MHD_ALLOW_UPGRADE.rawValue
         var options = unsafe [
-            MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(socket), ptr_value: nil),
-            MHD_OptionItem(option: .THREAD_POOL_SIZE, value: configuration.threadCount, ptr_value: nil),
             MHD_OptionItem(option: .CONNECTION_LIMIT, value: configuration.connectionCountMax, ptr_value: nil),
-            MHD_OptionItem(
-                option: .PER_IP_CONNECTION_LIMIT, value: configuration.connectionCountMaxPerAddress,
-                ptr_value: nil),
             MHD_OptionItem(option: .CONNECTION_MEMORY_LIMIT, value: 16 << 10, ptr_value: nil),
             MHD_OptionItem(option: .CONNECTION_TIMEOUT, value: 70, ptr_value: nil),
         ]
@@ -75,33 +71,42 @@ internal import Synchronization
         }
         unsafe options.append(MHD_OptionItem(option: .END, value: 0, ptr_value: nil))
         watch.start()
-        let daemon = unsafe coffret_mhd_start(
-            flags, handleRequest, Unmanaged.passUnretained(self).toOpaque(), requestCompleted, connectionChanged,
-            options)
-        guard let daemon = unsafe daemon else {
-            watch.stop()
-            throw ServerFailure(
-                .listenFailed,
-                certificate == nil
-                    ? "the HTTP library did not start"
-                    : "the HTTP library did not start: are tls-certificate and tls-key good, and do they belong together?"
-            )
+        for number in 0..<configuration.threadCount {
+            // Each daemon closes its own when it ends.
+            let own = number == 0 ? socket : coffret_mhd_own_descriptor(socket)
+            let listening = unsafe [MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(own), ptr_value: nil)]
+            let loop = HTTPLoop(self)
+            guard own >= 0, unsafe loop.start(flags, listening + options) else {
+                stop()
+                throw ServerFailure(
+                    .listenFailed,
+                    certificate == nil
+                        ? "the HTTP library did not start"
+                        : "the HTTP library did not start: are tls-certificate and tls-key good, and do they belong together?"
+                )
+            }
+            loops.withLock { $0.append(loop) }
         }
-        unsafe daemons.append(daemon)
     }
 
     /// Ends all requests and waits for the threads. WebSockets must have been ended before.
     func stop() {
         watch.stop()
-        while let daemon = unsafe daemons.popLast() { unsafe MHD_stop_daemon(daemon) }
+        let ended = loops.withLock { loops in
+            defer { loops = [] }
+            return loops
+        }
+        for loop in ended { loop.end() }
+        for loop in ended { loop.stop() }
     }
 
     /// A connection was accepted.
-    fileprivate func opened(_ connection: HTTPConnection) -> ConnectionState {
+    fileprivate func opened(_ connection: HTTPConnection, _ loop: HTTPLoop) -> ConnectionState {
         let (peer, descriptor) = (connection.peer, connection.descriptor)
         watch.set(descriptor, ConnectionWatch.headMilliseconds)
         let bucket = addressLimit.bucket(peer, now: Monotonic.nanoseconds)
-        return ConnectionState(descriptor: descriptor, peer: peer, bucket: bucket)
+        return ConnectionState(
+            descriptor: descriptor, peer: peer, place: ConnectionPlace(counts, peer), bucket: bucket, loop: loop)
     }
 
     // MARK: A request, call by call
@@ -286,12 +291,18 @@ internal import Synchronization
 
 // MARK: - The library's callbacks
 
-private func server(_ context: UnsafeMutableRawPointer?) -> HTTPServer {
-    // SAFETY: the server outlives its daemons: `stop` waits for them.
-    unsafe Unmanaged<HTTPServer>.fromOpaque(context!).takeUnretainedValue()
+private func loop(_ context: UnsafeMutableRawPointer?) -> HTTPLoop {
+    // SAFETY: a loop outlives its daemon: `HTTPLoop.stop` ends it.
+    unsafe Unmanaged<HTTPLoop>.fromOpaque(context!).takeUnretainedValue()
 }
 
-private func handleRequest(
+func acceptsPeer(
+    _ context: UnsafeMutableRawPointer?, _ address: UnsafePointer<sockaddr>?, _ byteCount: socklen_t
+) -> MHD_Result {
+    unsafe loop(context).server.counts.hasPlace(HTTPConnection.peer(address)) ? .YES : .NO
+}
+
+func handleRequest(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ url: UnsafePointer<CChar>?,
     _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ bytes: UnsafePointer<CChar>?,
     _ byteCount: UnsafeMutablePointer<Int>?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -299,7 +310,7 @@ private func handleRequest(
     guard let pointer = unsafe connection, let url = unsafe url, let method = unsafe method,
         let byteCount = unsafe byteCount, let state = unsafe state
     else { return .NO }
-    let server = unsafe server(context)
+    let server = unsafe loop(context).server
     let connection = unsafe HTTPConnection(pointer: pointer)
     guard let opaque = unsafe state.pointee else {
         guard let known = connection.state else { return .NO }
@@ -326,7 +337,7 @@ private func handleRequest(
     return server.finish(exchange, connection) ? .YES : .NO
 }
 
-private func requestCompleted(
+func requestCompleted(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ reason: MHD_RequestTerminationCode
@@ -334,27 +345,27 @@ private func requestCompleted(
     guard let state = unsafe state, let opaque = unsafe state.pointee else { return }
     let exchange = unsafe Unmanaged<HTTPExchange>.fromOpaque(opaque).takeRetainedValue()
     unsafe state.pointee = nil
-    let server = unsafe server(context)
+    let server = unsafe loop(context).server
     server.release(exchange)
     if reason == .REQUEST_TERMINATED_COMPLETED_OK, exchange.row?.isWebSocket != true {
         server.watch.set(exchange.descriptor, ConnectionWatch.idleMilliseconds)
     }
 }
 
-private func connectionChanged(
+func connectionChanged(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
     _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ change: MHD_ConnectionNotificationCode
 ) {
     guard let pointer = unsafe connection, let state = unsafe state else { return }
-    let server = unsafe server(context)
+    let loop = unsafe loop(context)
     if change == .CONNECTION_NOTIFY_STARTED {
-        let known = server.opened(unsafe HTTPConnection(pointer: pointer))
+        let known = loop.server.opened(unsafe HTTPConnection(pointer: pointer), loop)
         unsafe state.pointee = unsafe Unmanaged.passRetained(known).toOpaque()
     } else if let opaque = unsafe state.pointee {
         // SAFETY: retained above, for this one release.
         let known = unsafe Unmanaged<ConnectionState>.fromOpaque(opaque).takeRetainedValue()
         unsafe state.pointee = nil
-        server.watch.remove(known.descriptor)
+        loop.server.watch.remove(known.descriptor)
     }
 }

@@ -1,22 +1,48 @@
 // The way into the loop that serves WebSockets, from any thread. The one thing to keep true: nothing but this
 // inbox is shared with the loop.
 
-internal import CMicroHTTPD
 internal import CPlatform
 internal import Glibc
 internal import Synchronization
 
 /// A socket that has been upgraded.
-// SAFETY: the handle is used once, by the loop, to give the socket back; the library allows that from any thread.
-@safe struct UpgradedSocket: @unchecked Sendable {
-    let descriptor: Int32
+struct UpgradedSocket: Sendable {
+    /// Who moves the bytes.
+    enum Carrier: Sendable {
+        /// The peer's socket, which is ours alone, and its place among the connections.
+        case own(Int32, ConnectionPlace)
+        /// One end of a pair: the HTTP library has TLS with the peer's socket. It passes on no end of its own accord.
+        case library(Int32, peer: Int32, UpgradeHandle, HTTPLoop)
+    }
+
+    let carrier: Carrier
     let kind: LiveKind
     /// Bytes that came right behind the request.
     let early: [UInt8]
-    let handle: OpaquePointer
+
+    var descriptor: Int32 {
+        switch carrier {
+        case .own(let descriptor, _), .library(let descriptor, peer: _, _, _): descriptor
+        }
+    }
+
+    /// The peer's socket if it is not `descriptor`: to be watched, and nothing else.
+    var peerDescriptor: Int32? {
+        if case .library(_, peer: let peer, _, _) = carrier { peer } else { nil }
+    }
 
     /// Closes the socket and lets the HTTP server forget the connection.
-    func close() { unsafe coffret_mhd_close_upgraded(handle) }
+    func close() {
+        switch carrier {
+        case .own(let descriptor, _): Glibc.close(descriptor)
+        case .library(let descriptor, peer: let peer, let handle, let loop):
+            // The library sends what is left first: a peer that takes nothing has only so long.
+            loop.server.watch.set(peer, ConnectionWatch.headMilliseconds)
+            loop.giveBack(handle)
+            // Wakes the loop.
+            shutdown(descriptor, Int32(SHUT_RDWR))
+        }
+    }
 }
 
 final class LiveHub: Sendable {

@@ -22,6 +22,8 @@ private final class LiveConnection {
     var partner: Int32?
     var isReading = true
     var waitsForWrite = false
+    /// The peer's end of sending came; what is on its way from it is still read.
+    var isPeerGone = false
 
     init(_ socket: UpgradedSocket, now: Int64) {
         self.socket = socket
@@ -49,6 +51,8 @@ final class LiveLoop {
     private let wake: Int32
     private let poll: Int32
     private var connections: [Int32: LiveConnection] = [:]
+    /// Sockets of peers that the HTTP library serves, and ours for each.
+    private var peers: [Int32: Int32] = [:]
     private var listeners: [[UInt8]: Set<Int32>] = [:]
     private var waiting: [[UInt8]: Int32] = [:]
     private var sweptAt = Monotonic.milliseconds
@@ -74,6 +78,8 @@ final class LiveLoop {
                 let descriptor = descriptors[index]
                 if descriptor == wake {
                     for command in hub.takeCommands() { handle(command) }
+                } else if let own = peers[descriptor] {
+                    leave(own, descriptor)
                 } else if let connection = connections[descriptor] {
                     serve(connection, isReadable: ready[index] & (COFFRET_POLL_READ | COFFRET_POLL_GONE) != 0)
                 }
@@ -132,6 +138,10 @@ final class LiveLoop {
         connections[socket.descriptor] = connection
         hub.counts.connections.add(1, ordering: .relaxed)
         watch(socket.descriptor, reading: true, writing: false, isNew: true)
+        if let peer = socket.peerDescriptor {
+            peers[peer] = socket.descriptor
+            coffret_poll_set(poll, peer, COFFRET_POLL_GONE, 1)
+        }
         switch socket.kind {
         case .events(let owner): listeners[owner.accountID, default: []].insert(socket.descriptor)
         case .relayCreator(let id):
@@ -188,6 +198,10 @@ final class LiveLoop {
 
     private func flush(_ connection: LiveConnection) {
         let descriptor = connection.socket.descriptor
+        if connection.isPeerGone {
+            (connection.output, connection.outputOffset) = ([], 0)
+            _ = connection.machine.takeOutput()
+        }
         if connection.outputOffset == connection.output.count {
             (connection.output, connection.outputOffset) = (connection.machine.takeOutput(), 0)
         } else if connection.machine.outputByteCount > 0 {
@@ -230,10 +244,21 @@ final class LiveLoop {
         flush(connection)
     }
 
+    /// The peer is gone: once our side ends too, the library passes on what came last, and then the end.
+    private func leave(_ descriptor: Int32, _ peer: Int32) {
+        peers[peer] = nil
+        coffret_poll_remove(poll, peer)
+        connections[descriptor]?.isPeerGone = true
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
     private func drop(_ connection: LiveConnection) {
         let descriptor = connection.socket.descriptor
         guard connections.removeValue(forKey: descriptor) != nil else { return }
         coffret_poll_remove(poll, descriptor)
+        if let peer = connection.socket.peerDescriptor, peers.removeValue(forKey: peer) != nil {
+            coffret_poll_remove(poll, peer)
+        }
         hub.counts.connections.subtract(1, ordering: .relaxed)
         switch connection.socket.kind {
         case .events(let owner):
