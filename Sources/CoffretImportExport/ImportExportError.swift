@@ -15,6 +15,8 @@ package struct ImportExportError: Error, Equatable, Sendable {
         case sourceChanged = "import.source.changed"
         /// No importer knows this format.
         case sourceUnrecognised = "import.source.unrecognised"
+        /// A backup or export of another program that this version does not read.
+        case sourceUnsupported = "import.source.unsupported"
         /// More entries than `ImportLimits.entryCountMax`.
         case tooManyEntries = "import.limit.entry-count"
         /// More bytes in all than `ImportLimits.totalByteCountMax`.

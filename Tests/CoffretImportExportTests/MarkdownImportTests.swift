@@ -39,7 +39,7 @@ struct MarkdownImportTests {
         #expect(report.attachments == 3)
         #expect(report.tags == 3)
         #expect(report.keptAsRaw == 1)
-        #expect(report.rawFieldNames == ["sub/bed.md: odd"])
+        #expect(report.rawFields == ["odd": ImportReport.RawField(count: 1, example: "sub/bed.md")])
         #expect(report.dropped == 0)
         #expect(report.danglingLinks == 1)
         #expect(report.warnings == ["Index.md shows a file that is not there: gone.png"])

@@ -121,8 +121,7 @@ struct NoteFileTests {
         #expect(
             found == [
                 names[1], names[1], names[2], names[2], names[1], "a/c/Deep.md", "c/pic.svg", "c/Deep.md", "Top.md",
-                nil, nil, nil,
-                "Top.md",
+                nil, nil, "Top.md", nil, "Top.md",
             ])
         #expect(note.links.filter(\.isEmbed).count == 2)
     }

@@ -15,7 +15,8 @@ enum ImportCommand {
     static let description = CommandDescription(
         "import", group: .inOut, "Bring in a folder of notes, or what another program exported",
         discussion: [
-            "An import is one step: if it fails, nothing was changed. A second time it brings in only what is new or has changed, and never overwrites what you changed here. The source is not touched."
+            "An import is one step: if it fails, nothing was changed. A second time it brings in only what is new or has changed, and never overwrites what you changed here. The source is not touched.",
+            "Formats: Markdown (a folder, a tar or zip archive, or one file; vaults of Obsidian and Logseq are such folders), Coffret's own list of items, and its full export. Backups of other programs are recognised and refused by name; until coffret reads them, export Markdown there.",
         ],
         arguments: [path], options: [format, dryRun, report],
         examples: [
@@ -128,7 +129,9 @@ enum ImportCommand {
             lines.append(
                 report.unchanged == 0
                     ? "Nothing to import was found there."
-                    : "Nothing new: all \(NumberText.counted(report.unchanged, "item")) are already here.")
+                    : report.unchanged == 1
+                        ? "Nothing new: the one item is already here."
+                        : "Nothing new: all \(NumberText.counted(report.unchanged, "item")) are already here.")
         } else {
             lines.append(summary(report, isDryRun: isDryRun))
         }
@@ -139,16 +142,33 @@ enum ImportCommand {
         }
         if report.missing > 0 {
             lines.append(
-                "\(NumberText.counted(report.missing, "item")) of an earlier import are not there any more; they stay here."
+                "\(NumberText.counted(report.missing, "item")) of an earlier import \(report.missing == 1 ? "is" : "are") not there any more and \(report.missing == 1 ? "stays" : "stay") here."
+            )
+        }
+        if report.danglingLinks > 0 {
+            lines.append("\(NumberText.counted(report.danglingLinks, "link")) without a target in what was read.")
+        }
+        if report.hidden > 0 {
+            lines.append(
+                "Left out by rule: \(NumberText.counted(report.hidden, "hidden file or folder", "hidden files and folders"))."
             )
         }
         if context.arguments.isSet(Self.report) {
             lines += report.warnings.map { "  " + TextWidth.displaySafe($0) }
-            lines += report.rawFieldNames.map { "  kept as a raw field: " + TextWidth.displaySafe($0) }
+            lines += rawFields(report).map { label, field in
+                let place = TextWidth.displaySafe(field.example)
+                let others = field.count > 1 ? " and \(NumberText.counted(field.count - 1, "other"))" : ""
+                return "  kept as a raw field: \(TextWidth.displaySafe(label)) (\(place)\(others))"
+            }
         } else if report.warningCount > 0 {
             lines.append("\(NumberText.counted(report.warningCount, "remark")): --report lists them.")
         }
         return lines.joined(separator: "\n")
+    }
+
+    /// The labels with the most raw fields first.
+    private static func rawFields(_ report: ImportReport) -> [(String, ImportReport.RawField)] {
+        report.rawFields.sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
     }
 
     /// `Imported 7,425 notes, 212 attachments, 88 tags.  Kept as raw fields: 14 (see --report).  Dropped: 0.`
@@ -172,7 +192,13 @@ enum ImportCommand {
             "dropped": .integer(report.dropped), "hidden": .integer(report.hidden),
             "missing": .integer(report.missing), "danglingLinks": .integer(report.danglingLinks),
             "byteCount": .integer(report.byteCount), "warningCount": .integer(report.warningCount),
-            "warnings": .strings(report.warnings), "rawFields": .strings(report.rawFieldNames),
+            "warnings": .strings(report.warnings),
+            "rawFields": .array(
+                rawFields(report).map { label, field in
+                    .fields([
+                        "label": .string(label), "count": .integer(field.count), "example": .string(field.example),
+                    ])
+                }),
         ])
     }
 }

@@ -37,8 +37,10 @@ enum LinkCommand {
         try context.print(value) {
             let table = ItemTable(context: context, session: session)
             var lines: [String] = []
-            let found = links.flatMap(\.items)
-            let dangling = links.filter(\.items.isEmpty)
+            var seen = Set<EntityID>()
+            let found = links.flatMap(\.items).filter { seen.insert($0.id).inserted }
+            var named = Set<String>()
+            let dangling = links.filter { $0.items.isEmpty && named.insert($0.link.destination).inserted }
             if !links.isEmpty { lines.append(context.terminal.style.apply(.heading, "Links to")) }
             lines += try table.lines(found.map { .init(item: $0) }).map { "  " + $0 }
             lines += dangling.map { "  (nothing named \"\(TextWidth.displaySafe($0.link.destination))\" yet)" }

@@ -32,6 +32,9 @@ extension FailureMeaning {
         "import.source.unrecognised": FailureMeaning(
             .importRejected, "that is in no format that coffret knows", showsPlace: true,
             hint: "coffret help import lists the formats"),
+        "import.source.unsupported": FailureMeaning(
+            .importRejected, "coffret cannot read that format yet; nothing was imported", showsPlace: true,
+            hint: "coffret help import lists the formats; --format markdown takes its Markdown files as plain notes"),
         "import.limit": FailureMeaning(
             .importRejected, "that is larger than coffret takes in one import; nothing was imported", showsPlace: true),
         "import.limit.compression-ratio": FailureMeaning(

@@ -120,8 +120,9 @@ struct MarkdownInline {
             return
         }
         guard !bytes[first..<close].contains(UInt8(ascii: "[")) else { return }
-        // "[[Title|what is shown]]" and "[[Title#Heading]]" point to the title.
-        let end = bytes[first..<close].firstIndex { $0 == UInt8(ascii: "|") || $0 == UInt8(ascii: "#") } ?? close
+        // "[[Title|what is shown]]" and "[[Title#Heading]]" point to the title. In a table the bar is escaped.
+        var end = bytes[first..<close].firstIndex { $0 == UInt8(ascii: "|") || $0 == UInt8(ascii: "#") } ?? close
+        if end < close, end > first, bytes[end] == UInt8(ascii: "|"), bytes[end - 1] == UInt8(ascii: "\\") { end -= 1 }
         add(.wiki, trimmed(first..<end))
         openBrackets.removeLast()
         index = close + 2

@@ -6,20 +6,68 @@ package import CoffretStorage
 
 /// The names by which notes are linked to.
 ///
-/// A note answers to its title, whatever the case, to the path that it was imported from, to the name of its
-/// file, whatever the case, and to `coffret:` with its id. A link names one or more of them.
+/// A note answers to its title and its aliases, whatever the case, to the path that it was imported from, to the name
+/// of its file and the ends of its path, whatever the case, and to `coffret:` with its id. A link names one or more.
 package enum NoteLink {
     /// The scheme of links that name an id: `[Tomatoes](coffret:4f7a…)`, with all 32 digits.
     package static let scheme = "coffret:"
 
-    /// The keys that an item answers to: `i:` and its id, `t:` and its title in lower case, `p:` and its path, `n:`
-    /// and the name of its file in lower case, without `.md`.
-    package static func keys(of id: EntityID, title: String, path: String?) -> [String] {
+    /// How many ends of a path an item answers to.
+    private static let pathEndCountMax = 8
+
+    /// The keys that an item answers to: `i:` and its id, `t:` and its title or an alias in lower case, `p:` and its
+    /// path, `n:` and the name of its file in lower case, without `.md`, `s:` and an end of its path, likewise.
+    package static func keys(of id: EntityID, title: String, path: String?, aliases: [String] = []) -> [String] {
         var keys = ["i:" + id.uuid.hex]
-        if !title.isEmpty { keys.append("t:" + title.lowercased()) }
-        if let path { keys += ["p:" + path, "n:" + fileName(path)] }
+        for name in [title] + aliases where !name.isEmpty && !keys.contains("t:" + name.lowercased()) {
+            keys.append("t:" + name.lowercased())
+        }
+        if let path { keys += ["p:" + path, "n:" + fileName(path)] + pathEnds(path).map { "s:" + $0 } }
         return keys
     }
+
+    /// The keys of an item; those of one that is locked or hidden tell nothing of its contents.
+    static func keys(of item: Item, title: String) -> [String] {
+        let hasContents = !item.isLocked && !item.isHidden
+        return keys(
+            of: item.id, title: title, path: item.path,
+            aliases: hasContents ? aliases(fields: item.fields, text: item.text) : [])
+    }
+
+    /// The ends of a path with at least one folder and without the first, `b/c` and `a/b/c` of `root/x/a/b/c.md`; and
+    /// the name of a file in which `___` stands for the slash, as Logseq writes it.
+    private static func pathEnds(_ path: String) -> [String] {
+        let name = fileName(path)
+        let folders = path.split(separator: "/").dropLast().dropFirst(2).map { $0.lowercased() }
+        var ends: [String] = []
+        var end = name
+        for folder in folders.reversed().prefix(pathEndCountMax) {
+            end = folder + "/" + end
+            ends.append(end)
+        }
+        let parts = name.split(separator: "___", omittingEmptySubsequences: false)
+        if parts.count > 1, !parts.contains("") { ends.append(parts.joined(separator: "/")) }
+        return ends
+    }
+
+    /// The names beside its title that an item gives itself: the field `alias` or `aliases`, and the line `alias::` among
+    /// the first ones of its text, each with commas between the names.
+    package static func aliases(fields: [ItemField], text: String) -> [String] {
+        var texts = fields.filter { !$0.kind.isSecret && isAliasKey($0.label) }.map(\.value)
+        for line in text.split(separator: "\n", maxSplits: 10, omittingEmptySubsequences: false).prefix(10) {
+            guard let mark = line.firstRange(of: "::") else { break }
+            if isAliasKey(String(line[..<mark.lowerBound])) { texts.append(String(line[mark.upperBound...])) }
+        }
+        return texts.flatMap { $0.split(separator: ",") }.map { name in
+            String(name.drop { aliasMarks.contains($0) }.reversed().drop { aliasMarks.contains($0) }.reversed())
+        }
+        .filter { !$0.isEmpty }
+    }
+
+    /// Blanks, quotes and brackets around a name.
+    private static let aliasMarks: Set<Character> = [" ", "\t", "\r", "\"", "'", "[", "]"]
+
+    private static func isAliasKey(_ key: String) -> Bool { ["alias", "aliases"].contains(key.lowercased()) }
 
     /// The last part of a path in lower case, without `.md`.
     private static func fileName(_ path: String) -> String {
@@ -39,8 +87,8 @@ package enum NoteLink {
         return Substring(part)
     }
 
-    /// What the inside of `[[…]]` may mean: a title; a path from the note's folder or from the top of its import,
-    /// with or without `.md`; the name of a file anywhere.
+    /// The keys of the inside of `[[…]]`: a title or alias; a path from the note's folder or from the top of its import,
+    /// with or without `.md`; the name of a file anywhere, or the end of a path.
     private static func keys(ofWiki text: String, from path: String?) -> [String] {
         var keys = ["t:" + text.lowercased()]
         // Any file at the top serves as the place from which the top is seen.
@@ -50,7 +98,9 @@ package enum NoteLink {
             guard let target = relativePath(text, from: base) else { continue }
             for key in ["p:" + target, "p:" + target + ".md"] where !keys.contains(key) { keys.append(key) }
         }
-        return text.contains("/") ? keys : keys + ["n:" + fileName(text)]
+        guard text.contains("/") else { return keys + ["n:" + fileName(text)] }
+        let folded = text.lowercased()
+        return keys + ["s:" + (folded.hasSuffix(".md") ? String(folded.dropLast(3)) : folded)]
     }
 
     /// The keys that a link may mean, the likeliest first; empty for addresses of other kinds, for images and
@@ -71,19 +121,22 @@ package enum NoteLink {
         return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? "i:" + digits : nil
     }
 
-    /// The path that a relative address means, in the folder tree of the import.
+    /// The path that an address means in the folder tree of the import; `/` at its beginning is the top of the import.
     ///
-    /// - Returns: nil if the address has a scheme, is absolute, is only a fragment, or climbs out of the tree.
+    /// - Returns: nil if the address has a scheme or a host, is only a fragment, or climbs out of the tree.
     package static func relativePath(_ address: String, from path: String?) -> String? {
         let end = address.utf8.firstIndex { $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "?") }
         let bytes = Array(address.utf8[..<(end ?? address.utf8.endIndex)])
-        guard !bytes.isEmpty, bytes[0] != UInt8(ascii: "/") else { return nil }
+        guard let first = bytes.first, !bytes.starts(with: "//".utf8) else { return nil }
         // A scheme is letters, digits, "+", "-" and "." before the first colon, and a path has no colon there.
         if let colon = bytes.firstIndex(of: UInt8(ascii: ":")), !bytes[..<colon].contains(UInt8(ascii: "/")) {
             return nil
         }
         guard let decoded = PercentCoding.decode(bytes[...]) else { return nil }
-        var parts = (path ?? "").split(separator: "/").dropLast().map(String.init)
+        let folders = (path ?? "").split(separator: "/").dropLast().map(String.init)
+        let isFromTop = first == UInt8(ascii: "/")
+        guard !isFromTop || !folders.isEmpty else { return nil }
+        var parts = isFromTop ? Array(folders.prefix(1)) : folders
         for part in decoded.split(separator: "/") {
             switch part {
             case ".": continue

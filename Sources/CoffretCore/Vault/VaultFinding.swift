@@ -185,13 +185,17 @@ extension Vault {
         return try present.tags()
     }
 
-    /// The links in an item's text, in its order, with the items that they lead to.
+    /// The links in an item's text, in its order, with the items that they lead to; without those that show one of
+    /// the item's own files.
     ///
     /// - Throws: `CoreError.noteHidden` if nobody has shown to be there.
     package func links(of id: EntityID) throws(CoreError) -> [ItemLink] {
         let item = try revealed(item(id))
         let links = MarkdownScan(item.text).links.map { ($0, NoteLink.keys(in: $0, from: item.path)) }
-            .filter { !$0.1.isEmpty }
+            .filter { link, keys in
+                let name = link.destination.split(separator: "/").last ?? ""
+                return !keys.isEmpty && !item.attachments.contains { $0.name == name }
+            }
         guard let index = try usableIndex() else { return try present.resolve(links) }
         var resolved: [ItemLink] = []
         for (link, keys) in links {

@@ -297,6 +297,6 @@ extension SearchDocument {
             isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
             hasAttachments: item.hasAttachments,
             links: scan.links.flatMap { NoteLink.keys(in: $0, from: item.path) },
-            keys: NoteLink.keys(of: item.id, title: title, path: item.path))
+            keys: NoteLink.keys(of: item, title: title))
     }
 }

@@ -42,7 +42,7 @@ extension VaultView {
         var answers: [String: [ItemSummary]] = [:]
         try forEachItem { item in
             let summary = ItemSummary(item)
-            for key in NoteLink.keys(of: item.id, title: summary.title, path: item.path) {
+            for key in NoteLink.keys(of: item, title: summary.title) {
                 answers[key, default: []].append(summary)
             }
         }
@@ -59,7 +59,7 @@ extension VaultView {
     }
 
     func backlinks(of target: Item) throws(CoreError) -> [ItemSummary] {
-        let sought = Set(NoteLink.keys(of: target.id, title: target.title, path: target.path))
+        let sought = Set(NoteLink.keys(of: target, title: target.title))
         var found: [ItemSummary] = []
         try forEachItem { item in
             let keys = MarkdownScan(item.text).links.flatMap { NoteLink.keys(in: $0, from: item.path) }

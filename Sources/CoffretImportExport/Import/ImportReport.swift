@@ -33,8 +33,16 @@ package struct ImportReport: Equatable, Sendable {
     package private(set) var warnings: [String] = []
     /// All warnings, kept or not.
     package private(set) var warningCount = 0
-    /// The raw fields as `path: label`, for `--report`; at most `warningCountMax`.
-    package private(set) var rawFieldNames: [String] = []
+    /// How many items keep a raw field of a label, and one of them; at most `warningCountMax` labels.
+    package private(set) var rawFields: [String: RawField] = [:]
+
+    /// Raw fields of one label.
+    package struct RawField: Equatable, Sendable {
+        /// How many there are.
+        package var count: Int
+        /// The path or title of the first item that has one.
+        package let example: String
+    }
 
     /// How many lines are kept.
     package static let warningCountMax = 1_000
@@ -51,9 +59,13 @@ package struct ImportReport: Equatable, Sendable {
     }
 
     /// Counts a value that has no place of its own.
-    package mutating func keepRaw(_ text: String) {
+    package mutating func keepRaw(label: String, of item: String) {
         keptAsRaw += 1
-        if rawFieldNames.count < Self.warningCountMax { rawFieldNames.append(text) }
+        if let known = rawFields[label] {
+            rawFields[label] = RawField(count: known.count + 1, example: known.example)
+        } else if rawFields.count < Self.warningCountMax {
+            rawFields[label] = RawField(count: 1, example: item)
+        }
     }
 }
 

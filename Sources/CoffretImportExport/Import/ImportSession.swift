@@ -52,10 +52,10 @@ package final class ImportSession {
         totalCount = origin.listing.entries.count
         let reader = SourceRecordReader(snapshot: try wrappingVaultErrors { try vault.present.snapshot })
         let known = try reader.sources().filter { $0.format == format }
-        if let (match, files) = try Self.earlierImport(of: origin, among: known, reader: reader) {
-            oldSource = match
-            records = files
-            source = match
+        if let match = try EarlierImport.find(of: origin, among: known, reader: reader) {
+            oldSource = match.record
+            records = match.files
+            source = match.record
             source.location = origin.location
         } else {
             oldSource = nil
@@ -70,27 +70,6 @@ package final class ImportSession {
         for (reason, count) in origin.listing.skippedCounts where reason != .hidden { report.dropped += count }
         for sample in origin.listing.skippedSamples { report.warn("left out: \(sample)") }
         progress(WorkProgress(stage: .listing, doneCount: totalCount, totalCount: totalCount, byteCount: 0))
-    }
-
-    /// The earlier import of the same source: by its place, else by what it holds, so that a folder that moved,
-    /// or comes as an archive this time, is recognised.
-    private static func earlierImport(
-        of origin: any ImportSource, among known: [SourceRecord], reader: SourceRecordReader
-    ) throws(ImportExportError) -> (SourceRecord, [[UInt8]: FileRecord])? {
-        if let match = known.first(where: { $0.location == origin.location }) {
-            return (match, try reader.files(of: match.entity))
-        }
-        let keys = origin.listing.entries.map(\.path.bytes)
-        for candidate in known {
-            let files = try reader.files(of: candidate.entity)
-            let shared = keys.count { files[$0] != nil }
-            let isSame =
-                candidate.name == origin.name
-                ? shared * 2 > keys.count : keys.count >= 3 && shared * 10 >= keys.count * 9
-            // Items of a list have keys with a NUL in them, which no path has.
-            if isSame, shared * 2 >= files.keys.count(where: { !$0.contains(0) }) { return (candidate, files) }
-        }
-        return nil
     }
 
     private static func freeRoot(_ name: String, taken: Set<String>) -> String {

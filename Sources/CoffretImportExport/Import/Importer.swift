@@ -45,14 +45,20 @@ package enum ImporterRegistry {
 
     /// The importer that is surest of the source; the first in the list among equals.
     ///
-    /// - Throws: `.sourceUnrecognised` if none is sure at all.
+    /// - Throws: `.sourceUnsupported` if the source is a backup of another program that no importer is certain of;
+    ///   `.sourceUnrecognised` if none is sure at all.
     package static func detect(_ source: any ImportSource) throws(ImportExportError) -> any Importer {
         var best: (importer: any Importer, confidence: ImportConfidence)?
         for importer in all {
             guard let confidence = try importer.detect(source) else { continue }
             if best.map({ $0.confidence < confidence }) ?? true { best = (importer, confidence) }
         }
-        guard let best else { throw ImportExportError(.sourceUnrecognised, subject: printableText(source.name.utf8)) }
+        if let best, best.confidence == .certain { return best.importer }
+        let place = printableText(lastComponent(of: source.location).utf8)
+        if let format = try ForeignFormat.name(of: source) {
+            throw ImportExportError(.sourceUnsupported, subject: "\(place) is \(format)")
+        }
+        guard let best else { throw ImportExportError(.sourceUnrecognised, subject: place) }
         return best.importer
     }
 }

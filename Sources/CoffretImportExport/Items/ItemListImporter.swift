@@ -61,7 +61,7 @@ package struct ItemListImporter: Importer {
             if let count = seen[key], count > 1 { key += Array(" \(count)".utf8) }
             if case .unchanged = session.standing(ofKey: key, contentHash: entry.hash) {
             } else {
-                for raw in entry.rawNames { session.report.keepRaw("\(name): \(raw)") }
+                for raw in entry.rawNames { session.report.keepRaw(label: raw, of: name) }
             }
             let item = try session.put(entry.draft, key: key, contentHash: entry.hash, name: name)
             if let item { files += entry.attachments.map { ($0, item) } }

@@ -56,6 +56,10 @@ private struct MarkdownImportPass {
     /// The entry of a list of other items, and the items to which it gives files.
     private var itemList: Int?
     private var listedOwner: [Int: EntityID] = [:]
+    /// Links by name that no file answers to, counted by the name in lower case: a title or an alias may.
+    private var openNames: [String: Int] = [:]
+    /// Titles and aliases of the notes, in lower case.
+    private var names = Set<String>()
     /// Markdown files that are no text and become attachments.
     private var refused = Set<Int>()
     /// Whether some file is not known from an earlier import, so that mentions matter.
@@ -99,6 +103,7 @@ private struct MarkdownImportPass {
             try put(note)
             session.didRead(byteCount: note.byteCount)
         }
+        for (name, count) in openNames where names.contains(name) { session.report.danglingLinks -= count }
     }
 
     private mutating func put(_ read: ReadNote) throws(ImportExportError) {
@@ -135,7 +140,7 @@ private struct MarkdownImportPass {
     }
 
     private func reportRaw(_ note: NoteFile, _ path: SourcePath) {
-        for field in note.rawFields { session.report.keepRaw("\(path.printable): \(field.label)") }
+        for field in note.rawFields { session.report.keepRaw(label: field.label, of: path.printable) }
     }
 
     private func draft(_ note: NoteFile, entry: SourceEntry) -> ItemDraft {
@@ -149,9 +154,13 @@ private struct MarkdownImportPass {
 
     private mutating func noteMentions(of note: NoteFile, entry: Int) {
         let path = entries[entry].path
+        for name in note.names { names.insert(name.lowercased()) }
         for link in note.links {
             guard let target = index.resolve(link, from: path) else {
                 session.report.danglingLinks += 1
+                if case .wiki(let name) = link.target {
+                    openNames[String(decoding: name, as: UTF8.self).lowercased(), default: 0] += 1
+                }
                 if link.isEmbed {
                     session.report.warn("\(path.printable) shows a file that is not there: \(link.printable)")
                 }
@@ -234,6 +243,13 @@ extension NoteFile {
         draft.isPinned = isPinned
         draft.isArchived = isArchived
         return draft
+    }
+
+    /// The title and the aliases.
+    var names: [String] {
+        let item = draft
+        let title = item.title ?? scan.title
+        return [title] + NoteLink.aliases(fields: item.fields, text: item.text)
     }
 
     /// The raw fields with keys made from their labels, so that a second import writes the same fields.

@@ -19,7 +19,9 @@ package struct SourceLink: Equatable, Sendable {
 
     /// A file that front matter lists; nil if the reference is not a relative path.
     init?(listed reference: String) {
-        guard let path = Self.relativePath(of: Array(reference.utf8)) else { return nil }
+        guard let path = Self.relativePath(of: Array(reference.utf8)), path.first != UInt8(ascii: "/") else {
+            return nil
+        }
         self.init(target: .path(path), isEmbed: true)
     }
 
@@ -43,10 +45,11 @@ package struct SourceLink: Equatable, Sendable {
         }
     }
 
-    /// The path of a destination; nil for addresses with a scheme or a host, absolute paths and fragments.
+    /// The path of a destination, with `/` in front if it begins at the top of the source; nil for addresses with a
+    /// scheme or a host and for fragments.
     static func relativePath(of destination: [UInt8]) -> [UInt8]? {
-        guard let first = destination.first, first != UInt8(ascii: "/"), first != UInt8(ascii: "#"),
-            first != UInt8(ascii: "?")
+        guard let first = destination.first, first != UInt8(ascii: "#"), first != UInt8(ascii: "?"),
+            !destination.starts(with: "//".utf8)
         else { return nil }
         let end = destination.firstIndex { $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "?") } ?? destination.endIndex
         let path = destination[..<end]
@@ -84,6 +87,8 @@ package struct LinkIndex: Sendable {
     /// The entry that a link in the note at `path` points to; nil if there is none.
     package func resolve(_ link: SourceLink, from path: SourcePath) -> Int? {
         switch link.target {
+        case .path(let reference) where reference.first == UInt8(ascii: "/"):
+            return SourcePath.resolve(reference.dropFirst(), in: []).flatMap { indexOfPath[$0] }
         case .path(let reference):
             guard let target = SourcePath.resolve(reference[...], in: path.folder) else { return nil }
             return indexOfPath[target]
@@ -92,8 +97,8 @@ package struct LinkIndex: Sendable {
         }
     }
 
-    /// A path from the note or from the top, with or without `.md`, or a name anywhere; the nearest wins, which
-    /// is the one that shares most folders with the note, then the first.
+    /// A path from the note or from the top, with or without `.md`, a name anywhere, or the end of a path; the nearest
+    /// wins, which is the one that shares most folders with the note, then the first.
     private func resolveWiki(_ name: [UInt8], from path: SourcePath) -> Int? {
         for suffix in [[], Array(".md".utf8)] {
             for folder in [path.folder, []] {
@@ -102,8 +107,16 @@ package struct LinkIndex: Sendable {
                 }
             }
         }
-        guard !name.contains(UInt8(ascii: "/")) else { return nil }
-        let candidates = indexesOfName[Self.folded(name[...])] ?? []
+        let parts = name.split(separator: UInt8(ascii: "/"))
+        guard let last = parts.last else { return nil }
+        let folders = parts.dropLast().map(Self.folded)
+        var candidates = (indexesOfName[Self.folded(last)] ?? []).filter { index in
+            entries[index].path.components.dropLast().suffix(folders.count).map(Self.folded) == folders
+        }
+        // Logseq writes the slash of a page's name so in the name of its file.
+        if candidates.isEmpty, parts.count > 1 {
+            candidates = indexesOfName[Self.folded(Array(parts.joined(separator: Array("___".utf8)))[...])] ?? []
+        }
         return candidates.max {
             sharedDepth($0, path) < sharedDepth($1, path) || (sharedDepth($0, path) == sharedDepth($1, path) && $0 > $1)
         }

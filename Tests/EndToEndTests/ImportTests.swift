@@ -1,0 +1,145 @@
+// `coffret import` against what people really have: files of the same name from several places, and backups of
+// other programs.
+
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@Suite("Imports harm nobody")
+struct ImportTests {
+    let runner: CoffretRunner
+
+    init() throws {
+        runner = try CoffretRunner()
+        try runner.makeStore()
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        let url = URL(fileURLWithPath: runner.folder.file("work/" + path))
+        try FileManager.default.createDirectory(
+            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: url)
+    }
+
+    @Test("R118, formats 4.1: a second README.md from elsewhere replaces nothing, nor does a folder of the same name")
+    func sameName() throws {
+        try write("# Garden plan\n", to: "a/README.md")
+        try write("# Tax return\n", to: "b/README.md")
+        for place in ["a", "b"] {
+            let text = try runner.succeed("import", place + "/README.md")
+            #expect(text.contains("Imported 1 item."), "\(text)")
+        }
+        let titles = try runner.succeed("ls")
+        #expect(titles.contains("Garden plan") && titles.contains("Tax return"))
+
+        for (place, text) in [("c", "one"), ("d", "other")] {
+            for name in ["index.md", "todo.md", "done.md"] {
+                try write("# \(name) \(text)\n", to: "\(place)/x/\(name)")
+            }
+        }
+        try runner.succeed("import", "c/x")
+        #expect(try runner.json("import", "d/x")["imported"] as? Int == 3)
+        // The first place may even be gone: no content agrees, so it is another source.
+        try FileManager.default.removeItem(atPath: runner.folder.file("work/a"))
+        try write("# Third\n", to: "e/README.md")
+        #expect(try runner.json("import", "e/README.md")["updated"] as? Int == 0)
+        #expect(try runner.succeed("ls").contains("Garden plan"))
+    }
+
+    @Test("formats 4.1: another archive unpacked at the same place replaces nothing; an edited file there is an update")
+    func samePlace() throws {
+        for name in ["index.md", "todo.md", "done.md"] { try write("# first \(name)\n", to: "export/\(name)") }
+        try runner.succeed("import", "export")
+        try write("# first index.md, edited\n", to: "export/index.md")
+        #expect(try runner.json("import", "export")["updated"] as? Int == 1)
+        for name in ["index.md", "todo.md", "done.md"] { try write("# second \(name)\n", to: "export/\(name)") }
+        let report = try runner.json("import", "export")
+        #expect(report["updated"] as? Int == 0 && report["imported"] as? Int == 3)
+        #expect(try runner.succeed("ls").contains("first todo.md"))
+    }
+
+    @Test("formats 4.2: backups of other programs are refused by their name, and nothing is imported")
+    func backupsByName() throws {
+        let script = """
+            import os, sys, zipfile, json, io, tarfile
+            os.chdir(sys.argv[1])
+            z = zipfile.ZipFile('b.bear2bk', 'w')
+            z.writestr('Notes.bear2bk/One.textbundle/text.md', 'text')
+            z.writestr('Notes.bear2bk/One.textbundle/info.json', '{"version": 2}')
+            z.close()
+            t = tarfile.open('j.jex', 'w')
+            for k in range(3):
+                data = b'Title\\n\\nid: ' + b'%032x' % k + b'\\ntype_: 1'
+                info = tarfile.TarInfo('%032x.md' % k); info.size = len(data)
+                t.addfile(info, io.BytesIO(data))
+            t.close()
+            open('v.kdbx', 'wb').write(bytes.fromhex('03d9a29a67fb4bb5') + bytes(100))
+            open('w.json', 'w').write(json.dumps({'encrypted': False, 'folders': [], 'items': []}))
+            open('l.csv', 'w').write('url,username,password,totp,extra,name,grouping,fav\\n')
+            """
+        let python = try ProcessRunner.run("/usr/bin/python3", ["-c", script, runner.folder.file("work")])
+        #expect(python.exitCode == 0, "\(python.errorText)")
+        for (file, name) in [
+            ("b.bear2bk", "a Bear backup"), ("j.jex", "a Joplin export"), ("v.kdbx", "a KeePass database"),
+            ("w.json", "a Bitwarden export"), ("l.csv", "a LastPass export"),
+        ] {
+            let result = try runner.run(["import", file], input: [])
+            #expect(result.exitCode == 81, "\(file)")
+            #expect(result.errorText.contains("\(file) is \(name)"), "\(result.errorText)")
+            #expect(result.errorText.contains("import.source.unsupported"))
+        }
+        #expect(try runner.json("ls")["items"] as? [String] == [])
+        #expect(try runner.succeed("help", "import").contains("Formats:"))
+    }
+
+    @Test("formats 5: links resolve as in the program that wrote them; what leads nowhere or is hidden is said")
+    func links() throws {
+        try write("# Deep\n", to: "v/sub/att/C.md")
+        try write("# Tool\n", to: "v/pages/Whiteboard___Tool.md")
+        try write("---\naliases: [Second name, Third]\n---\n# Named\n", to: "v/named.md")
+        try write("alias:: logseq page\n\n# Logseq\n", to: "v/logseq.md")
+        try write("x", to: "v/img/pic.png")
+        try write("hidden", to: "v/.obsidian/app.json")
+        try write(
+            """
+            # Hub
+            [[att/C]] [[att/C|again]] [[Whiteboard/Tool]] [[second name]] [[Logseq Page]] [root](/sub/att/C.md)
+            | a | b |
+            | --- | --- |
+            | ![[pic.png\\|100]] | [[Third\\|x]] |
+            [[Nowhere]]
+
+            """, to: "v/deep/Hub.md")
+        let text = try runner.succeed("import", "v")
+        #expect(text.contains("1 link without a target"), "\(text)")
+        #expect(text.contains("Left out by rule: 1 hidden file or folder."), "\(text)")
+        let links = try runner.succeed("link", "Hub")
+        for title in ["Deep", "Tool", "Named", "logseq"] {
+            #expect(links.split(separator: "\n").count { $0.contains(title) } == 1, "\(title): \(links)")
+        }
+        #expect(links.contains("nothing named \"Nowhere\""))
+        #expect(!links.contains("pic.png"))
+        #expect(try runner.succeed("link", "Deep").contains("Hub"))
+        #expect(try runner.succeed("attach", "ls", "Hub").contains("pic.png"))
+        #expect(try runner.succeed("import", "v").contains("Nothing new"))
+    }
+
+    static let recognised = [
+        "bear", "bitwarden", "1password", "keepass", "lastpass", "dashlane", "evernote", "firefox", "chrome",
+        "standardnotes", "simplenote", "protonpass", "notesnook", "apple-passwords", "googlekeep",
+    ]
+
+    @Test(
+        "no real backup of another program passes as Markdown, and each names its program",
+        .enabled(if: SharedData.isAvailable), arguments: recognised)
+    func realBackups(_ program: String) throws {
+        let root = try #require(SharedData.root).appendingPathComponent("data/imports/\(program)")
+        for file in FileManager.default.enumerator(atPath: root.path)?.compactMap({ $0 as? String }) ?? [] {
+            let path = root.appendingPathComponent(file).path
+            guard try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeRegular
+            else { continue }
+            let result = try runner.run(["import", path, "--dry-run"], input: [])
+            #expect(result.exitCode == 81, "\(file): \(result.text)")
+        }
+    }
+}
