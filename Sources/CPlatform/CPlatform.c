@@ -11,10 +11,6 @@ int coffret_openat(int directory, const char *path, int flags, unsigned int mode
     return openat(directory, path, flags | O_CLOEXEC, mode);
 }
 
-int coffret_syncfs(int descriptor) {
-    return syncfs(descriptor);
-}
-
 int coffret_begin_writing(int descriptor, long offset, long count) {
     return sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE);
 }

@@ -79,7 +79,6 @@ struct FileSystemTests {
             #expect(throws: FileSystemError(.notEmpty, place: deep)) { try fileSystem.removeDirectory(deep) }
             try fileSystem.removeTree(PathText.join(place.root, "x"))
             #expect(try fileSystem.list(place.root).isEmpty)
-            try fileSystem.synchronizeFileSystem(holding: place.root)
         }
     }
 

@@ -211,20 +211,6 @@ package final class SimulatedFileSystem: FileSystem, @unchecked Sendable {
         }
     }
 
-    package func synchronizeFileSystem(holding path: String) throws(FileSystemError) {
-        try locked { () throws(FileSystemError) in
-            try step(path)
-            func persist(_ directory: Directory) {
-                directory.persist()
-                for node in directory.names.values {
-                    (node as? File)?.persist()
-                    if let inner = node as? Directory { persist(inner) }
-                }
-            }
-            persist(root)
-        }
-    }
-
     // MARK: Inside
 
     fileprivate func locked<Value>(_ body: () throws(FileSystemError) -> Value) throws(FileSystemError) -> Value {

@@ -16,9 +16,6 @@ int coffret_open(const char *path, int flags, unsigned int mode);
 int coffret_openat(int directory, const char *path, int flags, unsigned int mode);
 
 
-/* syncfs(2) needs _GNU_SOURCE. Returns -1 and errno on failure. */
-int coffret_syncfs(int descriptor);
-
 /* Begins to write a range of a file to the disk, by sync_file_range(2), which needs _GNU_SOURCE and promises nothing. */
 int coffret_begin_writing(int descriptor, long offset, long count);
 

@@ -5,7 +5,7 @@
 // - bytes and size of a file: those that `synchronizeData` saw, if it returned; anything later may
 //   survive whole, in part (512-byte sectors) or not at all, in any order;
 // - a name in a directory (creation, rename, removal): once `synchronizeDirectory` of that directory
-//   returned, or `synchronizeFileSystem`; syncing a file does not keep its name;
+//   returned; syncing a file does not keep its name;
 // - a rename inside one directory happens whole or not at all.
 // After a failed synchronisation the bytes it should have kept may be lost even if a later one
 // succeeds: the caller writes them again or gives up.
@@ -78,8 +78,6 @@ package protocol FileSystem: Sendable {
     func removeDirectory(_ path: String) throws(FileSystemError)
     /// Makes the names in a directory survive a power cut.
     func synchronizeDirectory(_ path: String) throws(FileSystemError)
-    /// Makes everything on the file system that holds `path` survive a power cut.
-    func synchronizeFileSystem(holding path: String) throws(FileSystemError)
 }
 
 /// An open file. It is closed when the last reference goes.
@@ -181,6 +179,14 @@ extension FileSystem {
             throw error
         }
         try synchronizeDirectory(PathText.parent(of: path))
+    }
+
+    /// Makes the names in a directory and in all directories below it survive a power cut. Does not follow links.
+    package func synchronizeNames(below path: String) throws(FileSystemError) {
+        for entry in try list(path) where entry.kind == .directory {
+            try synchronizeNames(below: PathText.join(path, entry.name))
+        }
+        try synchronizeDirectory(path)
     }
 
     /// Removes a file or a directory with all it holds; nothing there is no error. Does not follow links.

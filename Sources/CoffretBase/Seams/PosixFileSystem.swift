@@ -83,18 +83,10 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func synchronizeDirectory(_ path: String) throws(FileSystemError) {
-        try withDirectory(path) { fsync($0) }
-    }
-
-    package func synchronizeFileSystem(holding path: String) throws(FileSystemError) {
-        try withDirectory(path) { coffret_syncfs($0) }
-    }
-
-    private func withDirectory(_ path: String, _ body: (Int32) -> Int32) throws(FileSystemError) {
         let descriptor = Self.retrying { unsafe coffret_open(path, O_RDONLY, 0) }
         guard descriptor >= 0 else { throw FileSystemError.last(place: path) }
         defer { close(descriptor) }
-        guard Self.retrying({ body(descriptor) }) == 0 else { throw FileSystemError.last(place: path) }
+        guard Self.retrying({ fsync(descriptor) }) == 0 else { throw FileSystemError.last(place: path) }
     }
 
     private func call(_ path: String, _ body: (String) -> Int32) throws(FileSystemError) {

@@ -48,10 +48,12 @@ enum AttachCommand {
         _ = try session.readable(session.vault.item(id))
         let progress = context.progress()
         var added: [Attachment] = []
-        try session.writing { vault in
-            for path in context.arguments.values(file) {
-                added.append(try attach(path, to: id, vault, progress))
-            }
+        // A source may be slow; nobody waits for it with the writer's lock.
+        var paths = context.arguments.values(file)[...]
+        while !paths.isEmpty {
+            let kept = try paths.prefix(keptCountMax).map { try keep($0, for: id, session.vault, progress) }
+            paths = paths.dropFirst(keptCountMax)
+            try session.writingOnce { vault in for file in kept { added.append(try vault.attach(file, to: id)) } }
         }
         try context.confirmDone(.array(added.map { .attachment($0) })) {
             added.map { "Attached \(TextWidth.displaySafe($0.name)), \(NumberText.bytes($0.byteCount))." }
@@ -59,9 +61,12 @@ enum AttachCommand {
         }
     }
 
-    private static func attach(
-        _ path: String, to id: EntityID, _ vault: Vault, _ progress: ProgressReporter
-    ) throws -> Attachment {
+    /// How many files are stored before the vault is opened to name them: each of them keeps one open.
+    private static let keptCountMax = 16
+
+    private static func keep(
+        _ path: String, for id: EntityID, _ vault: Vault, _ progress: ProgressReporter
+    ) throws -> KeptFile {
         let shown = TextWidth.displaySafe(path)
         let input: OwnedDescriptor
         do throws(SystemFailure) {
@@ -80,7 +85,7 @@ enum AttachCommand {
         progress.begin("Attaching", unit: "byte")
         defer { progress.end() }
         let name = path.split(separator: "/").last.map(String.init) ?? path
-        return try unsafe vault.attach(to: id, name: name) { (buffer) throws(StorageError) in
+        return try unsafe vault.keepFile(for: id, name: name) { (buffer) throws(StorageError) in
             var count = 0
             repeat {
                 count = unsafe Glibc.read(descriptor, buffer.baseAddress!, buffer.count)

@@ -35,6 +35,14 @@ final class VaultSession {
         return try body(vault)
     }
 
+    /// The same, with the lock given back at once.
+    func writingOnce(_ body: (Vault) throws -> Void) throws {
+        if vault.isWritable { return try body(vault) }
+        let vault = try store.openVault(isWritable: true)
+        defer { vault.close() }
+        try body(vault)
+    }
+
     /// How an empty vault is spoken of. On a device that was just paired it lies at the server still.
     var emptyWords: String {
         get throws {

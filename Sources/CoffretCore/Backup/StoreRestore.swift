@@ -106,7 +106,7 @@ package final class OpenBackup {
             try adopt(Store(layout: staging, keyring: keyring, environment: environment))
             try inFiles { () throws(FileSystemError) in
                 try? fileSystem.remove(staging.keyringPath + ".lock")
-                try fileSystem.synchronizeFileSystem(holding: staging.path)
+                try fileSystem.synchronizeNames(below: staging.path)
                 if try fileSystem.exists(path) { try fileSystem.removeDirectory(path) }
                 try fileSystem.rename(staging.path, to: path)
                 try fileSystem.synchronizeDirectory(PathText.parent(of: path))
@@ -158,6 +158,7 @@ package final class OpenBackup {
             begin: { (entry) throws(CoreError) in
                 let path = PathText.join(staging.vaultsPath, entry.path)
                 target = try inFiles { () throws(FileSystemError) in
+                    try target?.synchronizeData()
                     try fileSystem.makeDirectories(PathText.parent(of: path))
                     let file = try fileSystem.open(path, .createNew)
                     try file.truncate(to: Int(entry.byteCount))
@@ -167,6 +168,7 @@ package final class OpenBackup {
             write: { (offset, bytes) throws(CoreError) in
                 try inFiles { () throws(FileSystemError) in try target?.write(bytes, at: Int(offset)) }
             })
+        try inFiles { () throws(FileSystemError) in try target?.synchronizeData() }
     }
 
     private func readAll(

@@ -27,19 +27,41 @@ extension Vault {
         filling fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Int
     ) throws(CoreError) -> Attachment {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
+        return try attach(unsafe keepFile(for: id, name: name, mediaType: mediaType, filling: fill), to: id)
+    }
+
+    /// Stores the content of a file that an item is to name; needs no lock, however long the source takes.
+    ///
+    /// Until `attach(_:to:)` the file is in no item, and it goes with the answer and the next compaction.
+    /// - Throws: as `attach`, before anything is read.
+    package func keepFile(
+        for id: EntityID, name: String, mediaType: String? = nil,
+        filling fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Int
+    ) throws(CoreError) -> KeptFile {
         // Before the content is stored: a locked note takes files only while it is open.
         _ = try opened(wholeItem(id))
         try VaultBatch.checkFileName(name)
         let store = try contents()
-        let reference = try inStorage { () throws(StorageError) in
+        return try inStorage { () throws(StorageError) in
+            let protection = try store.protectUnnamed()
             let writer = try store.makeWriter()
             while try unsafe writer.append(filling: fill) > 0 {}
-            return try writer.finish()
+            return KeptFile(
+                name: name, mediaType: mediaType ?? MediaType.guess(fileName: name), reference: try writer.finish(),
+                protection: protection)
         }
+    }
+
+    /// Commits the fact that an item has a file.
+    ///
+    /// - Throws: `CoreError` `.itemNotFound` if the item has gone meanwhile, `.noteLocked`.
+    @discardableResult
+    package func attach(_ file: KeptFile, to id: EntityID) throws(CoreError) -> Attachment {
+        _ = try opened(wholeItem(id))
         return try batch { (batch) throws(CoreError) in
             try batch.addAttachment(
-                to: id, name: name, mediaType: mediaType ?? MediaType.guess(fileName: name),
-                byteCount: Int(clamping: reference.byteCount), reference: reference.encode())
+                to: id, name: file.name, mediaType: file.mediaType,
+                byteCount: Int(clamping: file.reference.byteCount), reference: file.reference.encode())
         }
     }
 
@@ -88,6 +110,15 @@ extension Vault {
     package func removeAttachment(_ attachment: Attachment) throws(CoreError) {
         try batch { (batch) throws(CoreError) in try batch.removeAttachment(attachment) }
     }
+}
+
+/// A file whose content is stored and which no item names yet.
+package struct KeptFile {
+    package let name: String
+    let mediaType: String
+    let reference: AttachmentReference
+    /// Keeps compactions of others from taking the file away.
+    let protection: AttachmentProtection
 }
 
 extension Item {

@@ -9,6 +9,8 @@ final class ExportFolder {
     private let root: OwnedDescriptor
     private let mayReplace: Bool
     private var openFolder: (path: ArraySlice<UInt8>, descriptor: OwnedDescriptor)
+    /// What was written and is not durable yet.
+    private var written: [SourcePath] = []
 
     /// Makes or opens the target.
     ///
@@ -69,11 +71,27 @@ final class ExportFolder {
             file.discard()
             throw error
         }
+        written.append(path)
     }
 
-    /// Makes everything written durable.
+    /// Makes everything written durable, file by file: a sync of a whole file system does nothing on some of them.
+    ///
+    /// Only now, so that the system writes many files together and few of these calls have to wait.
     func synchronize() throws(ImportExportError) {
-        guard coffret_syncfs(root.number) == 0 else { throw ImportExportError(.targetUnwritable, at: "errno \(errno)") }
+        var folders: Set<[UInt8]> = [[]]
+        for path in written {
+            let folder = try folder(path.folder, subject: path.printable)
+            let file = try folder.open(name: Array(path.name), folder: false, subject: path.printable)
+            try file.synchronize(subject: path.printable)
+            var above = path.folder
+            while folders.insert(Array(above)).inserted, let slash = above.lastIndex(of: UInt8(ascii: "/")) {
+                above = above[..<slash]
+            }
+        }
+        for path in folders.sorted(by: { $0.count > $1.count }) {
+            try folder(path[...], subject: "").synchronize(subject: printableText(path))
+        }
+        written = []
     }
 
     private func folder(_ path: ArraySlice<UInt8>, subject: String) throws(ImportExportError) -> OwnedDescriptor {
@@ -93,6 +111,16 @@ final class ExportFolder {
         }
         openFolder = (path, folder)
         return folder
+    }
+}
+
+extension OwnedDescriptor {
+    fileprivate func synchronize(subject: String) throws(ImportExportError) {
+        while fsync(number) != 0 {
+            guard errno == EINTR else {
+                throw ImportExportError(.targetUnwritable, at: "errno \(errno)", subject: subject)
+            }
+        }
     }
 }
 

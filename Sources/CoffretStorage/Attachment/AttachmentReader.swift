@@ -13,13 +13,22 @@ package final class AttachmentReader {
     private let file: any OpenFile
     private let place: String
 
-    init(_ reference: AttachmentReference, store: AttachmentStore, sealedIn vaultID: VaultID) throws(StorageError) {
+    convenience init(
+        _ reference: AttachmentReference, store: AttachmentStore, sealedIn vaultID: VaultID
+    ) throws(StorageError) {
+        let (file, address) = try Self.find(reference.fileID, in: store)
+        try self.init(reference, file: file, place: "file \(address)", sealedIn: vaultID, store: store)
+    }
+
+    /// A reader of a file that need not have its name yet.
+    init(
+        _ reference: AttachmentReference, file: any OpenFile, place: String, sealedIn vaultID: VaultID,
+        store: AttachmentStore
+    ) throws(StorageError) {
         self.reference = reference
         self.store = store
         self.vaultID = vaultID
-        let (file, address) = try Self.find(reference.fileID, in: store)
         self.file = file
-        let place = "file \(address)"
         self.place = place
         guard reference.byteCount <= AttachmentFormat.byteCountMax,
             reference.chunkCount == AttachmentFormat.chunkCount(byteCount: reference.byteCount)

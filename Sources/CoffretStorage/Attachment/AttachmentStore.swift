@@ -16,6 +16,8 @@ package final class AttachmentStore {
     let chunkCiphers: [AddressCipher]
 
     private static let partSuffix = ".part"
+    /// How long a file is spared that no fact names, while somebody writes files.
+    private static let protectedMilliseconds: Milliseconds = 86_400_000
 
     package init(directory: String, keys: VaultKeys, environment: StorageEnvironment) {
         self.directory = PathText.join(directory, "files")
@@ -105,26 +107,44 @@ package final class AttachmentStore {
 
     /// All complete attachment files.
     package func storedFiles() throws(StorageError) -> [StoredFile] {
-        let fileSystem = environment.fileSystem
-        return try translatingFileErrors { () throws(FileSystemError) in
-            var files: [StoredFile] = []
-            guard try fileSystem.exists(directory) else { return files }
-            for folder in try fileSystem.list(directory) where folder.kind == .directory {
-                for entry in try fileSystem.list(PathText.join(directory, folder.name)) where entry.kind == .file {
-                    guard let bytes = try? Hex.decode(entry.name), let value = Bytes32(bytes) else { continue }
-                    let address = BlobAddress(value)
-                    guard let status = try fileSystem.status(path(of: address)) else { continue }
-                    files.append(StoredFile(address: address, byteCount: status.byteCount))
-                }
-            }
-            return files
-        }
+        try translatingFileErrors { () throws(FileSystemError) in try completeFiles() }
     }
+
+    private func completeFiles() throws(FileSystemError) -> [StoredFile] {
+        let fileSystem = environment.fileSystem
+        var files: [StoredFile] = []
+        guard try fileSystem.exists(directory) else { return files }
+        for folder in try fileSystem.list(directory) where folder.kind == .directory {
+            for entry in try fileSystem.list(PathText.join(directory, folder.name)) where entry.kind == .file {
+                guard let bytes = try? Hex.decode(entry.name), let value = Bytes32(bytes) else { continue }
+                let address = BlobAddress(value)
+                guard let status = try fileSystem.status(path(of: address)) else { continue }
+                files.append(StoredFile(address: address, byteCount: status.byteCount))
+            }
+        }
+        return files
+    }
+
+    /// Keeps files that no fact names yet from being removed, for as long as the answer lives.
+    ///
+    /// For those who write files without the vault's writer lock.
+    /// - Throws: `.fileFailed`.
+    package func protectUnnamed() throws(StorageError) -> AttachmentProtection {
+        let file = try translatingFileErrors { () throws(FileSystemError) in
+            try environment.fileSystem.makeDirectories(directory)
+            let file = try environment.fileSystem.open(lockPath, .createIfAbsent)
+            try file.lock(.shared, waits: true)
+            return file
+        }
+        return AttachmentProtection(file)
+    }
+
+    private var lockPath: String { PathText.join(directory, "lock") }
 
     /// Removes every file that is none of `fileIDs`, and what was left half written.
     ///
-    /// The caller holds the vault's writer lock and has no writer of his own under way: a file whose
-    /// fact is not committed yet would go too.
+    /// The caller holds the vault's writer lock and has no writer of his own under way: a file whose fact is not
+    /// committed yet would go too. While others write files, only what has lain here for a day goes.
     /// - Returns: number of files and their bytes.
     @discardableResult
     package func removeAll(
@@ -132,17 +152,44 @@ package final class AttachmentStore {
     ) throws(StorageError) -> (count: Int, byteCount: Int) {
         let kept = Set(fileIDs.flatMap { addresses(of: $0) })
         let fileSystem = environment.fileSystem
-        let doomed = try storedFiles().filter { !kept.contains($0.address) }
+        var removed = (count: 0, byteCount: 0)
         try translatingFileErrors { () throws(FileSystemError) in
-            for file in doomed { try fileSystem.remove(path(of: file.address)) }
             guard try fileSystem.exists(directory) else { return }
-            for entry in try fileSystem.list(directory)
-            where entry.kind == .file && entry.name.hasSuffix(Self.partSuffix) {
-                try fileSystem.remove(PathText.join(directory, entry.name))
+            let lock = try fileSystem.open(lockPath, .createIfAbsent)
+            let isBusy: Bool
+            do throws(FileSystemError) {
+                try lock.lock(.exclusive, waits: false)
+                isBusy = false
+            } catch {
+                guard error.code == .wouldBlock else { throw error }
+                isBusy = true
+            }
+            let limit = environment.clock.now - Self.protectedMilliseconds
+            func remove(_ path: String) throws(FileSystemError) -> Int? {
+                guard let status = try fileSystem.status(path), !isBusy || status.modified < limit else { return nil }
+                try fileSystem.remove(path)
+                return status.byteCount
+            }
+            for folder in try fileSystem.list(directory) {
+                let path = PathText.join(directory, folder.name)
+                if folder.kind == .file, folder.name.hasSuffix(Self.partSuffix) { _ = try remove(path) }
+            }
+            for file in try completeFiles() where !kept.contains(file.address) {
+                guard let byteCount = try remove(path(of: file.address)) else { continue }
+                removed = (removed.count + 1, removed.byteCount + byteCount)
             }
         }
-        return (doomed.count, doomed.reduce(0) { $0 + $1.byteCount })
+        return removed
     }
+}
+
+/// Somebody writes attachment files, or is about to name them in a fact; the system ends it with the process.
+package final class AttachmentProtection {
+    private let file: any OpenFile
+
+    fileprivate init(_ file: any OpenFile) { self.file = file }
+
+    deinit { try? file.unlock() }
 }
 
 extension BlobStore {

@@ -136,6 +136,7 @@ package final class AttachmentReceiver {
     private let chunks: [AttachmentChunk]
     private let file: any OpenFile
     private let partPath: String
+    private let protection: AttachmentProtection
     /// How many chunks are kept already; the next to come is the one with this index.
     package private(set) var keptCount: Int
 
@@ -147,6 +148,7 @@ package final class AttachmentReceiver {
         chunks = store.chunks(of: reference)
         let path = store.receivedPath(of: reference.fileID)
         partPath = path
+        protection = try store.protectUnnamed()
         let fileSystem = store.environment.fileSystem
         let (opened, byteCount) = try translatingFileErrors {
             () throws(FileSystemError) -> (any OpenFile, Int) in
@@ -201,13 +203,14 @@ package final class AttachmentReceiver {
             try file.truncate(to: end)
             try file.synchronizeData()
         }
-        try store.adopt(partPath: partPath, address: store.addresses(of: reference.fileID)[0])
+        let address = store.addresses(of: reference.fileID)[0]
         do throws(StorageError) {
-            try store.makeReader(reference, sealedIn: vaultID).verify()
+            try AttachmentReader(reference, file: file, place: "file \(address)", sealedIn: vaultID, store: store)
+                .verify()
         } catch {
-            let path = store.path(of: store.addresses(of: reference.fileID)[0])
-            try? store.environment.fileSystem.remove(path)
+            try? store.environment.fileSystem.remove(partPath)
             throw error
         }
+        try store.adopt(partPath: partPath, address: address)
     }
 }

@@ -138,13 +138,8 @@ extension BlobStore {
                 try copy(live[end], to: writer)
                 end += 1
             }
-            packs.append(try writer.finish(synchronizes: false))
+            packs.append(try writer.finish())
             start = end
-        }
-        if !packs.isEmpty {
-            try translatingFileErrors { () throws(FileSystemError) in
-                try context.fileSystem.synchronizeFileSystem(holding: context.directory)
-            }
         }
         return packs
     }

@@ -75,15 +75,13 @@ final class SealedFileWriter {
 
     /// Writes the index and the footer and makes the file's bytes durable; its name becomes durable
     /// with its directory.
-    ///
-    /// - Parameter synchronizes: false if the caller syncs the whole file system afterwards.
-    func finish(synchronizes: Bool = true) throws(StorageError) -> Manifest.SealedEntry {
+    func finish() throws(StorageError) -> Manifest.SealedEntry {
         let recordsEnd = recordsEndOffset
         buffer += SealedFileFooter.encodeSeal(
             recordsEndOffset: recordsEnd, sorted: entries.sorted(), lastSequence: 0, salt: salt,
             authenticator: context.authenticator)
         try flush()
-        if synchronizes { try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() } }
+        try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() }
         return Manifest.SealedEntry(id: id, byteCount: bufferOffset)
     }
 

@@ -226,7 +226,63 @@ import Testing
         #expect(try store.removeAll(except: [kept.fileID]).count == 1)
         try store.makeReader(kept).verify()
         #expect(try store.storedFiles().count == 1)
-        #expect(disk.allFiles().keys.filter { $0.contains("files") }.count == 1)
+        #expect(disk.allFiles().keys.filter { $0.contains("files/") && !$0.hasSuffix("lock") }.count == 1)
+    }
+
+    @Test("storage M11: what others are about to name is spared, and what they left a day ago is not")
+    func sparing() throws {
+        let fixture = StoreFixture(fileSystem: SimulatedFileSystem(), seed: 5)
+        try fixture.create().close()
+        // All files of the simulated disk are of 1970.
+        func store(at time: Milliseconds) -> AttachmentStore {
+            let environment = StorageEnvironment(
+                fileSystem: fixture.fileSystem, random: fixture.generator, clock: ManualClock(start: time))
+            return AttachmentStore(directory: "vault", keys: fixture.keys, environment: environment)
+        }
+        let (sweeper, writer) = (store(at: 80_000_000), store(at: 0))
+        var protection: AttachmentProtection? = try writer.protectUnnamed()
+        let stored = try write([1, 2, 3], to: writer)
+        let unfinished = try writer.makeWriter()
+        try unfinished.write([4])
+        #expect(try sweeper.removeAll(except: []).count == 0)
+        #expect(try sweeper.contains(stored))
+        #expect(try unfinished.finish().byteCount == 1)
+        #expect(try store(at: 90_000_000).removeAll(except: [stored.fileID]).count == 1)
+        #expect(protection != nil)
+        protection = nil
+        #expect(try sweeper.removeAll(except: []).count == 1)
+        #expect(try !sweeper.contains(stored))
+    }
+
+    @Test("storage M12: a received file that does not verify as a whole never has its name, whenever the power goes")
+    func nameAfterVerification() throws {
+        var operation = 0
+        while true {
+            let (store, generator) = try makeStore(SimulatedFileSystem())
+            let encoded = try write(content(generator, 300), to: store).encode()
+            // Every chunk opens, and the hash of the whole is another one.
+            var altered = encoded
+            altered[encoded.count - 40] ^= 1
+            let reference = try AttachmentReference.parse(altered)
+            let disk = SimulatedFileSystem()
+            let (other, _) = try makeStore(disk)
+            let receiver = try other.makeReceiver(reference)
+            while let next = receiver.next {
+                #expect(try receiver.take(store.sealedChunk(next, of: AttachmentReference.parse(encoded))))
+            }
+            let before = disk.operationCount
+            if operation > 0 { disk.setPlan(FailurePlan(at: before + operation, .powerCut)) }
+            #expect(throws: StorageError.self) { try receiver.finish() }
+            for seed in 0..<6 as Range<UInt64> {
+                let after = disk.isPoweredOff ? disk.restarted(keeping: SeededGenerator(seed: seed)) : disk
+                let fixture = StoreFixture(fileSystem: after, seed: 3)
+                let again = AttachmentStore(directory: "vault", keys: fixture.keys, environment: fixture.environment)
+                #expect(try !again.contains(reference), "operation \(operation)")
+            }
+            guard operation == 0 || disk.isPoweredOff else { break }
+            operation += 1
+            #expect(operation < 30)
+        }
     }
 
     @Test("a reference is parsed strictly")

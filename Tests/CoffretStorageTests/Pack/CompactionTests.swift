@@ -47,6 +47,29 @@ import Testing
         #expect(fixture.log.notices.isEmpty)
     }
 
+    @Test(
+        "storage H9, R113: the power goes right after a compaction, and the packs are there",
+        arguments: 0..<8 as Range<UInt64>)
+    func powerCutBehindCompaction(seed: UInt64) throws {
+        let disk = SimulatedFileSystem()
+        var fixture = StoreFixture(fileSystem: disk, seed: seed)
+        fixture.tuning = StoreFixture.smallTuning
+        fixture.tuning.packByteCountMin = 1 << 10
+        let store = try fixture.create()
+        var live: [BlobName: [UInt8]] = [:]
+        for _ in 0..<60 {
+            let content = fixture.generator.bytes(count: 400)
+            live[try store.commitHead(content)] = content
+        }
+        let result = try store.compact(state: store.state) { keep in for name in live.keys { _ = keep(name) } }
+        #expect(result.packCount > 4)
+        disk.cutPower()
+        fixture.fileSystem = disk.restarted(keeping: SeededGenerator(seed: seed))
+        let after = try fixture.open()
+        for (name, content) in live { #expect(try after.blobBytes(name, type: .commit) == content) }
+        #expect(after.check().isClean)
+    }
+
     @Test("a compaction that meets a damaged blob names it and changes nothing")
     func refusesDamage() throws {
         let disk = SimulatedFileSystem()
