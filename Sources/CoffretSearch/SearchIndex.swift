@@ -100,6 +100,18 @@ package final class SearchIndex {
         }
     }
 
+    /// Reads all of the index, used or not.
+    ///
+    /// - Throws: `SearchError` with a reason if any page is damaged, or does not fit with the others.
+    package func verify() throws(SearchError) {
+        do throws(SQLiteError) {
+            try database.verify()
+        } catch {
+            throw SearchError(error)
+        }
+        _ = try readNames { _ in }
+    }
+
     /// Bytes written to the index's files since opening.
     package var writtenByteCount: Int { database.writtenByteCount }
 

@@ -199,15 +199,46 @@ struct IndexTests {
         }
         let damaged = try fixture.reopened()
         var reasons: [RebuildReason] = []
-        damaged.observeIndex { reasons.append($0) }
+        damaged.observeIndex(willRebuild: { reasons.append($0) })
         #expect(try damaged.search("word7").totalCount == 1)
         #expect(reasons == [.damaged])
         try FileManager.default.removeItem(atPath: folder)
         let missing = try fixture.reopened()
         reasons = []
-        missing.observeIndex { reasons.append($0) }
+        missing.observeIndex(willRebuild: { reasons.append($0) })
         #expect(try missing.search("word7").totalCount == 1)
         #expect(reasons.isEmpty)
+    }
+
+    @Test("faults F3: one flipped bit in any page of the index, and every way of finding answers as before (R116)")
+    func anyPage() throws {
+        for index in 0..<40 {
+            _ = try note("# Note \(index)\n\n#red see [[Note 7]] word\(index) and words\(index % 7)")
+        }
+        try vault.synchronizeIndex()
+        let url = URL(fileURLWithPath: fixture.folder.file("search/index"))
+        let whole = try Data(contentsOf: url)
+        let log = URL(fileURLWithPath: fixture.folder.file("search/index.log"))
+        let wholeLog = try Data(contentsOf: log)
+        let id = try vault.resolve("Note 3")
+        for page in 0..<whole.count / 4_096 {
+            var damaged = whole
+            damaged[page * 4_096 + fixture.random.int(in: 0...511)] ^= 1 << UInt8(fixture.random.int(in: 0...7))
+            try damaged.write(to: url)
+            try wholeLog.write(to: log)
+            let found = try fixture.reopened()
+            var reasons: [RebuildReason] = []
+            found.observeIndex(willRebuild: { reasons.append($0) }, willRead: { Issue.record("\($0)") })
+            #expect(try found.page(limit: 5).totalCount == 40)
+            #expect(try found.search("word7").hits.map(\.item.title) == ["Note 7"])
+            #expect(try found.tags().map(\.itemCount) == [40])
+            #expect(try found.links(of: id).map { $0.items.count } == [1])
+            #expect(reasons == [.damaged] || reasons.isEmpty)
+            let expected: IndexCheck = reasons.isEmpty ? .madeAnew : .whole
+            #expect(try found.checkIndex() == expected, "page \(page)")
+            #expect(reasons.count == 1)
+            #expect(try fixture.reopened().checkIndex() == .whole)
+        }
     }
 
     @Test("random edits, seen by many processes, leave the index agreeing with the facts")

@@ -8,7 +8,7 @@ enum FsckCommand {
     static let description = CommandDescription(
         "fsck", group: .store, "Verify everything in the store",
         discussion: [
-            "Reads every file, checks every signature and every value, and computes every state anew. Nothing is changed."
+            "Reads every file, checks every signature and every value, and computes every state anew. Nothing is changed but a damaged search index, which is made again."
         ],
         run: run)
 
@@ -56,6 +56,11 @@ enum FsckCommand {
         if storage.isHistoryPending {
             lines.append("Older history has not arrived yet, and was not checked: coffret sync fetches it.")
         }
+        switch report.index {
+        case .madeAnew: lines.append("The search index was damaged, and was made again.")
+        case .damaged: lines.append("The search index is damaged; it is made again when there is room for it.")
+        case .whole, nil: break
+        }
         for removal in storage.removals {
             lines.append(
                 "\(NumberText.counted(Int(removal.removedCommitCount), "earlier change")) removed by "
@@ -87,6 +92,7 @@ enum FsckCommand {
             "objectCount": .integer(storage.reachableBlobCount), "attachmentCount": .integer(report.attachmentCount),
             "absentFileCount": .integer(report.absentCount),
             "isHistoryPending": .bool(storage.isHistoryPending),
+            "searchIndex": report.index.map { .string($0.rawValue) },
             "removals": .array(
                 storage.removals.map {
                     .fields([

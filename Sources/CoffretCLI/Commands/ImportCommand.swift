@@ -73,8 +73,8 @@ enum ImportCommand {
         _ session: VaultSession, _ reporter: ProgressReporter, _ context: CommandContext
     ) throws {
         reporter.begin("Indexing", unit: "item")
-        session.vault.observeIndex(willRebuild: { _ in }, progress: { reporter.update(done: $0, total: $1) })
-        try context.timings.measure("index") { try session.vault.synchronizeIndex() }
+        session.vault.observeIndex(progress: { reporter.update(done: $0, total: $1) })
+        try IndexProgress.makeIndex(of: session, context)
     }
 
     /// Brings back what `coffret export --format json` wrote, with its whole history, into an empty vault.

@@ -51,7 +51,7 @@ enum ListCommand {
             }
             return lines.joined(separator: "\n")
         }
-        if isIndexDue { try IndexProgress.makeIndex(of: session.vault, context) }
+        if isIndexDue { try IndexProgress.makeIndex(of: session, context) }
     }
 
     private static func filter(_ context: CommandContext) throws -> ItemFilter {

@@ -24,8 +24,6 @@ enum SearchCommand {
         _ = try SearchQuery.parse(text)
         let session = try VaultSession.open(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 20 : 10_000)
-        let progress = IndexProgress.observe(session.vault, context)
-        defer { progress?.end() }
         let results = try context.timings.measure("search") { try session.vault.search(text, limit: limit) }
         let value = JSONValue.fields([
             "hits": .array(results.hits.map { .summary($0.item, snippet: $0.snippet) }),

@@ -10,7 +10,7 @@ enum ShowCommand {
 
     static let description = CommandDescription(
         "show", group: .everyDay, "Show an item, now or as it was",
-        discussion: ["On a pipe a note is its text and nothing else."],
+        discussion: ["On a pipe a note is its text, byte for byte, and nothing else."],
         arguments: [CommonArguments.item], options: [CommonArguments.at, field, reveal],
         examples: [
             CommandExample("coffret show tomatoes --at '3 May'", "the note as it was"),
@@ -34,11 +34,17 @@ enum ShowCommand {
             return
         }
         let reveals = context.arguments.isSet(reveal)
-        try context.print(.item(item, revealsSecrets: reveals)) {
-            let text = ItemText(
-                item: item, id: try session.shortID(item.id), revealsSecrets: reveals, style: context.terminal.style,
-                relativeTime: context.relativeTime)
-            return context.terminal.outputIsTerminal ? text.terminalText() : text.plainText()
+        if !context.isJSON, !context.terminal.outputIsTerminal, item.kind == .note {
+            // Byte for byte, with the line end that the note has or has not.
+            try context.output.write(item.text)
+        } else {
+            try context.print(.item(item, revealsSecrets: reveals)) {
+                let text = ItemText(
+                    item: item, id: try session.shortID(item.id), revealsSecrets: reveals,
+                    style: context.terminal.style,
+                    relativeTime: context.relativeTime)
+                return context.terminal.outputIsTerminal ? text.terminalText() : text.plainText()
+            }
         }
         if !item.conflicts.isEmpty, !context.arguments.isSet(CommonArguments.at) {
             let id = try session.shortID(item.id)

@@ -1,27 +1,54 @@
-// The search index of a large vault that has none yet, as a person sees it being made. The one thing to keep true: what
-// can be shown without it has been shown before, so whoever ends this loses nothing.
+// The search index as a person sees it being made. The one thing to keep true: an index that is damaged or cannot be used
+// is said, on standard error, and stops no command: what can be shown without it is shown.
 
 internal import CoffretCore
+internal import CoffretSearch
 
 enum IndexProgress {
-    /// Shows on a terminal how far the index is, whenever one is made during this command; a script need not know.
-    static func observe(_ vault: Vault, _ context: CommandContext) -> ProgressReporter? {
-        guard context.terminal.errorIsTerminal, !context.isJSON else { return nil }
+    /// Says why an index is made again, wherever it happens; on a terminal also how far it is.
+    static func observe(_ vault: Vault, _ context: CommandContext) {
+        vault.observeIndex(
+            willRebuild: { reason in
+                try? context.output.flush()
+                context.note("\(words(reason)), so it is made again; the notes themselves are whole.")
+            },
+            willRead: { obstacle in
+                try? context.output.flush()
+                context.note("The search index cannot be used now\(place(obstacle)); the notes are read instead.")
+            })
+        guard context.terminal.errorIsTerminal, !context.isJSON else { return }
         let reporter = context.progress()
-        var hasBegun = false
-        vault.observeIndex(willRebuild: { _ in }) { done, total in
-            if !hasBegun { reporter.begin("Preparing search", unit: "item") }
-            hasBegun = true
+        vault.observeIndex(progress: { done, total in
+            if done <= Vault.indexProgressStep { reporter.begin("Preparing search", unit: "item") }
             reporter.update(done: done, total: total)
-        }
-        return reporter
+            if done == total { reporter.end() }
+        })
     }
 
-    /// Makes it, so that the next search need not.
-    static func makeIndex(of vault: Vault, _ context: CommandContext) throws {
-        let reporter = observe(vault, context)
-        defer { reporter?.end() }
+    private static func words(_ reason: RebuildReason) -> String {
+        switch reason {
+        case .missing: "There was no search index"
+        case .unfinished: "The search index was left unfinished"
+        case .unknownVersion: "The search index is of another version"
+        case .damaged: "The search index is damaged"
+        }
+    }
+
+    private static func place(_ obstacle: SearchError) -> String { " [\(obstacle.code.rawValue)]" }
+
+    /// Makes it, so that the next search need not. A change that is saved stays saved, whatever becomes of the index.
+    static func makeIndex(of session: VaultSession, _ context: CommandContext) throws {
         try context.output.flush()
-        try context.timings.measure("index") { try vault.synchronizeIndex() }
+        let obstacle = try context.timings.measure("index") { try session.vault.synchronizeIndex() }
+        if let obstacle { context.note("\(words(obstacle)) Everything is saved, and is found without the index.") }
+    }
+
+    private static func words(_ obstacle: SearchError) -> String {
+        switch obstacle.code {
+        case .indexFull: "There is no space for the search index."
+        case .indexBusy: "Another coffret is at work on the search index."
+        case .indexReadOnly: "The search index cannot be written here."
+        default: "The search index cannot be used now\(place(obstacle))."
+        }
     }
 }

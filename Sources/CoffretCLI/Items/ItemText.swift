@@ -34,9 +34,8 @@ struct ItemText {
         return lines.joined(separator: "\n")
     }
 
-    /// For a pipe: a note is its text and nothing else; other items are their fields and files, then the text.
+    /// For a pipe, an item with fields: these and its files, then the text. A note is its text and nothing else.
     func plainText() -> String {
-        guard item.kind != .note else { return trimmed(item.text) }
         var lines = ["Title: \(oneLine(item.title))"]
         lines += item.fields.map { "\($0.label): \(oneLine(shownValue($0)))" }
         lines += item.attachments.map { "File: \(oneLine($0.name)), \(NumberText.bytes($0.byteCount))" }

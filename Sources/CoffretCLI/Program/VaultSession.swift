@@ -18,6 +18,7 @@ final class VaultSession {
         self.store = store
         self.vault = vault
         self.context = context
+        IndexProgress.observe(vault, context)
     }
 
     static func open(_ context: CommandContext) throws -> VaultSession {
@@ -31,7 +32,10 @@ final class VaultSession {
     /// back when the process ends.
     @discardableResult
     func writing<Result>(_ body: (Vault) throws -> Result) throws -> Result {
-        if !vault.isWritable { vault = try store.openVault(isWritable: true) }
+        if !vault.isWritable {
+            vault = try store.openVault(isWritable: true)
+            IndexProgress.observe(vault, context)
+        }
         return try body(vault)
     }
 

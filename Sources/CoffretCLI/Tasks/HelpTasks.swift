@@ -261,7 +261,7 @@ enum HelpTasks {
             keywords: ["fsck", "damaged", "broken", "corrupt", "verify", "check", "repair", "damage"],
             steps: [
                 .command("coffret status", "What the store holds, and whether anything needs attention."),
-                .command("coffret fsck", "Reads and verifies everything. Nothing is changed."),
+                .command("coffret fsck", "Reads and verifies everything. Only a damaged search index is made again."),
                 .text(
                     "If something is damaged, fsck names it. Copy the store folder away before anything else, then restore a backup beside it: coffret backup restore FILE --store OTHER."
                 ),

@@ -237,8 +237,9 @@ extension Vault {
 
     /// Brings the index up to date and rewrites it, so that no words of what was just locked are left in it.
     func forgetWords() throws(CoreError) {
-        guard let index = try usableIndex() else { return }
-        try inSearch { () throws(SearchError) in try index.purge() }
+        _ = try fromIndex { (index) throws(CoreError) in
+            try inSearch { () throws(SearchError) in try index.purge() }
+        }
     }
 
     // MARK: Taking locks off

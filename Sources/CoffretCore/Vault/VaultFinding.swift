@@ -56,24 +56,25 @@ extension Vault {
     package func page(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
     ) throws(CoreError) -> ItemPage {
-        guard let index = try usableIndex() else {
-            return try pageByReading(filter, order: order, limit: limit, offset: offset)
-        }
         var indexFilter = ListFilter()
         indexFilter.kinds = filter.kinds.map { Set($0.map(\.rawValue)) }
         indexFilter.tag = filter.tags.first?.folded
         indexFilter.isPinned = filter.isPinned
         indexFilter.isArchived = filter.isArchived
         indexFilter.isTrashed = filter.isTrashed
-        let list = try documents(
-            index, indexFilter, order, countMax: filter.tags.count > 1 ? .max : limit.addingOrMax(offset))
-        guard filter.tags.count > 1 else {
-            let wanted = Array(list.documents.dropFirst(offset).prefix(limit))
-            return ItemPage(items: try summaries(wanted, index), totalCount: list.totalCount)
+        let page = try fromIndex { (index) throws(CoreError) in
+            let list = try documents(
+                index, indexFilter, order, countMax: filter.tags.count > 1 ? .max : limit.addingOrMax(offset))
+            guard filter.tags.count > 1 else {
+                let wanted = Array(list.documents.dropFirst(offset).prefix(limit))
+                return ItemPage(items: try summaries(wanted, index), totalCount: list.totalCount)
+            }
+            // The index filters by one tag; the others are looked at here.
+            let items = try summaries(list.documents, index).filter(filter.admits)
+            return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
         }
-        // The index filters by one tag; the others are looked at here.
-        let items = try summaries(list.documents, index).filter(filter.admits)
-        return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
+        if let page { return page }
+        return try pageByReading(filter, order: order, limit: limit, offset: offset)
     }
 
     /// As `page`, out of the items themselves.
@@ -118,35 +119,38 @@ extension Vault {
     package func resolve(_ reference: String) throws(CoreError) -> EntityID {
         let resolver = ReferenceResolver(reference)
         if let id = try resolver.resolveByID(in: try present.reader) { return id }
-        guard try !isIndexFarOff(), let index = try usableIndex() else {
-            return try resolver.resolveByTitle(among: pageByReading(.everything, limit: .max).items)
-        }
-        let documents = try inSearch { () throws(SearchError) in try index.resolve(reference, limit: 1_000) }
-        return try resolver.resolveByTitle(among: summaries(documents, index))
+        let isFarOff = try isIndexFarOff()
+        let found =
+            isFarOff
+            ? nil
+            : try fromIndex { (index) throws(CoreError) in
+                try summaries(
+                    inSearch { () throws(SearchError) in try index.resolve(reference, limit: 1_000) }, index)
+            }
+        if let found { return try resolver.resolveByTitle(among: found) }
+        return try resolver.resolveByTitle(among: pageByReading(.everything, limit: .max).items)
     }
 
     /// The items with exactly this title, whatever its case, in the trash or not.
     func titled(_ title: String) throws(CoreError) -> [ItemSummary] {
         let sought = title.lowercased()
-        guard let index = try usableIndex() else {
-            return try list(.everything).filter { $0.title.lowercased() == sought }
+        let found = try fromIndex { (index) throws(CoreError) in
+            try summaries(
+                inSearch { () throws(SearchError) in try index.documents(answeringTo: "t:" + sought) }, index)
         }
-        let documents = try inSearch { () throws(SearchError) in try index.documents(answeringTo: "t:" + sought) }
-        return try summaries(documents, index)
+        if let found { return found }
+        return try list(.everything).filter { $0.title.lowercased() == sought }
     }
 
     /// The items whose titles begin so, whatever the case. Asked when no id and no whole title does.
     func titles(beginningWith start: String) throws(CoreError) -> [ItemSummary] {
         let sought = start.lowercased()
         guard !sought.isEmpty else { return [] }
-        let found: [ItemSummary]
-        if let index = try usableIndex() {
-            let documents = try inSearch { () throws(SearchError) in try index.resolve(start, limit: 1_000) }
-            found = try summaries(documents, index)
-        } else {
-            found = try list(.everything)
+        var found = try fromIndex { (index) throws(CoreError) in
+            try summaries(inSearch { () throws(SearchError) in try index.resolve(start, limit: 1_000) }, index)
         }
-        return found.filter { $0.title.lowercased().hasPrefix(sought) }
+        if found == nil { found = try list(.everything) }
+        return (found ?? []).filter { $0.title.lowercased().hasPrefix(sought) }
     }
 
     /// Searches the present.
@@ -156,32 +160,29 @@ extension Vault {
     package func search(
         _ text: String, options: SearchQueryOptions = SearchQueryOptions(), limit: Int = 20, offset: Int = 0
     ) throws(CoreError) -> ItemSearchResult {
-        guard let index = try usableIndex(forWords: true) else {
-            return try present.search(text, options: options, limit: limit, offset: offset)
+        let query = try inSearch { () throws(SearchError) in try SearchQuery.parse(text, options: options) }
+        let found = try fromIndex(forWords: true) { (index) throws(CoreError) in
+            let results = try inSearch { () throws(SearchError) in
+                try index.search(query, limit: limit, offset: offset)
+            }
+            let items = try summaries(results.hits.map(\.document), index)
+            return ItemSearchResult(
+                hits: zip(items, results.hits).map { item, hit in
+                    ItemHit(
+                        item: item, titleMatches: hit.titleMatches, snippet: hit.snippet.text,
+                        snippetMatches: hit.snippet.matches)
+                }, totalCount: results.totalCount)
         }
-        let results: SearchResults
-        do throws(SearchError) {
-            results = try index.search(SearchQuery.parse(text, options: options), limit: limit, offset: offset)
-        } catch {
-            // A search may have to bring in words first.
-            guard error.code.leavesReading else { throw CoreError(.search, at: error.code.rawValue, cause: error) }
-            return try present.search(text, options: options, limit: limit, offset: offset)
-        }
-        let items = try summaries(results.hits.map(\.document), index)
-        return ItemSearchResult(
-            hits: zip(items, results.hits).map { item, hit in
-                ItemHit(
-                    item: item, titleMatches: hit.titleMatches, snippet: hit.snippet.text,
-                    snippetMatches: hit.snippet.matches)
-            }, totalCount: results.totalCount)
+        if let found { return found }
+        return try present.search(text, options: options, limit: limit, offset: offset)
     }
 
     /// All tags in use, by path; items in the trash do not count.
     package func tags() throws(CoreError) -> [TagUse] {
-        if let index = try usableIndex() {
-            return try inSearch { () throws(SearchError) in try index.tags() }
-                .map { TagUse(path: $0.path, itemCount: $0.count) }
+        let found = try fromIndex { (index) throws(CoreError) in
+            try inSearch { () throws(SearchError) in try index.tags() }
         }
+        if let found { return found.map { TagUse(path: $0.path, itemCount: $0.count) } }
         return try present.tags()
     }
 
@@ -196,25 +197,30 @@ extension Vault {
                 let name = link.destination.split(separator: "/").last ?? ""
                 return !keys.isEmpty && !item.attachments.contains { $0.name == name }
             }
-        guard let index = try usableIndex() else { return try present.resolve(links) }
-        var resolved: [ItemLink] = []
-        for (link, keys) in links {
-            var items: [ItemSummary] = []
-            for key in keys where items.isEmpty {
-                let documents = try inSearch { () throws(SearchError) in try index.documents(answeringTo: key) }
-                items = try summaries(documents, index)
+        let found = try fromIndex { (index) throws(CoreError) in
+            var resolved: [ItemLink] = []
+            for (link, keys) in links {
+                var items: [ItemSummary] = []
+                for key in keys where items.isEmpty {
+                    let documents = try inSearch { () throws(SearchError) in try index.documents(answeringTo: key) }
+                    items = try summaries(documents, index)
+                }
+                resolved.append(ItemLink(link: link, items: items))
             }
-            resolved.append(ItemLink(link: link, items: items))
+            return resolved
         }
-        return resolved
+        if let found { return found }
+        return try present.resolve(links)
     }
 
     /// The items whose texts link to an item; those in the trash left out.
     package func backlinks(of id: EntityID) throws(CoreError) -> [ItemSummary] {
         let item = try item(id)
-        guard let index = try usableIndex() else { return try present.backlinks(of: item) }
-        let documents = try inSearch { () throws(SearchError) in try index.documents(linkingTo: id.bytes) }
-        return try summaries(documents, index)
+        let found = try fromIndex { (index) throws(CoreError) in
+            try summaries(inSearch { () throws(SearchError) in try index.documents(linkingTo: id.bytes) }, index)
+        }
+        if let found { return found }
+        return try present.backlinks(of: item)
     }
 
     private func summaries(

@@ -14,6 +14,8 @@ final class VaultIndexer {
     var willRebuild: ((RebuildReason) -> Void)?
     /// Hears how many items of how many were indexed during a rebuild.
     var progress: ((_ doneCount: Int, _ itemCount: Int) -> Void)?
+    /// Hears that the index cannot be used though nobody expected it: items are read instead.
+    var willRead: ((SearchError) -> Void)?
 
     init(open: @escaping @Sendable () throws(SearchError) -> SearchIndex) {
         openIndex = open

@@ -11,21 +11,50 @@ extension Vault {
     /// Above this many touched items, making the index anew is quicker than bringing it up to date.
     private static var updatedItemCountMax: Int { 20_000 }
 
-    /// Hears of the index being made anew: why (nil if there was none), and how far it is.
+    /// How many items are indexed between two calls of a progress.
+    package static var indexProgressStep: Int { 100 }
+
+    /// Hears of the index: why it is made anew (not called if there was none), how far that is, and that it cannot be
+    /// used, so that items are read. What is not given stays as it was.
     package func observeIndex(
-        willRebuild: @escaping (RebuildReason) -> Void,
-        progress: @escaping (_ doneCount: Int, _ itemCount: Int) -> Void = { _, _ in }
+        willRebuild: ((RebuildReason) -> Void)? = nil,
+        progress: ((_ doneCount: Int, _ itemCount: Int) -> Void)? = nil, willRead: ((SearchError) -> Void)? = nil
     ) {
-        indexer?.willRebuild = willRebuild
-        indexer?.progress = progress
+        if let willRebuild { indexer?.willRebuild = willRebuild }
+        if let progress { indexer?.progress = progress }
+        if let willRead { indexer?.willRead = willRead }
     }
 
     /// Brings the index up to date with the present; does nothing if it is. Worth calling after large changes, so
     /// that the next search need not.
     ///
-    /// - Throws: `CoreError.search` if the index can be neither read nor made, `.storage`.
-    package func synchronizeIndex() throws(CoreError) {
-        _ = try synchronizedIndex(forWords: false)
+    /// - Returns: why there is no index that can be used; nil if there is one. What the vault holds is found all the same.
+    /// - Throws: `CoreError` of the vault itself, such as `.storage`.
+    @discardableResult
+    package func synchronizeIndex() throws(CoreError) -> SearchError? {
+        guard case .failure(let obstacle) = try answer(forWords: false, { (_) throws(CoreError) in }) else {
+            return nil
+        }
+        return obstacle
+    }
+
+    /// Reads the index to its last page, and makes it again if it is damaged anywhere.
+    ///
+    /// - Returns: nil if there is none that could be read.
+    package func checkIndex() throws(CoreError) -> IndexCheck? {
+        guard let indexer else { return nil }
+        var reason: RebuildReason?
+        do throws(SearchError) {
+            try indexer.index().verify()
+        } catch {
+            guard let found = error.reason else { return nil }
+            if found == .missing { return nil }
+            reason = found
+        }
+        guard let reason else { return .whole }
+        let answer = try answer(forWords: false, madeAnewFor: reason) { (_) throws(CoreError) in }
+        guard case .success = answer else { return .damaged }
+        return .madeAnew
     }
 
     /// Whether the index has to be made from nothing, of so many items that nobody should wait for it to see what there
@@ -50,16 +79,49 @@ extension Vault {
         return try present.reader.itemCount() > indexer.quickItemCountMax
     }
 
-    /// The index, reflecting the present; nil for a vault without one, or if it lies where it cannot be used now:
-    /// read-only media, a full disk, another process that holds it for long. Then everything is found by reading.
+    /// What `body` finds in the index, which reflects the present; nil where there is none that can be used now: in a vault
+    /// without one, on read-only media or a full disk, where another process holds it for long, or it cannot be read.
+    /// Then everything is found by reading.
+    ///
+    /// An index in which `body` meets damage is made anew, and `body` runs again.
     ///
     /// - Parameter forWords: whether words are about to be searched for; see `SearchIndex.update`.
-    func usableIndex(forWords: Bool = false) throws(CoreError) -> SearchIndex? {
-        do throws(CoreError) {
-            return try synchronizedIndex(forWords: forWords)
-        } catch {
-            guard let cause = error.cause as? SearchError, cause.code.leavesReading else { throw error }
+    func fromIndex<Found>(
+        forWords: Bool = false, _ body: (SearchIndex) throws(CoreError) -> Found
+    ) throws(CoreError) -> Found? {
+        switch try answer(forWords: forWords, body) {
+        case .success(let found): return found
+        case .failure(let obstacle):
+            if !obstacle.code.isExpected { indexer?.willRead?(obstacle) }
             return nil
+        }
+    }
+
+    /// What `body` finds in the index, or why there is none that can be used; see `fromIndex`.
+    ///
+    /// - Parameter madeAnewFor: what is wrong with the index as it lies; nil if nothing is known to be.
+    private func answer<Found>(
+        forWords: Bool, madeAnewFor known: RebuildReason? = nil, _ body: (SearchIndex) throws(CoreError) -> Found
+    ) throws(CoreError) -> Result<Found?, SearchError> {
+        guard let indexer else { return .success(nil) }
+        var reason = known
+        var isNew = false
+        while true {
+            do throws(CoreError) {
+                if let reason, !isNew {
+                    isNew = true
+                    indexer.willRebuild?(reason)
+                    try rebuild(
+                        inSearch { () throws(SearchError) in try indexer.index() },
+                        to: IndexedState(head: repository.headNames.first))
+                }
+                guard let index = try synchronizedIndex(forWords: forWords) else { return .success(nil) }
+                return .success(try body(index))
+            } catch {
+                guard let obstacle = error.cause as? SearchError, obstacle.code.isAboutIndex else { throw error }
+                guard let found = obstacle.reason, !isNew else { return .failure(obstacle) }
+                reason = found
+            }
         }
     }
 
@@ -144,7 +206,9 @@ extension Vault {
                 try view.forEachItem { (item) throws(CoreError) in
                     try inSearch { () throws(SearchError) in try add(SearchDocument(item)) }
                     doneCount += 1
-                    if doneCount % 100 == 0 || doneCount == itemCount { indexer?.progress?(doneCount, itemCount) }
+                    if doneCount % Self.indexProgressStep == 0 || doneCount == itemCount {
+                        indexer?.progress?(doneCount, itemCount)
+                    }
                 }
             }
         } catch let error as CoreError {
@@ -263,9 +327,26 @@ struct IndexedState: Equatable {
     var bytes: [UInt8] { [Self.format] + (head?.bytes ?? []) }
 }
 
+/// What a check of the index found.
+package enum IndexCheck: String, Sendable {
+    case whole
+    /// It was damaged, and was made again.
+    case madeAnew = "made-anew"
+    /// It is damaged, and cannot be made again now.
+    case damaged
+}
+
 extension SearchError.Code {
-    /// Whether the index lies where it cannot be used now, though nothing is wrong with it: then items are read instead.
-    var leavesReading: Bool { self == .indexReadOnly || self == .indexFull || self == .indexBusy }
+    /// Whether this is about the index and not about a query: then items are read instead.
+    var isAboutIndex: Bool {
+        switch self {
+        case .rebuildNeeded, .indexBusy, .indexFull, .indexReadOnly, .indexFailed: true
+        default: false
+        }
+    }
+
+    /// Whether the index lies where it cannot be used now, though nothing is wrong with it.
+    var isExpected: Bool { self == .indexReadOnly || self == .indexFull || self == .indexBusy }
 }
 
 /// Runs `body` and turns errors of the search index into this module's.

@@ -22,6 +22,8 @@ package struct VaultCheck: Sendable {
     package let attachmentProblems: [CoreError]
     /// Attachments of a synced vault whose files have not been fetched from the server.
     package let absentCount: Int
+    /// The search index, which is derived: damage of it is no problem of the vault. Nil if there is none to look at.
+    package let index: IndexCheck?
 
     package var isClean: Bool { repository.isClean && attachmentProblems.isEmpty }
 }
@@ -50,7 +52,7 @@ extension Vault {
         let removed = try inStorage { () throws(StorageError) in try store.removeAll(except: files) }
         // The words of removed texts lie, sealed, in old segments of the index until it is rewritten. The vault is
         // compacted already: an index that cannot be used now is made anew when it is next needed.
-        if let index = try? usableIndex() { try? index.purge() }
+        try? forgetWords()
         return VaultCompaction(
             repository: report, removedFileCount: removed.count, removedFileByteCount: removed.byteCount)
     }
@@ -108,6 +110,7 @@ extension Vault {
             }
         }
         return VaultCheck(
-            repository: report, attachmentCount: count, attachmentProblems: problems, absentCount: absentCount)
+            repository: report, attachmentCount: count, attachmentProblems: problems, absentCount: absentCount,
+            index: report.isClean ? try checkIndex() : nil)
     }
 }

@@ -89,6 +89,19 @@ package final class SealedDatabase {
         }
     }
 
+    /// Opens every page, whether anything names it or not, and has SQLite look at how they hang together.
+    ///
+    /// - Throws: as `read` does.
+    package func verify() throws(SQLiteError) {
+        try read { connection throws(SQLiteError) in
+            try file?.verifyPages()
+            let verdict = try connection.firstRow("PRAGMA quick_check(1)") { row throws(SQLiteError) in
+                row.string(at: 0)
+            }
+            guard verdict == "ok" else { throw SQLiteError(.corrupt, place: "quick_check") }
+        }
+    }
+
     /// Runs `body` as one transaction, alone, and commits it if it returns.
     ///
     /// - Throws: as `read` does, and `SQLiteError` of the disk; nothing is changed then.

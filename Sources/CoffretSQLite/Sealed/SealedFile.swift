@@ -178,6 +178,19 @@ internal import CoffretCrypto
         }
     }
 
+    /// Opens every page of the state that readers see.
+    func verifyPages() throws(SQLiteError) {
+        guard pageCount > 0 else { return }
+        try unsafe withUnsafeTemporaryAllocation(byteCount: PageSealer.pageByteCount, alignment: 16) {
+            page throws(SQLiteError) in
+            for number in 1...pageCount {
+                guard unsafe readPage(number, into: page.baseAddress!) else {
+                    throw failure ?? SQLiteError(.sealedDamaged, place: "page")
+                }
+            }
+        }
+    }
+
     /// Copies a part of a page's content into `target`.
     ///
     /// SQLite reads sixteen bytes of page 1 at the beginning of each transaction, to see whether others have changed the
