@@ -16,6 +16,19 @@ package enum Limits {
     package static let attachmentChunkByteCount = 1 << 20
     /// Bytes of a store's keyring file.
     package static let keyringByteCountMax = 16 << 20
+    /// Of a keyring file, what comes from elsewhere (chains, boxes) fills at most so many bytes; the rest is for the person's
+    /// own changes.
+    package static let keyringForeignByteCountMax = 12 << 20
+    /// Names of slots, vaults, devices and servers, in UTF-8.
+    package static let nameByteCountMax = 1_024
+    /// The address of a server, in UTF-8.
+    package static let addressByteCountMax = 2_048
+    /// Vaults of one keyring or device box.
+    package static let vaultCountMax = 1_024
+    /// Epochs of one vault's key.
+    package static let epochCountMax = 1_024
     /// Links of one trust chain.
     package static let chainLinkCountMax = 100_000
+    /// All links of one trust chain, each counted as its parts and 160 bytes.
+    package static let chainByteCountMax = 4 << 20
 }

@@ -27,6 +27,7 @@ package struct ServerAddress: Equatable, Sendable {
         let isHere = ["127.0.0.1", "[::1]", "localhost"].contains { authority == $0 || authority.hasPrefix($0 + ":") }
         guard !isPlain || isHere || allowsPlain else { throw HTTPError(.addressInvalid, at: "plain http") }
         url = (isPlain ? "http://" : "https://") + rest
+        guard url.utf8.count <= Limits.addressByteCountMax else { throw HTTPError(.addressInvalid, at: "length") }
         self.isPlain = isPlain
         self.authority = authority
     }

@@ -20,6 +20,12 @@ package struct KeyError: Error, Equatable, Sendable {
         case keyringInconsistent = "keys.keyring.inconsistent"
         /// The keyring is older than one that this machine or the store has seen.
         case keyringRolledBack = "keys.keyring.rolled-back"
+        /// A change would make the keyring larger than a reader takes; it stays as it was.
+        case keyringTooLarge = "keys.keyring.too-large"
+        /// What was to be written does not open again; nothing was written.
+        case keyringUnwritable = "keys.keyring.unwritable"
+        /// The keyring does not open, and the one that the last change replaced lies beside it.
+        case keyringPreviousKept = "keys.keyring.previous-kept"
         /// Another process changed the keyring meanwhile.
         case keyringChanged = "keys.keyring.changed"
         /// The passphrase, PIN or recovery key opens no slot. There is no further detail.
@@ -36,6 +42,8 @@ package struct KeyError: Error, Equatable, Sendable {
         case slotIsLast = "keys.slot.is-last"
         /// There is a slot of this key store and profile already.
         case slotExists = "keys.slot.exists"
+        /// A keyring has no room for another slot.
+        case slotsTooMany = "keys.slot.too-many"
         /// A slot's reference or profile name is not of the specified shape.
         case slotMalformed = "keys.slot.malformed"
         /// This key store has no check of its own, so its slots need a PIN.
@@ -56,6 +64,8 @@ package struct KeyError: Error, Equatable, Sendable {
         case recoveryKeyMistyped = "keys.recovery.mistyped"
         /// The store belongs to another account than the recovery sheet names.
         case recoveryAccountDiffers = "keys.recovery.account-differs"
+        /// A name is longer than a keyring or a link keeps.
+        case nameTooLong = "keys.name.too-long"
         /// No vault of that id or name.
         case vaultNotFound = "keys.vault.not-found"
         /// A vault of that name exists.

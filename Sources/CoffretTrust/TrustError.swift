@@ -28,7 +28,7 @@ package struct TrustError: Error, Equatable, Sendable {
         case chainRolledBack = "trust.chain.rolled-back"
         /// The chain differs from what was seen at the same sequence number.
         case chainForked = "trust.chain.forked"
-        /// More links than `Limits.chainLinkCountMax`.
+        /// More links than `Limits.chainLinkCountMax`, or more bytes than `Limits.chainByteCountMax`.
         case chainTooLong = "trust.chain.too-long"
         /// A device, or one of its keys, is in the chain already.
         case deviceExists = "trust.device.exists"

@@ -255,6 +255,8 @@ struct KeyringTests {
         let keyring = try fixture.create()
         let (key, _) = try keyring.addRecoveryKey(named: "safe")
         _ = try keyring.addVault(named: "A")
+        // Opened once, so that the keyring before it is gone and damage is called what it is.
+        _ = try fixture.open(key)
         let file = fixture.file
         for offset in file.indices {
             var changed = file

@@ -35,6 +35,15 @@ extension FailureMeaning {
                 "put the newer copy back, or restore a backup; if you put this one here yourself: coffret device renew"),
         "keys.keyring.changed": FailureMeaning(
             .busy, "another coffret changed the keys meanwhile", hint: "do it again"),
+        "keys.keyring.too-large": FailureMeaning(
+            .badInput, "the store's keyring has no room for that; it stays as it was",
+            hint: "coffret vault ls and coffret recovery ls say what fills it"),
+        "keys.keyring.unwritable": FailureMeaning(
+            .internalError, "the change was not made: what was to be written could not be read back",
+            hint: "the store is as before; coffret doctor looks at this computer"),
+        "keys.keyring.previous-kept": FailureMeaning(
+            .damaged, "store.keyring is damaged, and the one from before its last change is still there",
+            hint: "in the store's folder: mv store.keyring.previous store.keyring; then coffret device renew"),
         "keys.keyring": FailureMeaning(.damaged, "store.keyring was altered or damaged", hint: "restore a backup"),
         "keys.slot.is-last": FailureMeaning(.badInput, "that is the last key that opens the store; it stays"),
         "keys.slot.not-found": FailureMeaning(
@@ -42,6 +51,10 @@ extension FailureMeaning {
         "keys.slot.exists": FailureMeaning(
             .alreadyExists, "there is one for this profile already", showsPlace: true,
             hint: "coffret key change changes its PIN; --profile names another"),
+        "keys.slot.too-many": FailureMeaning(
+            .badInput, "the store has 64 keys that open it, and takes no more",
+            hint: "coffret recovery ls lists them; coffret recovery revoke KEY makes room"),
+        "keys.name.too-long": FailureMeaning(.badInput, "that name is too long: 1,024 bytes are the limit"),
         "keys.slot.pin-required": FailureMeaning(
             .badInput, "a key store of files has no check of its own, so it needs a PIN",
             hint: "coffret key add asks for one"),

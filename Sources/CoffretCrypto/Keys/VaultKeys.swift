@@ -2,6 +2,7 @@
 // epoch and one use, and the keys they come from stay with the keyring.
 
 package import CoffretBase
+internal import Synchronization
 
 /// The id of a vault: BLAKE2b-256 of the first link of its member chain.
 package struct VaultID: Hashable, Sendable, CustomStringConvertible {
@@ -58,24 +59,31 @@ package final class EpochKeys: Sendable {
 /// All keys that the storage of one vault needs.
 package final class VaultKeys: Sendable {
     package let vaultID: VaultID
-    /// All epochs, newest first; never empty.
-    package let epochs: [EpochKeys]
+    /// The numbers of all epochs, newest first; never empty.
+    package let epochs: [UInt32]
+    /// The keys of the newest epoch, under which everything new is sealed.
+    package let current: EpochKeys
+    private let vaultKeys: [UInt32: VaultKey]
+    /// Keys of older epochs, each derived when it is first asked for.
+    private let older = Mutex<[UInt32: EpochKeys]>([:])
     package let splitKey: SplitKey
     /// Authenticates what this device alone writes: journal records and manifests.
     package let journalKey: JournalKey
     /// Seals the search index of this device.
     package let searchKey: SearchKey
 
-    package var current: EpochKeys { epochs[0] }
-    package var currentEpoch: UInt32 { epochs[0].epoch }
+    package var currentEpoch: UInt32 { current.epoch }
 
     /// - Parameter vaultKeys: by epoch; at least one.
     /// - Parameter localKey: of this vault and this device; journal and search keys come from it.
     package init(vaultID: VaultID, vaultKeys: [UInt32: VaultKey], splitKey: SplitKey, localKey: LocalKey) {
-        precondition(!vaultKeys.isEmpty, "a vault has at least one epoch")
+        epochs = vaultKeys.keys.sorted(by: >)
+        guard let newest = epochs.first, let key = vaultKeys[newest] else {
+            preconditionFailure("a vault has at least one epoch")
+        }
         self.vaultID = vaultID
-        epochs = vaultKeys.sorted { $0.key > $1.key }
-            .map { EpochKeys(epoch: $0.key, vaultKey: $0.value, vaultID: vaultID) }
+        self.vaultKeys = vaultKeys
+        current = EpochKeys(epoch: newest, vaultKey: key, vaultID: vaultID)
         self.splitKey = splitKey
         journalKey = KDF.derive(from: localKey, .journal, vaultID.bytes)
         searchKey = KDF.derive(from: localKey, .search, vaultID.bytes)
@@ -99,6 +107,13 @@ package final class VaultKeys: Sendable {
     }
 
     package func keys(ofEpoch epoch: UInt32) -> EpochKeys? {
-        epochs.first { $0.epoch == epoch }
+        if epoch == current.epoch { return current }
+        guard let key = vaultKeys[epoch] else { return nil }
+        return older.withLock { derived in
+            if let keys = derived[epoch] { return keys }
+            let keys = EpochKeys(epoch: epoch, vaultKey: key, vaultID: vaultID)
+            derived[epoch] = keys
+            return keys
+        }
     }
 }

@@ -73,9 +73,8 @@ struct AccountKeys {
                 let detailsKey = LinkDetailsKey(try decoder.readSecret())
                 var formerLinks: [[UnverifiedLink]] = []
                 for _ in 0..<(try decoder.readArrayHeader()) { formerLinks.append(try decoder.readLinks()) }
-                var vaults: [UnverifiedVault] = []
-                for _ in 0..<(try decoder.readArrayHeader()) {
-                    vaults.append(try UnverifiedVault(from: &decoder, localKey: LocalKey.generate(from: random)))
+                let vaults = try decoder.readVaults { (decoder) throws(CBORError) in
+                    try UnverifiedVault(from: &decoder, localKey: LocalKey.generate(from: random))
                 }
                 return (detailsKey, formerLinks, vaults)
             }

@@ -28,7 +28,6 @@ package struct NewDevice: Sendable {
 /// Layout, deterministic CBOR: [3, device chain, device box, server name, {vault id: head's name, with its number if that is
 /// known}, {vault id: what is told of the present}]. Version 2 told heads without numbers, and no presents.
 package enum AccountWelcome {
-    private static let vaultCountMax = 65_536
     private static let presentByteCountMax = 16 << 10
 
     static func encode(
@@ -61,7 +60,7 @@ package enum AccountWelcome {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         var entries: [VaultID: [UInt8]] = [:]
         var map = try decoder.readMapHeader()
-        guard map.remaining <= vaultCountMax else { throw malformed }
+        guard map.remaining <= Limits.vaultCountMax else { throw malformed }
         while let key = try decoder.readKey(
             in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: 32) })
         {
@@ -93,7 +92,7 @@ package enum AccountWelcome {
             var links: [[UInt8]] = []
             for _ in 0..<(try decoder.readArrayHeader()) { links.append(try decoder.readBytes()) }
             let box = try decoder.readBytes(countMax: DeviceBox.byteCountMax)
-            let name = try decoder.readText(byteCountMax: 1_024)
+            let name = try decoder.readText(byteCountMax: Limits.nameByteCountMax)
             let heads = try decodeMap(&decoder, byteCounts: 32...(version == 3 ? 56 : 32))
             let presents = version == 3 ? try decodeMap(&decoder, byteCounts: 1...presentByteCountMax) : [:]
             return (links, box, name, heads, presents)

@@ -46,9 +46,9 @@ package struct ServerRecord: Equatable, Sendable {
 
     init(from decoder: inout CBORDecoder) throws(CBORError) {
         try decoder.readArrayHeader(count: 5)
-        url = try decoder.readText(byteCountMax: 2_048)
+        url = try decoder.readText(byteCountMax: Limits.addressByteCountMax)
         fingerprint = try decoder.readBytes(count: 32)
-        name = try decoder.readText(byteCountMax: 1_024)
+        name = try decoder.readText(byteCountMax: Limits.nameByteCountMax)
         let confirmed = try decoder.readSigned()
         var announced: [UInt64: Milliseconds] = [:]
         var map = try decoder.readMapHeader()

@@ -221,11 +221,15 @@ package enum Keyring {
         } catch {
             switch error.code {
             case .notFound: throw KeyError(.keyringNotFound)
-            case .noSpace: throw KeyError(.keyringMalformed)
+            case .noSpace: throw PreviousKeyring(of: path, fileSystem).explaining(KeyError(.keyringMalformed))
             default: throw KeyError(error)
             }
         }
-        return try KeyringFile(decoding: bytes)
+        do throws(KeyError) {
+            return try KeyringFile(decoding: bytes)
+        } catch {
+            throw PreviousKeyring(of: path, fileSystem).explaining(error)
+        }
     }
 
     private static func openStorageKey(
@@ -266,13 +270,22 @@ package enum Keyring {
         throw KeyError(.unlockFailed)
     }
 
+    /// Verifies a file and all that is in it.
+    private static func openBody(
+        of file: KeyringFile, _ storageKey: StorageKey, _ environment: KeyringEnvironment
+    ) throws(KeyError) -> KeyringBody {
+        do throws(KeyError) {
+            return try file.openDeviceBody(storageKey: storageKey)
+        } catch {
+            throw PreviousKeyring(environment).explaining(error)
+        }
+    }
+
     /// Checks everything behind the storage key, the marker last.
     static func finish(
         _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, _ environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
-        try file.verify(storageKey: storageKey)
-        let body = try file.openBody(storageKey: storageKey)
-        guard body.device != nil else { throw KeyError(.keyringInconsistent, at: "device") }
+        let body = try openBody(of: file, storageKey, environment)
         var status = InstanceStatus.current
         var generation = file.generation
         let memory = environment.memory?.isAsked == true ? environment.memory : nil
@@ -308,6 +321,7 @@ package enum Keyring {
         if status == .current, (remembered ?? 0) < file.generation {
             memory?.remember(file.generation, of: file.storeID)
         }
+        PreviousKeyring(environment).forget()
         environment.keepStorageKey?(
             KeptStorageKey(storageKey, generation: file.generation, excludesSlot: false, isChange: false))
         return UnlockedKeyring(

@@ -126,10 +126,10 @@ extension UnverifiedBody {
                 SlotDetails(
                     slotID: try decoder.readUniqueID(),
                     kind: SlotKind(rawValue: try decoder.readUnsigned(as: UInt8.self)),
-                    name: try decoder.readText(byteCountMax: 1_024), created: try decoder.readSigned()))
+                    name: try decoder.readText(byteCountMax: Limits.nameByteCountMax), created: try decoder.readSigned()
+                ))
         }
-        vaults = []
-        for _ in 0..<(try decoder.readArrayHeader()) { vaults.append(try UnverifiedVault(from: &decoder)) }
+        vaults = try decoder.readVaults { (decoder) throws(CBORError) in try UnverifiedVault(from: &decoder) }
         server = count == 9 ? try ServerRecord(from: &decoder) : nil
     }
 }
@@ -143,7 +143,7 @@ extension UnverifiedVault {
             throw CBORError(.unexpectedItem, byteOffset: start)
         }
         self.vaultID = vaultID
-        name = try decoder.readText(byteCountMax: 1_024)
+        name = try decoder.readText(byteCountMax: Limits.nameByteCountMax)
         guard let kind = VaultKind(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
             throw CBORError(.unexpectedItem, byteOffset: start)
         }
@@ -151,6 +151,7 @@ extension UnverifiedVault {
         links = try decoder.readLinks()
         var keys: [UInt32: VaultKey] = [:]
         var map = try decoder.readMapHeader()
+        guard map.remaining <= Limits.epochCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
         while let epoch = try decoder.readUnsignedKey(in: &map) {
             guard let epoch = UInt32(exactly: epoch) else { throw CBORError(.unexpectedItem, byteOffset: start) }
             keys[epoch] = VaultKey(try decoder.readSecret())
@@ -183,6 +184,18 @@ extension CBORDecoder {
             throw CBORError(.unexpectedItem, byteOffset: start)
         }
         return id
+    }
+
+    /// Vaults of a keyring or a device box; no more of them, nor epochs of each, than one process has room for.
+    mutating func readVaults(
+        _ read: (inout CBORDecoder) throws(CBORError) -> UnverifiedVault
+    ) throws(CBORError) -> [UnverifiedVault] {
+        let start = byteOffset
+        let count = try readArrayHeader()
+        guard count <= Limits.vaultCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        var vaults: [UnverifiedVault] = []
+        for _ in 0..<count { vaults.append(try read(&self)) }
+        return vaults
     }
 
     mutating func readLinks() throws(CBORError) -> [UnverifiedLink] {

@@ -58,6 +58,28 @@ struct KeyringFile: Equatable {
         return try result.get()
     }
 
+    /// Verifies the file and opens the body of a device's own keyring.
+    func openDeviceBody(storageKey: StorageKey) throws(KeyError) -> KeyringBody {
+        try verify(storageKey: storageKey)
+        let body = try openBody(storageKey: storageKey)
+        guard body.device != nil else { throw KeyError(.keyringInconsistent, at: "device") }
+        return body
+    }
+
+    /// Reads the file as it will lie on the disk and opens it, as whoever comes next does.
+    ///
+    /// - Throws: `.keyringTooLarge`; `.keyringUnwritable` with what a reader says.
+    static func checkReadable(
+        _ encoded: [UInt8], storageKey: StorageKey, byteCountMax: Int = Limits.keyringByteCountMax
+    ) throws(KeyError) {
+        guard encoded.count <= byteCountMax else { throw KeyError(.keyringTooLarge, at: "\(encoded.count) bytes") }
+        do throws(KeyError) {
+            _ = try KeyringFile(decoding: encoded).openDeviceBody(storageKey: storageKey)
+        } catch {
+            throw KeyError(.keyringUnwritable, at: error.place, cause: error)
+        }
+    }
+
     func binding(of slot: KeySlot) -> SlotBinding {
         SlotBinding(storeID: storeID, slotID: slot.id, generation: generation)
     }

@@ -58,6 +58,7 @@ extension UnlockedKeyring {
         _ prepared: PreparedSlot, replacing replaced: Set<UniqueID> = [], named name: String
     ) throws(KeyError) -> [KeySlot] {
         let slot = prepared.slot
+        try KeyringName.check(name)
         try checkIsFree(slot.kind, prepared.terms, hasPIN: slot.password != nil, except: replaced)
         var gone: [KeySlot] = []
         try change { (body, slots) throws(KeyError) in
@@ -80,6 +81,7 @@ extension UnlockedKeyring {
     }
 
     private func add(_ slot: KeySlot, named name: String) throws(KeyError) {
+        try KeyringName.check(name)
         try change { (body, slots) throws(KeyError) in
             slots.append(slot)
             body.slotDetails.append(Keyring.details(of: slot, name: name, environment))
@@ -107,6 +109,7 @@ extension UnlockedKeyring {
     ///
     /// - Throws: `.vaultExists` if the name is taken.
     package func addVault(named name: String, kind: VaultKind = .local) throws(KeyError) -> VaultID {
+        try KeyringName.check(name)
         var founded: VaultID?
         try change { (body, _) throws(KeyError) in
             founded = try body.addVault(
@@ -117,6 +120,7 @@ extension UnlockedKeyring {
     }
 
     package func renameVault(_ id: VaultID, to name: String) throws(KeyError) {
+        try KeyringName.check(name)
         try change { (body, _) throws(KeyError) in
             guard !body.vaults.contains(where: { $0.name == name && $0.vaultID != id }) else {
                 throw KeyError(.vaultExists)
@@ -148,9 +152,9 @@ extension UnlockedKeyring {
     package func renewInstance(isAccepted: Bool = false) throws(KeyError) {
         let instanceID = UniqueID.generate(from: environment.random)
         let before = (instanceStatus, generation)
-        instanceStatus = .current
-        if isAccepted { generation += Self.acceptedGenerationCount }
+        if isAccepted { generation = try Self.raised(generation, by: Self.acceptedGenerationCount) }
         let raised = generation
+        instanceStatus = .current
         do throws(KeyError) {
             try change { (body, _) throws(KeyError) in body.instanceID = instanceID }
         } catch {
@@ -161,13 +165,27 @@ extension UnlockedKeyring {
         }
     }
 
+    /// - Throws: `.keyringInconsistent` where no number is left: no honest keyring comes near.
+    private static func raised(_ generation: UInt64, by count: UInt64) throws(KeyError) -> UInt64 {
+        let (sum, overflow) = generation.addingReportingOverflow(count)
+        guard !overflow else { throw KeyError(.keyringInconsistent, at: "generation") }
+        return sum
+    }
+
     /// Applies `edit` to copies, saves them, and only then keeps them.
+    ///
+    /// - Parameter byteCountMax: how large the file may become by it.
+    /// - Throws: `.slotsTooMany`, `.passwordPolicy`, `.keyringTooLarge`, `.keyringUnwritable`, `.keyringChanged`; the keyring
+    ///   is as before then, here and on the disk.
     func change(
+        byteCountMax: Int = Limits.keyringByteCountMax,
         _ edit: (inout KeyringBody, inout [KeySlot]) throws(KeyError) -> Void
     ) throws(KeyError) {
         let (oldBody, oldSlots) = (try body(), slots)
         var (newBody, newSlots) = (oldBody, oldSlots)
         try edit(&newBody, &newSlots)
+        guard newSlots.count <= max(KeyringFile.slotCountMax, oldSlots.count) else { throw KeyError(.slotsTooMany) }
+        guard newBody.vaults.count <= Limits.vaultCountMax else { throw KeyError(.keyringTooLarge, at: "vaults") }
         try PassphraseSlot.checkPolicy(of: newSlots)
         replaceBody(newBody)
         slots = newSlots
@@ -175,7 +193,8 @@ extension UnlockedKeyring {
             !newSlots.contains { $0.id == old.id && $0.publicKey == old.publicKey }
         }
         do throws(KeyError) {
-            try save(expectingGeneration: fileGeneration, excludesSlot: excludesSlot)
+            try save(
+                expectingGeneration: fileGeneration, excludesSlot: excludesSlot, byteCountMax: byteCountMax)
         } catch {
             replaceBody(oldBody)
             slots = oldSlots
@@ -188,8 +207,13 @@ extension UnlockedKeyring {
     /// - Parameters:
     ///   - expected: the generation that must lie on disk; nil if there must be no file.
     ///   - excludesSlot: whether a slot that opened the keyring so far opens it no more.
-    /// - Complexity: one X25519 agreement per slot; three syncs for the file, its lock and the marker.
-    func save(expectingGeneration expected: UInt64?, excludesSlot: Bool = false) throws(KeyError) {
+    ///   - byteCountMax: how large the file may be.
+    /// - Complexity: one X25519 agreement per slot; what opening costs behind the storage key; a sync for the keyring before,
+    ///   where it is kept, and three for the file, its lock and the marker.
+    func save(
+        expectingGeneration expected: UInt64?, excludesSlot: Bool = false,
+        byteCountMax: Int = Limits.keyringByteCountMax
+    ) throws(KeyError) {
         let fileSystem = environment.fileSystem
         let lock = try withFiles { () throws(FileSystemError) in
             try fileSystem.makeDirectories(PathText.parent(of: environment.keyringPath))
@@ -198,8 +222,8 @@ extension UnlockedKeyring {
             return lock
         }
         defer { withExtendedLifetime(lock) {} }
-        try checkFile(expecting: expected)
-        let next = generation + 1
+        let before = try checkFile(expecting: expected)
+        let next = try Self.raised(generation, by: 1)
         let storageKey = StorageKey.generate(from: environment.random)
         let sealed = try slots.map { (slot) throws(KeyError) in
             try seal(storageKey, to: slot, generation: next)
@@ -210,9 +234,13 @@ extension UnlockedKeyring {
                 storeID: storeID, generation: next, slots: sealed, keys: keys, storageKey: storageKey,
                 random: environment.random)
         }
+        let encoded = file.encoded
+        try KeyringFile.checkReadable(encoded, storageKey: storageKey, byteCountMax: byteCountMax)
+        let previous = PreviousKeyring(environment)
+        if let before { try previous.keep(before) }
         do throws(KeyError) {
             try withFiles { () throws(FileSystemError) in
-                try fileSystem.replaceFile(environment.keyringPath, with: file.encoded)
+                try fileSystem.replaceFile(environment.keyringPath, with: encoded)
             }
         } catch {
             // The rename may have happened and only the sync behind it failed: then the next attempt has
@@ -226,6 +254,12 @@ extension UnlockedKeyring {
         generation = next
         fileGeneration = next
         slots = sealed
+        // What opens the keyring no more is not to find the one before it for longer than it takes to read this one.
+        if excludesSlot, let written = try? Keyring.readFile(at: environment.keyringPath, fileSystem: fileSystem),
+            (try? written.openDeviceBody(storageKey: storageKey)) != nil
+        {
+            previous.forget()
+        }
         environment.keepStorageKey?(
             KeptStorageKey(storageKey, generation: next, excludesSlot: excludesSlot))
         // From here on the change is made; a marker that stays behind catches up at the next opening. For
@@ -240,16 +274,18 @@ extension UnlockedKeyring {
         }
     }
 
-    private func checkFile(expecting expected: UInt64?) throws(KeyError) {
+    /// - Returns: what lies on the disk.
+    private func checkFile(expecting expected: UInt64?) throws(KeyError) -> KeyringFile? {
         guard let expected else {
             let exists = try withFiles { () throws(FileSystemError) in
                 try environment.fileSystem.exists(environment.keyringPath)
             }
             guard !exists else { throw KeyError(.keyringExists) }
-            return
+            return nil
         }
         let file = try Keyring.readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         guard file.storeID == storeID, file.generation == expected else { throw KeyError(.keyringChanged) }
+        return file
     }
 
     private func seal(

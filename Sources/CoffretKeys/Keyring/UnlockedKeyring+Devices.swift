@@ -11,15 +11,17 @@ extension UnlockedKeyring {
 
     /// Sets or forgets the server.
     package func setServer(_ record: ServerRecord?) throws(KeyError) {
+        if let record { try KeyringName.check(record.name) }
         try change { (body, _) throws(KeyError) in body.server = record }
     }
 
     /// Keeps a chain that was followed.
     ///
-    /// - Throws: `.deviceRevoked` if a recovery took this device out of the chain altogether; the old chain is kept.
+    /// - Throws: `.deviceRevoked` if a recovery took this device out of the chain altogether; `.keyringTooLarge` if there is no
+    ///   room for it beside what recoveries replaced. The old chain is kept then.
     package func adopt(_ followed: FollowedDeviceChain) throws(KeyError) {
         let environment = environment
-        try change { (body, slots) throws(KeyError) in
+        try change(byteCountMax: Limits.keyringForeignByteCountMax) { (body, slots) throws(KeyError) in
             guard let device = body.device, followed.chain.device(device.deviceID)?.keys == device.publicKeys else {
                 throw KeyError(.deviceRevoked)
             }
@@ -41,6 +43,7 @@ extension UnlockedKeyring {
         let (body, device) = (try body(), try trustedDevice())
         var sealed: [UInt8] = []
         if let details, let subject {
+            guard details.isWithinLimits else { throw KeyError(.nameTooLong) }
             sealed = details.seal(
                 kind: .device, subject: subject.bytes, key: body.detailsKey, random: environment.random)
         }
@@ -127,30 +130,49 @@ extension UnlockedKeyring {
         }
         let keys = try content.get()
         var (added, renewed): ([VaultID], [VaultID]) = ([], [])
-        var vaults = body.vaults
+        var (vaults, formerChains) = (body.vaults, body.formerChains)
         for vault in keys.vaults {
             guard let index = vaults.firstIndex(where: { $0.vaultID == vault.vaultID }) else {
+                try Self.addFounder(of: vault, to: &formerChains, keys.formerChains, account: body.deviceChain)
                 vaults.append(vault.renamed(Self.freeName(vault.name, among: vaults)))
                 added.append(vault.vaultID)
                 continue
             }
             let merged = vaults[index].vaultKeys.merging(vault.vaultKeys) { known, _ in known }
             guard merged.count > vaults[index].vaultKeys.count else { continue }
+            guard merged.count <= Limits.epochCountMax else { throw KeyError(.boxInvalid, at: "epochs") }
             vaults[index] = vaults[index].replacing(vaultKeys: merged)
             renewed.append(vault.vaultID)
         }
         guard !added.isEmpty || !renewed.isEmpty else { return ([], []) }
-        try change { (body, _) throws(KeyError) in body.vaults = vaults }
+        try change(byteCountMax: Limits.keyringForeignByteCountMax) { (body, _) throws(KeyError) in
+            body.vaults = vaults
+            body.formerChains = formerChains
+        }
         return (added, renewed)
+    }
+
+    /// Keeps the chain that founded a vault, without which this device could not read its own keyring.
+    ///
+    /// - Parameter sent: what the sender kept as evidence. Of another account's chains none is taken: their devices would count.
+    private static func addFounder(
+        of vault: VaultRecord, to known: inout [VerifiedDeviceChain], _ sent: [VerifiedDeviceChain],
+        account: VerifiedDeviceChain
+    ) throws(KeyError) {
+        let links = vault.memberChain.links.map(\.link)
+        func founded(_ chain: VerifiedDeviceChain) -> Bool {
+            (try? VerifiedMemberChain.verify(links, founder: chain, vaultID: vault.vaultID)) != nil
+        }
+        if founded(account) || known.contains(where: founded) { return }
+        guard let founder = sent.first(where: { $0.accountID == account.accountID && founded($0) }) else {
+            throw KeyError(.boxInvalid, at: "founder")
+        }
+        known.append(founder)
     }
 
     /// Two devices may have called different vaults the same.
     static func freeName(_ name: String, among vaults: [VaultRecord]) -> String {
-        let taken = Set(vaults.map { $0.name.lowercased() })
-        guard taken.contains(name.lowercased()) else { return name }
-        var number = 2
-        while taken.contains("\(name) \(number)".lowercased()) { number += 1 }
-        return "\(name) \(number)"
+        KeyringName.free(name, among: Set(vaults.map { $0.name.lowercased() }))
     }
 
     /// The newest link by which this very device, or the sheet that brought it, threw another one out; nil if none did.
@@ -217,10 +239,7 @@ extension LinkDetails {
     /// `name`, or `name` with the first free number from 2 on if a device that the chain trusts is called so, whatever the case.
     static func freeName(_ name: String, in chain: VerifiedDeviceChain, key: LinkDetailsKey) -> String {
         let trusted = chain.devices.filter(\.isTrusted)
-        let taken = Set(trusted.compactMap { newest(of: $0, in: chain, key: key)?.name.lowercased() })
-        guard taken.contains(name.lowercased()) else { return name }
-        // One of so many numbers is free.
-        let number = (2...taken.count + 2).first { !taken.contains("\(name) \($0)".lowercased()) } ?? taken.count + 2
-        return "\(name) \(number)"
+        return KeyringName.free(
+            name, among: Set(trusted.compactMap { newest(of: $0, in: chain, key: key)?.name.lowercased() }))
     }
 }

@@ -13,7 +13,8 @@ package final class AttachmentStore {
     let keys: VaultKeys
     let environment: StorageEnvironment
     /// Of all epochs, newest first.
-    let chunkCiphers: [AddressCipher]
+    private(set) lazy var chunkCiphers = keys.epochs.compactMap { keys.keys(ofEpoch: $0) }
+        .map { AddressCipher($0.chunkAddressKey) }
 
     private static let partSuffix = ".part"
     /// How long a file is spared that no fact names, while somebody writes files.
@@ -23,7 +24,6 @@ package final class AttachmentStore {
         self.directory = PathText.join(directory, "files")
         self.keys = keys
         self.environment = environment
-        chunkCiphers = keys.epochs.sorted { $0.epoch > $1.epoch }.map { AddressCipher($0.chunkAddressKey) }
     }
 
     /// A writer for a new attachment.

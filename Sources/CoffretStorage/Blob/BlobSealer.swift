@@ -23,7 +23,9 @@ final class BlobSealer {
         let address: AddressCipher
     }
 
-    private let epochs: [UInt32: Epoch]
+    private let keys: VaultKeys
+    /// Of the current epoch, and of the older ones that were asked for.
+    private var epochs: [UInt32: Epoch] = [:]
     /// Made when a check of all files first asks.
     private var deciphers: [UInt32: AddressDecipher] = [:]
     /// All epochs, newest first: the order in which a name is looked up.
@@ -33,12 +35,8 @@ final class BlobSealer {
     private let pool = ScratchPool()
 
     init(keys: VaultKeys) {
-        var epochs: [UInt32: Epoch] = [:]
-        for epochKeys in keys.epochs {
-            epochs[epochKeys.epoch] = Epoch(keys: epochKeys, address: AddressCipher(epochKeys.blobAddressKey))
-        }
-        self.epochs = epochs
-        epochsNewestFirst = epochs.keys.sorted(by: >)
+        self.keys = keys
+        epochsNewestFirst = keys.epochs
     }
 
     /// A blob's plaintext and name, made by `prepare`, not sealed yet.
@@ -97,7 +95,7 @@ final class BlobSealer {
         _ body: (BlobType, Span<UInt8>) throws(StorageError) -> Result
     ) throws(StorageError) -> Result? {
         guard sealed.count >= BlobFormat.overheadByteCount + BlobFormat.headerByteCount else { return nil }
-        guard let epoch = epochs[unsafe sealed.loadBigEndian(UInt32.self, at: 0)] else { return nil }
+        guard let epoch = unsafe known(sealed.loadBigEndian(UInt32.self, at: 0)) else { return nil }
         let scratch = pool.take()
         defer { pool.give(scratch) }
         let padded = unsafe scratch.bytes(count: sealed.count - BlobFormat.overheadByteCount)
@@ -132,7 +130,7 @@ final class BlobSealer {
     /// The name that has this address in `epoch`; nil for an epoch that is not ours. Lets a check of
     /// all files verify every blob without knowing what refers to it.
     func name(ofAddress address: BlobAddress, epoch number: UInt32) -> BlobName? {
-        guard let keys = epochs[number]?.keys else { return nil }
+        guard let keys = known(number)?.keys else { return nil }
         let cipher = decipher(of: keys)
         return unsafe BlobName(
             derive { target in
@@ -147,8 +145,17 @@ final class BlobSealer {
         return cipher
     }
 
+    /// nil for an epoch that is not ours.
+    private func known(_ number: UInt32) -> Epoch? {
+        if let epoch = epochs[number] { return epoch }
+        guard let epochKeys = keys.keys(ofEpoch: number) else { return nil }
+        let epoch = Epoch(keys: epochKeys, address: AddressCipher(epochKeys.blobAddressKey))
+        epochs[number] = epoch
+        return epoch
+    }
+
     private func epoch(_ number: UInt32) -> Epoch {
-        guard let epoch = epochs[number] else { preconditionFailure("an epoch of this vault is needed") }
+        guard let epoch = known(number) else { preconditionFailure("an epoch of this vault is needed") }
         return epoch
     }
 

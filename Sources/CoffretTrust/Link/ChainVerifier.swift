@@ -54,6 +54,7 @@ struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
     let id: ChainID
     private(set) var links: [VerifiedLink] = []
     private(set) var rules: Rules
+    private var byteCount = 0
 
     private init(id: ChainID, rules: Rules) {
         self.id = id
@@ -159,6 +160,11 @@ struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
 
     private mutating func append(_ link: VerifiedLink, isVerified: Bool) throws(TrustError) {
         let number = link.link.sequenceNumber
+        byteCount += link.link.countedByteCount
+        guard link.link.publicPart.count <= UnverifiedLink.publicPartByteCountMax,
+            link.link.sealedPart.count <= UnverifiedLink.sealedPartByteCountMax
+        else { throw TrustError(.linkMalformed, at: number) }
+        guard byteCount <= Limits.chainByteCountMax else { throw TrustError(.chainTooLong, at: number) }
         guard let signer = try? VerifyingKey(link.link.signerKey) else {
             throw TrustError(.signatureInvalid, at: number)
         }

@@ -23,6 +23,11 @@ package struct LinkDetails: Equatable, Sendable {
         self.notificationAddress = notificationAddress
     }
 
+    /// Whether `open` reads what `seal` makes of it.
+    package var isWithinLimits: Bool {
+        [name, model, notificationAddress].allSatisfy { $0.utf8.count <= Limits.nameByteCountMax }
+    }
+
     /// - Parameter subject: what the link is about, such as a device id: it is known before the chain's id.
     package func seal(
         kind: ChainKind, subject: [UInt8], key: LinkDetailsKey, random: any RandomSource
@@ -56,14 +61,14 @@ package struct LinkDetails: Equatable, Sendable {
             (decoder) throws(CBORError) in
             var map = try decoder.readMapHeader()
             try decoder.expectKey(0, in: &map)
-            let name = try decoder.readText(byteCountMax: 1_024)
+            let name = try decoder.readText(byteCountMax: Limits.nameByteCountMax)
             try decoder.expectKey(1, in: &map)
-            let model = try decoder.readText(byteCountMax: 1_024)
+            let model = try decoder.readText(byteCountMax: Limits.nameByteCountMax)
             try decoder.expectKey(2, in: &map)
             let time = try decoder.readSigned()
             guard map.remaining > 0 else { return LinkDetails(name: name, model: model, time: time) }
             try decoder.expectKey(3, in: &map)
-            let address = try decoder.readText(byteCountMax: 1_024)
+            let address = try decoder.readText(byteCountMax: Limits.nameByteCountMax)
             guard !address.isEmpty, map.remaining == 0 else {
                 throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
             }

@@ -37,8 +37,8 @@ package struct ChainID: Hashable, Sendable {
 /// Spec: Spec/trust.md.
 package struct UnverifiedLink: Equatable, Sendable {
     package static let version: UInt64 = 1
-    /// Bytes of the public and of the sealed part, each.
-    package static let partByteCountMax = 64 << 10
+    package static let publicPartByteCountMax = 64 << 10
+    package static let sealedPartByteCountMax = 4 << 10
 
     package let kind: ChainKind
     package let sequenceNumber: UInt64
@@ -99,6 +99,9 @@ package struct UnverifiedLink: Equatable, Sendable {
             })
     }
 
+    /// What the link counts for in `Limits.chainByteCountMax`.
+    var countedByteCount: Int { publicPart.count + sealedPart.count + 160 }
+
     package func encode(to encoder: inout CBOREncoder) {
         encoder.encodeArrayHeader(count: 8)
         encoder.encode(unsigned: Self.version)
@@ -120,8 +123,8 @@ package struct UnverifiedLink: Equatable, Sendable {
         else { throw CBORError(.unexpectedItem, byteOffset: start) }
         self.kind = kind
         sequenceNumber = try decoder.readUnsigned()
-        publicPart = try decoder.readBytes(countMax: Self.partByteCountMax)
-        sealedPart = try decoder.readBytes(countMax: Self.partByteCountMax)
+        publicPart = try decoder.readBytes(countMax: Self.publicPartByteCountMax)
+        sealedPart = try decoder.readBytes(countMax: Self.sealedPartByteCountMax)
         previousLinkHash = try decoder.readBytes(countMax: 32)
         signerKey = try decoder.readBytes(count: VerifyingKey.byteCount)
         signature = try decoder.readBytes(count: signatureByteCount)
