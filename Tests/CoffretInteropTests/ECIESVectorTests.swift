@@ -22,9 +22,9 @@ struct ECIESVectorTests {
             let cases = try vectors.objects("cases")
             #expect(!cases.isEmpty, "\(file.lastPathComponent) holds no case")
             switch try vectors.text("format") {
-            case "apple-ecies-valid/1": for vector in cases { try valid(vector) }
-            case "apple-ecies-invalid/1": for vector in cases { try invalid(vector) }
-            case "x963kdf/1": for vector in cases { try derivation(vector) }
+            case "apple-ecies-valid/1": VectorObject.forEach(cases, valid)
+            case "apple-ecies-invalid/1": VectorObject.forEach(cases, invalid)
+            case "x963kdf/1": VectorObject.forEach(cases, derivation)
             case let format: Issue.record("nobody reads \(file.lastPathComponent) of format \(format)")
             }
         }

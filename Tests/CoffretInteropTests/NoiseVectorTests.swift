@@ -36,9 +36,9 @@ struct NoiseVectorTests {
             let cases = try vectors.objects("cases")
             #expect(!cases.isEmpty, "\(file.lastPathComponent) holds no case")
             switch try vectors.text("format") {
-            case "noise-valid/1": for vector in cases { try valid(vector) }
-            case "noise-transcript/1": for vector in cases { try transcript(vector) }
-            case "noise-rekey/1": for vector in cases { try rekey(vector) }
+            case "noise-valid/1": VectorObject.forEach(cases, valid)
+            case "noise-transcript/1": VectorObject.forEach(cases, transcript)
+            case "noise-rekey/1": VectorObject.forEach(cases, rekey)
             case let format: Issue.record("nobody reads \(file.lastPathComponent) of format \(format)")
             }
         }

@@ -62,7 +62,7 @@ struct ThemisVectorTests {
 
     private func each(_ vectors: VectorObject, _ list: String, _ body: (VectorObject) throws -> Void) throws -> Int {
         let cases = try vectors.objects(list)
-        for vector in cases { try body(vector) }
+        VectorObject.forEach(cases, body)
         return cases.count
     }
 

@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 package import Foundation
+internal import Testing
 
 /// One object of a vector file.
 package struct VectorObject: CustomStringConvertible {
@@ -41,6 +42,17 @@ package struct VectorObject: CustomStringConvertible {
 
     /// A text field.
     package func text(_ name: String) throws -> String { try field(name) }
+
+    /// Runs `body` over all cases; what one throws is recorded with the case, and the next one runs.
+    package static func forEach(_ cases: [VectorObject], _ body: (VectorObject) throws -> Void) {
+        for vector in cases {
+            do {
+                try body(vector)
+            } catch {
+                Issue.record("\(vector): \(error)")
+            }
+        }
+    }
 
     /// A number field.
     package func int(_ name: String) throws -> Int { try field(name) }

@@ -124,7 +124,7 @@ enum ThemisKeyFile {
             throw CommandFailure(
                 .badInput, code: InteropError.Code.invalidKey.rawValue,
                 "\(TextWidth.displaySafe(path)) is no \(half) Themis key on P-256",
-                hint: "coffret themis keygen makes a pair", cause: error.description)
+                hint: "RSA keys are not read; coffret themis keygen makes a pair on P-256", cause: error.description)
         }
     }
 }

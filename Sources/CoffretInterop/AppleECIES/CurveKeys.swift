@@ -48,7 +48,8 @@ public struct CurvePublicKey: Sendable, Equatable {
     /// a public key, a Secure Enclave's included.
     ///
     /// - Throws: `InteropError` `.invalidKey`: another form, coordinates out of range, a point off the curve.
-    public init(x963Representation bytes: [UInt8]) throws(InteropError) {
+    public init(x963Representation bytes: some Collection<UInt8>) throws(InteropError) {
+        let bytes = [UInt8](bytes)
         guard let curve = EllipticCurve.allCases.first(where: { $0.uncompressedPointByteCount == bytes.count }) else {
             throw InteropError(.invalidKey, at: "point size")
         }
@@ -78,8 +79,9 @@ public struct CurvePublicKey: Sendable, Equatable {
     /// - Throws: `InteropError`: `.limitExceeded` above 2³⁶ - 32 bytes, `.unavailable` when OpenSSL fails.
     /// Spec: Spec/interop-apple-ecies.md §3. Vectors: apple-ecies/valid.json.
     public func encrypt(
-        _ plaintext: [UInt8], algorithm: ECIESAlgorithm = .recommended
+        _ plaintext: some Collection<UInt8>, algorithm: ECIESAlgorithm = .recommended
     ) throws(InteropError) -> [UInt8] {
+        let plaintext = [UInt8](plaintext)
         let ephemeral = try translatingErrors { () throws(CryptoError) in try EllipticCurveKey.generate(key.curve) }
         return try ECIES.seal(plaintext, to: key, algorithm: algorithm, ephemeral: ephemeral)
     }
@@ -90,8 +92,11 @@ public struct CurvePublicKey: Sendable, Equatable {
     /// - Throws: `InteropError`: `.authenticationFailed` for a signature that is not valid;
     ///   `.invalidArgument` for a digest of the wrong size.
     public func verify(
-        _ signature: [UInt8], of data: [UInt8], algorithm: ECDSAAlgorithm = .ecdsaSignatureMessageX962SHA256
+        _ signature: some Collection<UInt8>, of data: some Collection<UInt8>,
+        algorithm: ECDSAAlgorithm = .ecdsaSignatureMessageX962SHA256
     ) throws(InteropError) {
+        let signature = [UInt8](signature)
+        let data = [UInt8](data)
         let digest = try unsafe algorithm.digest(of: data.span.bytes)
         guard unsafe key.isValidSignature(signature.span.bytes, digest: digest.span.bytes) else {
             throw .authenticationFailed
@@ -142,8 +147,9 @@ extension CurvePrivateKey {
     ///   `.unsupported` if the key does not decrypt; `.keyUnavailable` if its home did not answer.
     /// Spec: Spec/interop-apple-ecies.md §4. Vectors: apple-ecies/valid.json, invalid.json, real-apple.json.
     public func decrypt(
-        _ message: [UInt8], algorithm: ECIESAlgorithm = .recommended
+        _ message: some Collection<UInt8>, algorithm: ECIESAlgorithm = .recommended
     ) throws(InteropError) -> [UInt8] {
+        let message = [UInt8](message)
         guard supports(.decrypt, .ecies(algorithm)) else { throw InteropError(.unsupported, at: "decrypt") }
         return try ECIES.open(message, with: self, algorithm: algorithm)
     }
@@ -154,8 +160,9 @@ extension CurvePrivateKey {
     /// - Throws: `InteropError`: `.invalidArgument` for a digest of the wrong size; `.unsupported`,
     ///   `.keyUnavailable` as in `decrypt`.
     public func sign(
-        _ data: [UInt8], algorithm: ECDSAAlgorithm = .ecdsaSignatureMessageX962SHA256
+        _ data: some Collection<UInt8>, algorithm: ECDSAAlgorithm = .ecdsaSignatureMessageX962SHA256
     ) throws(InteropError) -> [UInt8] {
+        let data = [UInt8](data)
         guard supports(.sign, .ecdsa(algorithm)) else { throw InteropError(.unsupported, at: "sign") }
         return try signature(ofDigest: unsafe algorithm.digest(of: data.span.bytes))
     }
@@ -166,8 +173,11 @@ public enum CurveSignature {
     /// DER from two big-endian numbers of `coordinateByteCount` bytes each.
     ///
     /// - Throws: `InteropError` `.invalidArgument` for another size.
-    public static func derRepresentation(fromRaw raw: [UInt8], curve: Curve) throws(InteropError) -> [UInt8] {
-        try translatingErrors { () throws(CryptoError) in
+    public static func derRepresentation(fromRaw raw: some Collection<UInt8>, curve: Curve) throws(InteropError)
+        -> [UInt8]
+    {
+        let raw = [UInt8](raw)
+        return try translatingErrors { () throws(CryptoError) in
             try ECDSASignature.derEncoded(fromRaw: raw, curve: curve.curve)
         }
     }

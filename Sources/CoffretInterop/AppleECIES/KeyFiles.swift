@@ -48,7 +48,8 @@ extension CurvePublicKey {
     /// Imports a SubjectPublicKeyInfo (RFC 5480), its point uncompressed or compressed.
     ///
     /// - Throws: `InteropError` `.invalidKey`.
-    public init(derRepresentation bytes: [UInt8]) throws(InteropError) {
+    public init(derRepresentation bytes: some Collection<UInt8>) throws(InteropError) {
+        let bytes = [UInt8](bytes)
         let malformed = InteropError(.invalidKey, at: "subject public key info")
         guard bytes.count <= keyFileByteCountMax else { throw malformed }
         var reader = DERReader(bytes[...])
@@ -86,7 +87,8 @@ extension SoftwareCurveKey {
     ///
     /// The array stays the caller's to overwrite.
     /// - Throws: `InteropError` `.invalidKey`, also when a public half is there and belongs to another scalar.
-    public convenience init(derRepresentation bytes: [UInt8]) throws(InteropError) {
+    public convenience init(derRepresentation bytes: some Collection<UInt8>) throws(InteropError) {
+        let bytes = [UInt8](bytes)
         let malformed = InteropError(.invalidKey, at: "private key file")
         guard bytes.count <= keyFileByteCountMax else { throw malformed }
         var reader = DERReader(bytes[...])

@@ -21,7 +21,8 @@ public final class SoftwareCurveKey: CurvePrivateKey {
     /// Imports a bare scalar, big-endian at full width: 32, 48 or 66 bytes.
     ///
     /// - Throws: `InteropError` `.invalidKey`: another size, or a scalar outside 1 ..< order.
-    public convenience init(curve: Curve, scalar: [UInt8]) throws(InteropError) {
+    public convenience init(curve: Curve, scalar: some Collection<UInt8>) throws(InteropError) {
+        let scalar = [UInt8](scalar)
         self.init(
             try translatingErrors { () throws(CryptoError) in
                 unsafe try EllipticCurveKey(curve.curve, scalar: scalar.span.bytes)
@@ -32,7 +33,8 @@ public final class SoftwareCurveKey: CurvePrivateKey {
     /// for a private key in software.
     ///
     /// - Throws: `InteropError` `.invalidKey`, also when the public half belongs to another scalar.
-    public convenience init(x963Representation bytes: [UInt8]) throws(InteropError) {
+    public convenience init(x963Representation bytes: some Collection<UInt8>) throws(InteropError) {
+        let bytes = [UInt8](bytes)
         guard let curve = Curve.allCases.first(where: { 1 + 3 * $0.coordinateByteCount == bytes.count }) else {
             throw InteropError(.invalidKey, at: "private key size")
         }

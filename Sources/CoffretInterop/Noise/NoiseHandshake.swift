@@ -60,9 +60,11 @@ public final class NoiseHandshake {
     /// - Throws: `InteropError`: `.invalidArgument` for a key that is missing or not needed; `.invalidKey` for a
     ///   pre-shared key of another size.
     public convenience init(
-        _ noiseProtocol: NoiseProtocol, role: NoiseRole, prologue: [UInt8] = [], staticKey: NoiseStaticKey? = nil,
+        _ noiseProtocol: NoiseProtocol, role: NoiseRole, prologue: some Collection<UInt8> = [UInt8](),
+        staticKey: NoiseStaticKey? = nil,
         remoteStaticKey: NoisePublicKey? = nil, preSharedKey: [UInt8]? = nil
     ) throws(InteropError) {
+        let prologue = [UInt8](prologue)
         try self.init(
             noiseProtocol, role: role, prologue: prologue, staticKey: staticKey, remoteStaticKey: remoteStaticKey,
             preSharedKey: preSharedKey, ephemeralKey: nil)
@@ -119,7 +121,8 @@ public final class NoiseHandshake {
     /// - Throws: `InteropError`: `.outOfOrder` when it is not this side's turn; `.limitExceeded` when the
     ///   message would exceed 65,535 bytes, after which a shorter payload may be tried; `.invalidKey` when
     ///   the other side's key is of small order, after which the handshake is over.
-    public func writeMessage(_ payload: [UInt8] = []) throws(InteropError) -> [UInt8] {
+    public func writeMessage(_ payload: some Collection<UInt8> = [UInt8]()) throws(InteropError) -> [UInt8] {
+        let payload = [UInt8](payload)
         guard nextStep == .write else { throw InteropError(.outOfOrder, at: "write") }
         let tokens = noiseProtocol.pattern.messages[messageIndex]
         // Each token sends at most a key and a tag; nothing has changed yet when this refuses.
@@ -154,7 +157,8 @@ public final class NoiseHandshake {
     /// - Throws: `InteropError`: `.outOfOrder` when it is not the other side's turn; `.limitExceeded` above
     ///   65,535 bytes; `.authenticationFailed`, whatever else is wrong. After any failure but the first the
     ///   handshake is over.
-    public func readMessage(_ message: [UInt8]) throws(InteropError) -> [UInt8] {
+    public func readMessage(_ message: some Collection<UInt8>) throws(InteropError) -> [UInt8] {
+        let message = [UInt8](message)
         guard nextStep == .read else { throw InteropError(.outOfOrder, at: "read") }
         guard message.count <= Self.messageByteCountMax else {
             end()

@@ -12,7 +12,8 @@ public struct NoisePublicKey: Sendable, Hashable {
     /// Takes 32 bytes.
     ///
     /// - Throws: `InteropError` `.invalidKey` for another size.
-    public init(_ bytes: [UInt8]) throws(InteropError) {
+    public init(_ bytes: some Collection<UInt8>) throws(InteropError) {
+        let bytes = [UInt8](bytes)
         key = try translatingErrors { () throws(CryptoError) in try AgreementPublicKey(bytes) }
     }
 
@@ -34,7 +35,8 @@ public final class NoiseStaticKey: Sendable {
     /// Takes a copy of 32 bytes; the array stays the caller's to overwrite.
     ///
     /// - Throws: `InteropError` `.invalidKey` for another size.
-    public init(privateKey: [UInt8]) throws(InteropError) {
+    public init(privateKey: some Collection<UInt8>) throws(InteropError) {
+        let privateKey = [UInt8](privateKey)
         guard privateKey.count == AgreementKey.byteCount else { throw InteropError(.invalidKey, at: "x25519 key size") }
         key = AgreementKey(
             unsafe SecretBytes(byteCount: AgreementKey.byteCount) { unsafe $0.copyBytes(from: privateKey) })

@@ -44,8 +44,12 @@ public final class NoiseSender: Sendable {
     /// Layout: ciphertext (n) ‖ tag (16).
     /// - Parameter additionalData: is authenticated and not sent; the receiver must give the same.
     /// - Throws: `InteropError`: `.limitExceeded` above 65,519 bytes; `.nonceExhausted` after 2⁶⁴ - 1 messages.
-    public func encrypt(_ plaintext: [UInt8], additionalData: [UInt8] = []) throws(InteropError) -> [UInt8] {
-        let plaintext = plaintext.span
+    public func encrypt(_ plaintext: some Collection<UInt8>, additionalData: some Collection<UInt8> = [UInt8]())
+        throws(InteropError) -> [UInt8]
+    {
+        let plaintextBytes = [UInt8](plaintext)
+        let additionalData = [UInt8](additionalData)
+        let plaintext = plaintextBytes.span
         guard plaintext.count <= Self.plaintextByteCountMax else { throw InteropError(.limitExceeded, at: "plaintext") }
         return try unsafe makeBytes(byteCount: plaintext.count + 16) { (output) throws(InteropError) in
             try unsafe plaintext.withUnsafeBytes { (plaintext) throws(InteropError) in
@@ -107,8 +111,12 @@ public final class NoiseReceiver: Sendable {
     /// - Throws: `InteropError`: `.authenticationFailed`, whatever is wrong, a message twice or out of order
     ///   included; the session then stands as if the message had not come. `.limitExceeded` above 65,535 bytes;
     ///   `.nonceExhausted` after 2⁶⁴ - 1 messages.
-    public func decrypt(_ message: [UInt8], additionalData: [UInt8] = []) throws(InteropError) -> [UInt8] {
-        let message = message.span
+    public func decrypt(_ message: some Collection<UInt8>, additionalData: some Collection<UInt8> = [UInt8]())
+        throws(InteropError) -> [UInt8]
+    {
+        let messageBytes = [UInt8](message)
+        let additionalData = [UInt8](additionalData)
+        let message = messageBytes.span
         guard message.count <= NoiseHandshake.messageByteCountMax else {
             throw InteropError(.limitExceeded, at: "message")
         }

@@ -31,7 +31,9 @@ public struct BearKeyChain: Sendable, Equatable {
     /// A chain with the constants of some application.
     ///
     /// - Throws: `InteropError` `.invalidArgument` for an empty context.
-    public init(passwordPart: [UInt8], applicationContext: [UInt8]) throws(InteropError) {
+    public init(passwordPart: some Collection<UInt8>, applicationContext: some Collection<UInt8>) throws(InteropError) {
+        let passwordPart = [UInt8](passwordPart)
+        let applicationContext = [UInt8](applicationContext)
         guard !applicationContext.isEmpty else { throw InteropError(.invalidArgument, at: "empty context") }
         self.init(uncheckedPasswordPart: passwordPart, applicationContext)
     }
@@ -55,15 +57,21 @@ public struct BearKeyChain: Sendable, Equatable {
         ///
         /// - Parameter noteID: the note's random encryption id; at least one byte.
         /// - Throws: `InteropError`: `.invalidArgument` for an empty text or id, `.limitExceeded`.
-        public func seal(_ text: [UInt8], noteID: [UInt8]) throws(InteropError) -> [UInt8] {
-            try noteCell(noteID).seal(text, context: noteID)
+        public func seal(_ text: some Collection<UInt8>, noteID: some Collection<UInt8>) throws(InteropError) -> [UInt8]
+        {
+            let text = [UInt8](text)
+            let noteID = [UInt8](noteID)
+            return try noteCell(noteID).seal(text, context: noteID)
         }
 
         /// Opens the text of a note; it is the caller's to overwrite.
         ///
         /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong: most often the passphrase.
-        public func open(_ cell: [UInt8], noteID: [UInt8]) throws(InteropError) -> [UInt8] {
-            try noteCell(noteID).open(cell, context: noteID)
+        public func open(_ cell: some Collection<UInt8>, noteID: some Collection<UInt8>) throws(InteropError) -> [UInt8]
+        {
+            let cell = [UInt8](cell)
+            let noteID = [UInt8](noteID)
+            return try noteCell(noteID).open(cell, context: noteID)
         }
 
         /// Lends the application key, for sealing it under another key. Each use stands under `// EXPOSE:`.
@@ -94,7 +102,8 @@ public struct BearKeyChain: Sendable, Equatable {
     ///
     /// - Parameter passphrase: UTF-8 as typed, neither trimmed nor normalised; at least one byte.
     /// - Throws: `InteropError` `.invalidArgument` for an empty passphrase.
-    public func deriveApplicationKey(passphrase: [UInt8]) throws(InteropError) -> ApplicationKey {
+    public func deriveApplicationKey(passphrase: some Collection<UInt8>) throws(InteropError) -> ApplicationKey {
+        let passphrase = [UInt8](passphrase)
         guard !passphrase.isEmpty else { throw InteropError(.invalidArgument, at: "empty passphrase") }
         var key = try unsafe imprint(key: passphrase.span.bytes, context: applicationContext)
         return ApplicationKey(SecretBytes(consuming: &key), self)

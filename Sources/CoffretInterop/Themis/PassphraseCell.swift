@@ -28,8 +28,9 @@ public final class PassphraseCell: Sendable {
     /// - Parameter iterationCountMax: cells that ask for more are refused before any work.
     /// - Throws: `InteropError` `.invalidArgument` for an empty passphrase or a ceiling below 1.
     public init(
-        passphrase: [UInt8], iterationCountMax: Int = PassphraseCell.iterationCountMaxDefault
+        passphrase: some Collection<UInt8>, iterationCountMax: Int = PassphraseCell.iterationCountMaxDefault
     ) throws(InteropError) {
+        let passphrase = [UInt8](passphrase)
         guard !passphrase.isEmpty else { throw InteropError(.invalidArgument, at: "empty passphrase") }
         guard iterationCountMax >= 1 else { throw InteropError(.invalidArgument, at: "iteration count") }
         self.passphrase = unsafe SecretBytes(byteCount: passphrase.count) { unsafe $0.copyBytes(from: passphrase) }
@@ -43,7 +44,11 @@ public final class PassphraseCell: Sendable {
     /// - Parameter context: is authenticated and needed to open; it is not in the cell. May be empty.
     /// - Throws: `InteropError`: `.invalidArgument` for an empty plaintext, `.limitExceeded`.
     /// - Complexity: 314,110 rounds of PBKDF2, a few tenths of a second.
-    public func seal(_ plaintext: [UInt8], context: [UInt8] = []) throws(InteropError) -> [UInt8] {
+    public func seal(_ plaintext: some Collection<UInt8>, context: some Collection<UInt8> = [UInt8]())
+        throws(InteropError) -> [UInt8]
+    {
+        let plaintext = [UInt8](plaintext)
+        let context = [UInt8](context)
         let random = CellCipher.random
         return try seal(
             plaintext, context: context, nonce: random.bytes(count: CellHeader.nonceByteCount),
@@ -55,8 +60,12 @@ public final class PassphraseCell: Sendable {
     /// - Returns: the plaintext, which is the caller's to overwrite.
     /// - Throws: `InteropError`: `.limitExceeded` when the cell asks for more iterations than the ceiling,
     ///   without doing any; otherwise `.authenticationFailed`, whatever is wrong.
-    public func open(_ cell: [UInt8], context: [UInt8] = []) throws(InteropError) -> [UInt8] {
-        let cell = cell.span
+    public func open(_ cell: some Collection<UInt8>, context: some Collection<UInt8> = [UInt8]()) throws(InteropError)
+        -> [UInt8]
+    {
+        let cellBytes = [UInt8](cell)
+        let context = [UInt8](context)
+        let cell = cellBytes.span
         return try unsafe cell.withUnsafeBytes { (bytes) throws(InteropError) in
             guard let tokenByteCount = unsafe CellHeader.tokenByteCount(cell: bytes) else {
                 throw .authenticationFailed

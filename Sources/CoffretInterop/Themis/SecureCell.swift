@@ -29,7 +29,8 @@ public final class SecureCell: Sendable {
     /// Takes a copy of a key; the original stays the caller's to overwrite.
     ///
     /// - Throws: `InteropError` `.invalidArgument` for an empty key.
-    public convenience init(key: [UInt8]) throws(InteropError) {
+    public convenience init(key: some Collection<UInt8>) throws(InteropError) {
+        let key = [UInt8](key)
         try unsafe self.init(key: key.span.bytes)
     }
 
@@ -62,8 +63,12 @@ public final class SecureCell: Sendable {
     /// - Parameter plaintext: 1 to 2³² - 1 bytes; the format has no cell of an empty plaintext.
     /// - Parameter context: is authenticated and needed to open; it is not in the cell. May be empty.
     /// - Throws: `InteropError`: `.invalidArgument` for an empty plaintext, `.limitExceeded`.
-    public func seal(_ plaintext: [UInt8], context: [UInt8] = []) throws(InteropError) -> [UInt8] {
-        try unsafe seal(plaintext.span.bytes, context: context.span.bytes)
+    public func seal(_ plaintext: some Collection<UInt8>, context: some Collection<UInt8> = [UInt8]())
+        throws(InteropError) -> [UInt8]
+    {
+        let plaintext = [UInt8](plaintext)
+        let context = [UInt8](context)
+        return try unsafe seal(plaintext.span.bytes, context: context.span.bytes)
     }
 
     /// Seals a plaintext that lies in any memory; as `seal(_:context:)` for arrays.
@@ -93,8 +98,12 @@ public final class SecureCell: Sendable {
     /// - Parameter context: the one it was sealed with; none and an empty one are the same.
     /// - Returns: the plaintext, which is the caller's to overwrite.
     /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong.
-    public func open(_ cell: [UInt8], context: [UInt8] = []) throws(InteropError) -> [UInt8] {
-        try unsafe open(cell.span.bytes, context: context.span.bytes)
+    public func open(_ cell: some Collection<UInt8>, context: some Collection<UInt8> = [UInt8]()) throws(InteropError)
+        -> [UInt8]
+    {
+        let cell = [UInt8](cell)
+        let context = [UInt8](context)
+        return try unsafe open(cell.span.bytes, context: context.span.bytes)
     }
 
     /// Opens a Seal cell that lies in any memory; as `open(_:context:)` for arrays.
@@ -118,7 +127,9 @@ public final class SecureCell: Sendable {
         public var ciphertext: [UInt8]
 
         /// Puts a token and its ciphertext together again.
-        public init(token: [UInt8], ciphertext: [UInt8]) {
+        public init(token: some Collection<UInt8>, ciphertext: some Collection<UInt8>) {
+            let token = [UInt8](token)
+            let ciphertext = [UInt8](ciphertext)
             self.token = token
             self.ciphertext = ciphertext
         }
@@ -128,14 +139,21 @@ public final class SecureCell: Sendable {
     ///
     /// Token and ciphertext put together are a Seal cell, and a Seal cell cut after 44 bytes is both.
     /// - Throws: as `seal(_:context:)`.
-    public func protect(_ plaintext: [UInt8], context: [UInt8] = []) throws(InteropError) -> ProtectedData {
-        try protect(plaintext, context: context, nonce: nil)
+    public func protect(_ plaintext: some Collection<UInt8>, context: some Collection<UInt8> = [UInt8]())
+        throws(InteropError) -> ProtectedData
+    {
+        let plaintext = [UInt8](plaintext)
+        let context = [UInt8](context)
+        return try protect(plaintext, context: context, nonce: nil)
     }
 
     /// Opens what `protect` made.
     ///
     /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong.
-    public func open(_ protected: ProtectedData, context: [UInt8] = []) throws(InteropError) -> [UInt8] {
+    public func open(_ protected: ProtectedData, context: some Collection<UInt8> = [UInt8]()) throws(InteropError)
+        -> [UInt8]
+    {
+        let context = [UInt8](context)
         let token = protected.token.span
         let ciphertext = protected.ciphertext.span
         return try unsafe token.withUnsafeBytes { (token) throws(InteropError) in
@@ -154,7 +172,10 @@ public final class SecureCell: Sendable {
     /// - Parameter data: 1 to 2³² - 1 bytes.
     /// - Parameter context: at least one byte.
     /// - Throws: `InteropError`: `.invalidArgument` where one of them is empty, `.limitExceeded`.
-    public func imprint(_ data: [UInt8], context: [UInt8]) throws(InteropError) -> [UInt8] {
+    public func imprint(_ data: some Collection<UInt8>, context: some Collection<UInt8>) throws(InteropError) -> [UInt8]
+    {
+        let data = [UInt8](data)
+        let context = [UInt8](context)
         try CellCipher.checkPlaintext(byteCount: data.count)
         guard !context.isEmpty else { throw InteropError(.invalidArgument, at: "empty context") }
         // EXPOSE: read by the key derivation, which keeps no copy.
@@ -167,8 +188,12 @@ public final class SecureCell: Sendable {
     /// wrong bytes.
     ///
     /// - Throws: as `imprint`.
-    public func reverseImprint(_ data: [UInt8], context: [UInt8]) throws(InteropError) -> [UInt8] {
-        try imprint(data, context: context)
+    public func reverseImprint(_ data: some Collection<UInt8>, context: some Collection<UInt8>) throws(InteropError)
+        -> [UInt8]
+    {
+        let data = [UInt8](data)
+        let context = [UInt8](context)
+        return try imprint(data, context: context)
     }
 
     // MARK: Internals, with the IV fixed by tests

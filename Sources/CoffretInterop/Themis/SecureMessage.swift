@@ -24,8 +24,9 @@ public enum SecureMessage {
     /// Layout: type (4) ‖ size (4) ‖ Seal cell (44 + n) = n + 52 bytes.
     /// - Throws: `InteropError`: `.invalidArgument` for an empty plaintext, `.limitExceeded`.
     public static func encrypt(
-        _ plaintext: [UInt8], from sender: ThemisPrivateKey, to recipient: ThemisPublicKey
+        _ plaintext: some Collection<UInt8>, from sender: ThemisPrivateKey, to recipient: ThemisPublicKey
     ) throws(InteropError) -> [UInt8] {
+        let plaintext = [UInt8](plaintext)
         let nonce = CellCipher.random.bytes(count: CellHeader.nonceByteCount)
         return try encrypt(plaintext, from: sender, to: recipient, nonce: nonce)
     }
@@ -59,9 +60,10 @@ public enum SecureMessage {
     /// - Returns: the plaintext, which is the caller's to overwrite.
     /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong; a signed message is refused.
     public static func decrypt(
-        _ message: [UInt8], to recipient: ThemisPrivateKey, from sender: ThemisPublicKey
+        _ message: some Collection<UInt8>, to recipient: ThemisPrivateKey, from sender: ThemisPublicKey
     ) throws(InteropError) -> [UInt8] {
-        let message = message.span
+        let messageBytes = [UInt8](message)
+        let message = messageBytes.span
         return try unsafe message.withUnsafeBytes { (bytes) throws(InteropError) in
             guard bytes.count > 8, unsafe bytes.littleEndian(UInt32.self, at: 0) == encryptedType,
                 unsafe Int(bytes.littleEndian(UInt32.self, at: 4)) == bytes.count
@@ -102,7 +104,10 @@ public enum SecureMessage {
     /// Layout: type (4) ‖ message size (4) ‖ signature size (4) ‖ message (n) ‖ ECDSA signature in DER (8 to 72).
     /// The signature can be changed into another valid one by anybody: do not take it for an identity.
     /// - Throws: `InteropError`: `.invalidArgument` for an empty message, `.limitExceeded`.
-    public static func sign(_ message: [UInt8], with key: ThemisPrivateKey) throws(InteropError) -> [UInt8] {
+    public static func sign(_ message: some Collection<UInt8>, with key: ThemisPrivateKey) throws(InteropError)
+        -> [UInt8]
+    {
+        let message = [UInt8](message)
         guard !message.isEmpty else { throw InteropError(.invalidArgument, at: "empty message") }
         guard let byteCount = UInt32(exactly: message.count) else {
             throw InteropError(.limitExceeded, at: "message size")
@@ -124,8 +129,11 @@ public enum SecureMessage {
     ///
     /// Bytes after the signature are ignored, as some writers leave a few.
     /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong; an encrypted message is refused.
-    public static func verify(_ signed: [UInt8], from key: ThemisPublicKey) throws(InteropError) -> [UInt8] {
-        let signed = signed.span
+    public static func verify(_ signed: some Collection<UInt8>, from key: ThemisPublicKey) throws(InteropError)
+        -> [UInt8]
+    {
+        let signedBytes = [UInt8](signed)
+        let signed = signedBytes.span
         return try unsafe signed.withUnsafeBytes { (bytes) throws(InteropError) in
             guard bytes.count >= 12, unsafe bytes.littleEndian(UInt32.self, at: 0) == signedType else {
                 throw .authenticationFailed

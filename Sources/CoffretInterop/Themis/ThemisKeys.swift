@@ -16,7 +16,8 @@ public struct ThemisPublicKey: Sendable, Equatable {
     /// Refuses RSA keys, other curves, hybrid points, points off the curve and containers with a wrong
     /// size or checksum.
     /// - Throws: `InteropError` `.invalidKey`.
-    public init(container: [UInt8]) throws(InteropError) {
+    public init(container: some Collection<UInt8>) throws(InteropError) {
+        let container = [UInt8](container)
         let payload = Array(container[try KeyContainer.payload(of: container, .publicKey)])
         key = try translatingErrors { () throws(CryptoError) in
             unsafe try EllipticCurvePublicKey(.p256, point: payload.span.bytes, allowingCompressed: true)
@@ -51,13 +52,14 @@ public final class ThemisPrivateKey: Sendable {
     /// The array stays the caller's to overwrite. Refuses scalars outside 1 ..< order, which the reference
     /// does not.
     /// - Throws: `InteropError` `.invalidKey`.
-    public init(container: [UInt8]) throws(InteropError) {
-        let payload = try KeyContainer.payload(of: container, .privateKey)
+    public init(container: some Collection<UInt8>) throws(InteropError) {
+        let containerBytes = [UInt8](container)
+        let payload = try KeyContainer.payload(of: containerBytes, .privateKey)
         // 33 bytes with a zero in front, for no reason but history, or the bare scalar.
-        guard payload.count == 32 || (payload.count == 33 && container[payload.lowerBound] == 0) else {
+        guard payload.count == 32 || (payload.count == 33 && containerBytes[payload.lowerBound] == 0) else {
             throw InteropError(.invalidKey, at: "key container payload")
         }
-        let container = container.span
+        let container = containerBytes.span
         key = try unsafe container.withUnsafeBytes { (bytes) throws(InteropError) in
             try translatingErrors { () throws(CryptoError) in
                 unsafe try EllipticCurveKey(

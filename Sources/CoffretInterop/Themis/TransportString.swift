@@ -11,7 +11,8 @@ public enum TransportString {
     public static let textByteCountMaxDefault = 64 << 20
 
     /// Standard base64 with padding, every character that is neither letter nor digit percent-encoded.
-    public static func encode(_ bytes: [UInt8]) -> String {
+    public static func encode(_ bytes: some Collection<UInt8>) -> String {
+        let bytes = [UInt8](bytes)
         var text: [UInt8] = []
         for character in Base64.standard.encode(bytes).utf8 {
             switch character {
