@@ -78,6 +78,8 @@ package struct CoreError: Error, Equatable, Sendable {
         case storeRolledBack = "core.store.rolled-back"
         /// The vault does not exist in this store.
         case vaultNotFound = "core.vault.not-found"
+        /// The vault's files are older than this machine remembers.
+        case vaultRolledBack = "core.vault.rolled-back"
         /// Several vaults answer to the name.
         case vaultAmbiguous = "core.vault.ambiguous"
         /// A vault of that name exists already, or the name is not acceptable.

@@ -26,6 +26,10 @@ package struct KeyError: Error, Equatable, Sendable {
         case keyringUnwritable = "keys.keyring.unwritable"
         /// The keyring does not open, and the one that the last change replaced lies beside it.
         case keyringPreviousKept = "keys.keyring.previous-kept"
+        /// There is a marker, and it was altered or names another instance: the store was copied or put in another's place.
+        case markerDiffers = "keys.marker.differs"
+        /// This machine remembers nothing of the store, so nothing is written.
+        case markerMissing = "keys.marker.missing"
         /// Another process changed the keyring meanwhile.
         case keyringChanged = "keys.keyring.changed"
         /// The passphrase, PIN or recovery key opens no slot. There is no further detail.

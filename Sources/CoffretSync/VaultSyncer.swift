@@ -23,9 +23,11 @@ package final class VaultSyncer {
     /// Other vaults of which commits here state something that is not there: a sync of them has more to say.
     var statedVaults: Set<VaultID> = []
 
-    /// Opens the vault; whatever renews the store's instance happens here, before it is asked who this device is.
+    /// Opens the vault.
     ///
     /// - Parameter server: the address that the memory is kept under; another one begins anew.
+    /// - Throws: a `CoreError` as opening it for writing does, for a store that this machine does not remember or remembers
+    ///   as newer: what it would say to others is not for a copy to say.
     package init(
         _ store: Store, _ record: VaultRecord, server: String,
         transport: any SyncTransport & FileTransport & SweepTransport,
@@ -37,8 +39,8 @@ package final class VaultSyncer {
         self.transport = transport
         self.random = random
         self.clock = clock
-        if store.keyring.instanceStatus != .current { try store.renewInstance() }
         vault = try store.openVault(record.vaultID.hex, isWritable: false)
+        try store.checkIsPresent(vault)
     }
 
     /// What is here and not on the server yet, as far as the last sync has seen; picks up what others committed.

@@ -123,13 +123,22 @@ struct StoreTests {
         expect(.storeRolledBack) { _ = try elsewhere.openVault(isWritable: true) }
     }
 
-    @Test("a copied store starts a new instance before it writes")
+    @Test("keys 4: a copied store is read, and written to once a person has made it an instance of its own (R97)")
     func copiedStore() throws {
         let store = try fixture.create()
         let instance = try store.keyring.instanceID()
         try store.openVault(isWritable: true).close()
         let copy = try fixture.open(environment: fixture.otherMachine())
         #expect(copy.keyring.instanceStatus == .markerMissing)
+        try copy.openVault(isWritable: false).close()
+        do throws(CoreError) {
+            _ = try copy.openVault(isWritable: true)
+            Issue.record("a copy was written to")
+        } catch {
+            #expect((error.cause as? KeyError)?.code == .markerMissing)
+        }
+        #expect(try copy.keyring.instanceID() == instance)
+        try copy.renewInstance(isAccepted: true)
         let vault = try copy.openVault(isWritable: true)
         _ = try vault.create(ItemDraft(text: "from the copy"))
         #expect(try copy.keyring.instanceID() != instance)

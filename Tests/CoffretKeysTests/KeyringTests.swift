@@ -209,21 +209,27 @@ struct KeyringTests {
         }
     }
 
-    @Test("a copied store, and one without its marker, are reported and stay so until renewed")
+    @Test("keys 4: a copied store, and one without its marker, are refused or written to by nobody until renewed (R97)")
     func copies() throws {
         let keyring = try fixture.create()
         let copy = KeyringFixture(disk: fixture.disk, stateDirectory: "/other-machine")
         let opened = try copy.open()
         #expect(opened.instanceStatus == .markerMissing)
-        _ = try opened.addVault(named: "A")
-        #expect(try copy.open().instanceStatus == .markerMissing, "a change does not settle it in silence")
+        let before = fixture.file
+        #expect(code { _ = try opened.addVault(named: "A") } == .markerMissing)
+        #expect(fixture.file == before, "nothing was written")
         try opened.renewInstance()
         #expect(try copy.open().instanceStatus == .current)
-        #expect(try fixture.open().instanceStatus == .markerDiffers)
+        #expect(code { _ = try fixture.open() } == .markerDiffers)
+        #expect(try fixture.open(acceptsRollback: true).instanceStatus == .markerDiffers)
         #expect(code { _ = try keyring.addVault(named: "B") } == .keyringChanged)
         let path = Marker.path(storeID: keyring.storeID, stateDirectory: "/other-machine")
         try fixture.disk.corrupt(path) { $0[$0.count - 1] ^= 1 }
-        #expect(try copy.open().instanceStatus == .markerDiffers)
+        #expect(code { _ = try copy.open() } == .markerDiffers)
+        let altered = try copy.open(acceptsRollback: true)
+        #expect(code { _ = try altered.addVault(named: "A") } == .markerDiffers)
+        try altered.renewInstance(isAccepted: true)
+        #expect(try copy.open().instanceStatus == .current)
     }
 
     @Test("R13: parameters outside the bounds are refused before anything is derived")

@@ -64,7 +64,8 @@ struct GoldenStoreTests {
         #expect(try !succeed("recovery", "test").isEmpty)
         try runner.setPassphrase(text("passphrase.txt"))
 
-        // It goes on.
+        // It goes on, once a person has said that this copy is to.
+        _ = try succeed("device", "renew")
         let edited = try runner.run(
             ["edit", "Golden note", "--vault", "Personal"], input: Array("# Golden note\n\nThe third text.\n".utf8),
             environment: store)

@@ -192,12 +192,10 @@ struct SeveralDevicesTests {
         try first.succeed("vault", "sync", "Personal")
         try DevicePairing.pair(second.runner, first.runner, server, name: "Second")
         try second.succeed("sync")
-        let kept = first.runner.folder.file("home/kept")
-        try FileManager.default.copyItem(atPath: first.runner.storePath, toPath: kept)
+        try first.runner.keepStore()
         try first.succeed("new", input: "Newer\n")
         try first.succeed("sync")
-        try FileManager.default.removeItem(atPath: first.runner.storePath)
-        try FileManager.default.moveItem(atPath: kept, toPath: first.runner.storePath)
+        try first.runner.putStoreBack()
 
         let noticed = try first.run("sync")
         #expect(noticed.exitCode == 72 && noticed.errorText.contains("coffret device renew"), "\(noticed.errorText)")
@@ -214,11 +212,10 @@ struct SeveralDevicesTests {
         #expect(try Set([first, second].map { try $0.json("status")["headCode"] as? String }).count == 1)
 
         // Changes that were made on an old copy stand under numbers that the newer copy has used (R2).
-        try FileManager.default.copyItem(atPath: first.runner.storePath, toPath: kept)
+        try first.runner.keepStore()
         try first.succeed("new", input: "Sent by the newer copy\n")
         try first.succeed("sync")
-        try FileManager.default.removeItem(atPath: first.runner.storePath)
-        try FileManager.default.moveItem(atPath: kept, toPath: first.runner.storePath)
+        try first.runner.putStoreBack()
         try first.succeed("new", input: "Written on the old copy\n")
         #expect(try first.run("sync").exitCode == 72)
         #expect(try first.succeed("device", "renew").contains("1 change made on this copy"))

@@ -53,7 +53,8 @@ enum StatusCommand {
             "sync": standing.map(\.json), "agentSync": isSynced ? SyncStatus.json(agentState) : nil,
             "serverVersion": known?.serverHead.map { .string($0.description) },
             "devices": known.map { .array($0.peers.map { json($0, session.store) }) },
-            "unlocked": .bool(HostedCommand.isRunning),
+            "remembered": .bool(session.store.store.keyring.instanceStatus == .current),
+            "olderCopy": .bool(vault.isOlderCopy), "unlocked": .bool(HostedCommand.isRunning),
             "secondsLeft": HostedCommand.current?.secondsLeft.map { .integer(Int($0)) },
         ])
         try context.print(value) {

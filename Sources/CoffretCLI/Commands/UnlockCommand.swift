@@ -1,6 +1,7 @@
 // `coffret unlock` and `coffret lock`: the agent keeps the store open, or does not.
 
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretWire
 
 enum UnlockCommand {
@@ -25,6 +26,8 @@ enum UnlockCommand {
     private static func run(_ context: CommandContext) throws {
         let store = try existingStore(context)
         let seconds = try DurationText.seconds(of: time, context)
+        let isRemembered = try Store.isRemembered(at: store, environment: StoreAccess.environment(context))
+        if !isRemembered { StoreSession.warnOfMissingMarker(context) }
         let client = try AgentStarter.connect(context)
         let before = try client.status(of: store).first
         if before?.isUnlocked != true || seconds != nil {

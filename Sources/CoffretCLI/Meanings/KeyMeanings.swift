@@ -33,6 +33,15 @@ extension FailureMeaning {
             .rolledBack, "the store is older than this device has already seen",
             hint:
                 "put the newer copy back, or restore a backup; if you put this one here yourself: coffret device renew"),
+        "keys.marker.differs": FailureMeaning(
+            .rolledBack,
+            "this is not the store that this machine remembers: a copy in its place, or its marker was altered",
+            hint: "if you put it here yourself: coffret device renew; else put back what was here, or a backup"),
+        "keys.marker.missing": FailureMeaning(
+            .rolledBack,
+            "this machine remembers nothing of this store: it was copied here, or its marker was removed; "
+                + "nothing was written",
+            hint: "if that was you: coffret device renew, which asks for the passphrase"),
         "keys.keyring.changed": FailureMeaning(
             .busy, "another coffret changed the keys meanwhile", hint: "do it again"),
         "keys.keyring.too-large": FailureMeaning(

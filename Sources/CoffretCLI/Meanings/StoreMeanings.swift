@@ -14,6 +14,11 @@ extension FailureMeaning {
             .rolledBack, "the store is older than this device has already seen",
             hint:
                 "put the newer copy back, or restore a backup; if you put this one here yourself: coffret device renew"),
+        "core.vault.rolled-back": FailureMeaning(
+            .rolledBack,
+            "the vault is older than this machine remembers: an old copy was put back; nothing was written",
+            showsPlace: true,
+            hint: "put the newer copy back; if you put this one here yourself: coffret device renew"),
         "core.backup.exists": FailureMeaning(
             .cannotCreate, "the file is already there", showsPlace: true, hint: "choose another name"),
         "core.backup.unknown-format": FailureMeaning(

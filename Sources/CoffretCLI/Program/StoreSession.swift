@@ -35,7 +35,9 @@ final class StoreSession {
         }
         if case .passphrase = manner {
             if let hosted = HostedCommand.current(for: path) {
-                return StoreSession(store: try hosted.openStore(at: path, environment), context: context)
+                let store = try hosted.openStore(at: path, environment)
+                warnIfUnknown(store, context)
+                return StoreSession(store: store, context: context)
             }
             try AgentHandover.attempt(context, store: path)
         }
@@ -49,8 +51,20 @@ final class StoreSession {
                 at: path, with: secret, acceptsRollback: acceptsRollback, follows: follows,
                 environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
         }
+        if !acceptsRollback { warnIfUnknown(store, context) }
         return StoreSession(
             store: store, context: context, isPersonPresent: PassphraseSource(context: context).isGivenNow)
+    }
+
+    private static func warnIfUnknown(_ store: Store, _ context: CommandContext) {
+        if store.keyring.instanceStatus == .markerMissing { warnOfMissingMarker(context) }
+    }
+
+    /// Said by every command until a person has said that the store is to go on here.
+    static func warnOfMissingMarker(_ context: CommandContext) {
+        context.warn(
+            "this machine remembers nothing of this store: it was copied here, or its marker was removed "
+                + "(\(KeyError.Code.markerMissing.rawValue)); nothing is written before coffret device renew")
     }
 
     var storeIDText: String { store.keyring.storeID.hex }
@@ -67,6 +81,12 @@ final class StoreSession {
             return try context.timings.measure("open") {
                 let vault = try store.openVault(wantedVault, isWritable: isWritable)
                 vault.lockPolicy = try BrokenSchemes.policy(context)
+                if vault.isOlderCopy {
+                    context.warn(
+                        "\"\(TextWidth.displaySafe(vault.name))\" is older than this machine remembers: an old copy was "
+                            + "put back (\(CoreError.Code.vaultRolledBack.rawValue)); put the newer one back, "
+                            + "or go on with this one: coffret device renew")
+                }
                 return vault
             }
         } catch let error as CoreError where error.code == .vaultAmbiguous && wantedVault == nil {

@@ -79,8 +79,8 @@ package final class Store {
 
     /// Opens a store.
     ///
-    /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers; the
-    ///   next vault opened for writing then starts a new instance.
+    /// - Parameter acceptsRollback: goes on with a store that is older than this machine remembers, or another one;
+    ///   nothing is written before `renewInstance`.
     /// - Parameter follows: `readKeyringAgain` is to be used.
     /// - Throws: `CoreError` `.storeNotFound`; `.storeRolledBack`; `.keys` with its cause for everything else.
     package static func open(
@@ -138,10 +138,10 @@ package final class Store {
     ///   - reference: see `vaultRecord`.
     ///   - isWritable: takes the writer's lock, waiting for another writer at most ten seconds.
     /// - Throws: `CoreError` `.storeIncomplete` if the keyring names the vault and its files are not there,
-    ///   `.storeRolledBack` if the vault has seen a newer keyring, `.storage` with its cause.
+    ///   `.storeRolledBack` if the vault has seen a newer keyring, `.storage` with its cause. For writing also `.keys`
+    ///   with `.markerMissing` if this machine does not remember the store, and `.vaultRolledBack` for an older copy.
     package func openVault(_ reference: String? = nil, isWritable: Bool) throws(CoreError) -> Vault {
         let record = try vaultRecord(reference)
-        if isWritable && keyring.instanceStatus != .current { try renewInstance() }
         return try open(record, isWritable: isWritable)
     }
 
@@ -149,6 +149,9 @@ package final class Store {
         let path = layout.vaultPath(record.vaultID)
         let keys = try inKeys { () throws(KeyError) in try keyring.vaultKeys(for: record.vaultID) }
         let author = try author(for: record.vaultID)
+        // Read first: what is written meanwhile is newer than this, and never older.
+        let records = try headRecords()
+        let position = records.position(of: record.vaultID) ?? 0
         let repository: VaultRepository
         do throws(StorageError) {
             repository = try VaultRepository.open(
@@ -159,8 +162,15 @@ package final class Store {
             guard error.code == .notFound else { throw CoreError(error) }
             throw CoreError(.storeIncomplete, at: path, cause: error)
         }
+        let isOlder = repository.journalPosition < position
+        guard !isWritable || !isOlder else {
+            repository.close()
+            throw CoreError(.vaultRolledBack, at: record.name)
+        }
+        if isWritable { repository.onDurable { records.note(position: $0, of: record.vaultID) } }
         let recorded = repository.recordedKeyringGeneration
         guard recorded <= keyring.generation else { throw CoreError(.storeRolledBack, at: record.name) }
+        if isWritable { try inKeys { () throws(KeyError) in try keyring.checkInstance() } }
         if isWritable && recorded < keyring.generation {
             try inStorage { () throws(StorageError) in
                 try repository.recordKeyringGeneration(keyring.generation)
@@ -172,7 +182,9 @@ package final class Store {
                 (try? self?.knowsCuts(in: repository)) ?? false
             }
         }
-        return makeVault(record, repository: repository, keys: keys)
+        let vault = makeVault(record, repository: repository, keys: keys)
+        vault.isOlderCopy = isOlder
+        return vault
     }
 
     private func makeVault(_ record: VaultRecord, repository: VaultRepository, keys: VaultKeys) -> Vault {

@@ -52,7 +52,9 @@ extension Store {
                 try open(record, isWritable: true).close()
             } catch {
                 let code = (error.cause as? StorageError)?.code
-                guard code == .lockBusy || error.code == .storeIncomplete else { throw error }
+                guard code == .lockBusy || [.storeIncomplete, .vaultRolledBack].contains(error.code) else {
+                    throw error
+                }
             }
         }
     }
@@ -73,6 +75,21 @@ extension Store {
             }
         }
         try changeKeyring { (keyring) throws(KeyError) in try keyring.renewInstance(isAccepted: isAccepted) }
+    }
+
+    /// Throws unless a vault may be written to: the store is the one that this machine remembers, and no older.
+    package func checkIsPresent(_ vault: Vault) throws(CoreError) {
+        try inKeys { () throws(KeyError) in try keyring.checkInstance() }
+        guard !vault.isOlderCopy else { throw CoreError(.vaultRolledBack, at: vault.name) }
+    }
+
+    /// Whether this machine remembers a store, without opening it.
+    package static func isRemembered(at path: String, environment: StoreEnvironment) throws(CoreError) -> Bool {
+        try inKeys { () throws(KeyError) in
+            try KeyringSummary.isRemembered(
+                at: StoreLayout(path).keyringPath, stateDirectory: environment.stateDirectory,
+                fileSystem: environment.fileSystem)
+        }
     }
 
     /// What can be said of a store without opening it.

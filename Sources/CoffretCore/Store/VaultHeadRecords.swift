@@ -1,5 +1,6 @@
-// What this device keeps to state in commits which heads it has seen in its other vaults. The one thing to keep true: what
-// is lost or put back here makes this device say less, or something again that it once saw; never anything else.
+// What this device keeps of its vaults beside them: which heads it has seen, to be stated in commits of the others, and how
+// far each journal was. The one thing to keep true: what is lost or put back here makes this device say less, or something
+// again that it once saw; never anything else.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -7,12 +8,13 @@ internal import CoffretKeys
 package import CoffretStorage
 internal import CoffretTrust
 
-/// Small files in the directories of synced vaults, sealed under a key of this store, written in place and not synced: what
+/// Small files in the directories of vaults, and one each in the state directory, sealed under a key of this store, written in place and not synced: what
 /// a crash leaves of one does not open.
 ///
 /// Layout: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ kind (1), content). `zone-head`, kind 0, by whoever
 /// syncs the vault: CBOR [1, [vault id, head, [instance, sequence], chain position], time]. `stated`, kind 1, by whoever commits:
-/// CBOR [1, [* [vault id, head]]], what this instance stated last here. Spec: Spec/sync.md.
+/// CBOR [1, [* [vault id, head]]], what this instance stated last here. Spec: Spec/sync.md. `<state>/<store id>/<vault's
+/// directory>`, kind 2, by whoever commits: the number of the journal's last transaction (8). Spec: Spec/keys.md section 4.
 struct VaultHeadRecords {
     private static let byteCountMax = 32 << 10
     private static let statedCountMax = 256
@@ -20,6 +22,7 @@ struct VaultHeadRecords {
     private enum Kind: UInt8 {
         case head = 0
         case stated = 1
+        case position = 2
     }
 
     struct Head: Equatable {
@@ -29,6 +32,7 @@ struct VaultHeadRecords {
     }
 
     private let layout: StoreLayout
+    private let storeID: UniqueID
     private let instance: UniqueID
     private let key: HeadsKey
     private let environment: StoreEnvironment
@@ -36,12 +40,19 @@ struct VaultHeadRecords {
     init(layout: StoreLayout, keyring: UnlockedKeyring, environment: StoreEnvironment) throws(KeyError) {
         self.layout = layout
         self.environment = environment
+        storeID = keyring.storeID
         instance = try keyring.instanceID()
         key = try keyring.headRecordKey()
     }
 
     private func path(_ vault: VaultID, _ kind: Kind) -> String {
-        PathText.join(layout.vaultPath(vault), kind == .head ? "zone-head" : "stated")
+        switch kind {
+        case .head: PathText.join(layout.vaultPath(vault), "zone-head")
+        case .stated: PathText.join(layout.vaultPath(vault), "stated")
+        case .position:
+            PathText.join(
+                PathText.join(environment.stateDirectory, storeID.hex), StoreLayout.directoryName(of: vault))
+        }
     }
 
     private func read(_ vault: VaultID, _ kind: Kind) -> [UInt8]? {
@@ -65,6 +76,15 @@ struct VaultHeadRecords {
             // Less is said.
         }
     }
+
+    // MARK: Positions
+
+    /// How far the vault's journal was when this instance last wrote to it, or less; nil if that is not known.
+    func position(of vault: VaultID) -> UInt64? {
+        read(vault, .position).flatMap { $0.count == 8 ? UInt64(bigEndianBytes: $0) : nil }
+    }
+
+    func note(position: UInt64, of vault: VaultID) { write(position.bigEndianBytes, vault, .position) }
 
     // MARK: Heads
 
@@ -175,7 +195,7 @@ final class VaultStatements: CommitStatementSource {
 }
 
 extension Store {
-    private func headRecords() throws(CoreError) -> VaultHeadRecords {
+    func headRecords() throws(CoreError) -> VaultHeadRecords {
         try inKeys { () throws(KeyError) in
             try VaultHeadRecords(layout: layout, keyring: keyring, environment: environment)
         }

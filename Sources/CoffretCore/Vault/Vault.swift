@@ -28,6 +28,8 @@ package final class Vault {
     package internal(set) var hiddenGate = HiddenGate(isOpen: true)
     /// Where wrong passphrases of a record are counted; nil where nobody guesses.
     var noteAttempts: ((UniqueID) -> AttemptLedger)?
+    /// The files are older than this machine remembers: an old copy was put back. Nothing is written to it.
+    package internal(set) var isOlderCopy = false
     /// What is thought of the schemes under which notes are sealed.
     package var lockPolicy = LockPolicy.release
 

@@ -115,13 +115,13 @@ package enum Keyring {
 
     /// Opens a keyring.
     ///
-    /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers;
-    ///   `instanceStatus` is then `.rolledBack`, and a new instance has to be made.
+    /// - Parameter acceptsRollback: goes on with a keyring that is older than this machine remembers, or not the one that it
+    ///   remembers; `instanceStatus` says so then, and a new instance has to be made.
     /// - Parameter follows: keeps what opened its slot, so that `readAgain` can go on with what other processes make of it.
     /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringUnsupported` before any secret is used;
     ///   `.passwordPolicy` before anything is derived; `.attemptsPausing`, `.attemptsUncounted` before the secret is
     ///   looked at; `.unlockFailed` for a wrong secret;
-    ///   `.keyringAltered`, `.keyringInconsistent`, `.keyringRolledBack` afterwards.
+    ///   `.keyringAltered`, `.keyringInconsistent`, `.keyringRolledBack`, `.markerDiffers` afterwards.
     /// - Complexity: one run of Argon2id per slot of the kind until one opens.
     package static func open(
         with secret: UnlockSecret, acceptsRollback: Bool = false, follows: Bool = false,
@@ -300,7 +300,9 @@ package enum Keyring {
             fileSystem: environment.fileSystem)
         switch finding {
         case .missing: if status == .current { status = .markerMissing }
-        case .invalid: if status == .current { status = .markerDiffers }
+        case .invalid:
+            guard acceptsRollback else { throw KeyError(.markerDiffers) }
+            if status == .current { status = .markerDiffers }
         case .present(let marker):
             if marker.generation > file.generation {
                 guard acceptsRollback else { throw KeyError(.keyringRolledBack) }
@@ -310,6 +312,7 @@ package enum Keyring {
             } else if status == .rolledBack {
                 break
             } else if marker.instanceID != body.instanceID {
+                guard acceptsRollback else { throw KeyError(.markerDiffers) }
                 status = .markerDiffers
             } else if marker.generation < file.generation {
                 // The power went between the keyring and its marker.

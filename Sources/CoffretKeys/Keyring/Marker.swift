@@ -1,7 +1,7 @@
 // What this machine remembers of a store, outside the store. The one thing to keep true: an old copy of
 // the keyring, or a copied store, is noticed here and never taken for the present one in silence.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretCrypto
 
 /// The newest generation and the instance that this machine has seen of a store.
@@ -91,6 +91,18 @@ struct Marker: Equatable {
                 Marker(storeID: storeID, generation: generation, instanceID: instanceID),
                 mac: try decoder.readBytes(count: 32)
             )
+        }
+    }
+}
+
+extension KeyringSummary {
+    /// Whether this machine remembers anything of the store.
+    package static func isRemembered(
+        at path: String, stateDirectory: String, fileSystem: any FileSystem
+    ) throws(KeyError) -> Bool {
+        let storeID = try read(at: path, fileSystem: fileSystem).storeID
+        return try withFiles { () throws(FileSystemError) in
+            try fileSystem.exists(Marker.path(storeID: storeID, stateDirectory: stateDirectory))
         }
     }
 }

@@ -181,6 +181,7 @@ extension UnlockedKeyring {
         byteCountMax: Int = Limits.keyringByteCountMax,
         _ edit: (inout KeyringBody, inout [KeySlot]) throws(KeyError) -> Void
     ) throws(KeyError) {
+        try checkInstance()
         let (oldBody, oldSlots) = (try body(), slots)
         var (newBody, newSlots) = (oldBody, oldSlots)
         try edit(&newBody, &newSlots)

@@ -10,10 +10,20 @@ package enum InstanceStatus: Sendable, Equatable {
     case current
     /// There is no marker: the state directory is new, or the store was copied from another machine.
     case markerMissing
-    /// The marker names another instance, or was altered: the store was copied or restored.
+    /// The marker names another instance, or was altered, and the caller accepted that.
     case markerDiffers
     /// The keyring is older than the marker, and the caller accepted that.
     case rolledBack
+
+    /// Why nothing is written before a person has said that the store is to go on; nil where it is.
+    var refusal: KeyError? {
+        switch self {
+        case .current: nil
+        case .markerMissing: KeyError(.markerMissing)
+        case .markerDiffers: KeyError(.markerDiffers)
+        case .rolledBack: KeyError(.keyringRolledBack)
+        }
+    }
 }
 
 /// What identifies this device as the author of commits in one vault.
@@ -128,6 +138,11 @@ package final class UnlockedKeyring {
     package func details(of device: VerifiedDevice) throws(KeyError) -> LinkDetails? {
         let body = try body()
         return LinkDetails.newest(of: device, in: body.deviceChain, key: body.detailsKey)
+    }
+
+    /// Throws unless the store is the one that this machine remembers: two copies never write as one instance.
+    package func checkInstance() throws(KeyError) {
+        if let refusal = instanceStatus.refusal { throw refusal }
     }
 
     /// Throws `.keyringRolledBack` if the store has seen a newer keyring than this one.

@@ -44,6 +44,8 @@ package final class BlobStore: BlobRepositoryBackend {
     package var journalEndOffset: Int { active.endOffset }
     /// The sequence of the last complete transaction.
     package var lastSequence: UInt64 { active.lastSequence }
+    /// Hears of that after each transaction, once it is durable.
+    package var onDurable: ((UInt64) -> Void)?
 
     private init(
         context: StorageContext, keys: VaultKeys, sealer: BlobSealer, lock: (any OpenFile)?,

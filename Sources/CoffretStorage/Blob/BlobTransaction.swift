@@ -70,6 +70,7 @@ package final class BlobTransaction: BlobTransactionWriter {
         store.isInTransaction = false
         try store.append(
             records: records, blobs: pending.map { ($0.key, $0.value) }, change, isCheckpoint: isCheckpoint)
+        store.onDurable?(store.lastSequence)
     }
 
     package func cancel() {

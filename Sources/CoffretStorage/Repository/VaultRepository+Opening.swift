@@ -42,6 +42,12 @@ extension VaultRepository {
     /// compact; 0 for a backend without files.
     package var journalByteCount: Int { (backend as? BlobStore)?.journalByteCount ?? 0 }
 
+    /// The number of the last complete transaction, which only grows; 0 for a backend without files.
+    package var journalPosition: UInt64 { (backend as? BlobStore)?.lastSequence ?? 0 }
+
+    /// Calls `body` with that number after each transaction of this repository, once it is durable.
+    package func onDurable(_ body: @escaping (UInt64) -> Void) { (backend as? BlobStore)?.onDurable = body }
+
     /// Gives the writer's lock back; nothing acknowledged waits for this.
     package func close() {
         (backend as? BlobStore)?.close()
