@@ -20,6 +20,8 @@ package struct KeyError: Error, Equatable, Sendable {
         case keyringInconsistent = "keys.keyring.inconsistent"
         /// The keyring is older than one that this machine or the store has seen.
         case keyringRolledBack = "keys.keyring.rolled-back"
+        /// The keyring opens, but another device wrote it than the one whose secret it is.
+        case keyringForeign = "keys.keyring.foreign"
         /// A change would make the keyring larger than a reader takes; it stays as it was.
         case keyringTooLarge = "keys.keyring.too-large"
         /// What was to be written does not open again; nothing was written.
@@ -66,7 +68,7 @@ package struct KeyError: Error, Equatable, Sendable {
         case recoveryKeyUnsupported = "keys.recovery.unsupported"
         /// A recovery key with a typing mistake: its checksum is wrong.
         case recoveryKeyMistyped = "keys.recovery.mistyped"
-        /// The store belongs to another account than the recovery sheet names.
+        /// The recovery key was made for another account, which the store or backup calls a former one; nothing vouches for that.
         case recoveryAccountDiffers = "keys.recovery.account-differs"
         /// A name is longer than a keyring or a link keeps.
         case nameTooLong = "keys.name.too-long"
@@ -80,6 +82,8 @@ package struct KeyError: Error, Equatable, Sendable {
         case backupMalformed = "keys.backup.malformed"
         /// The header of a backup opens, but was altered.
         case backupAltered = "keys.backup.altered"
+        /// The backup opens, but another device made it than the one whose secret it is.
+        case backupForeign = "keys.backup.foreign"
         /// A box from another device is altered, not for this one, or not from a device of the account.
         case boxInvalid = "keys.box.invalid"
         /// This device is no longer one of the account's, or the one meant is not.

@@ -256,6 +256,14 @@ extension DesktopTests {
             _ = try await keyring.addSlot(using: store, secret: pin, named: "")
             let file = try KeyringFile(decoding: fixture.file)
             let slot = try #require(file.slots.first { $0.kind == store.kind })
+            let foreign = KeySlot(
+                id: slot.id, kind: slot.kind, algorithm: slot.algorithm, publicKey: slot.publicKey,
+                anchor: SigningKey.generate(from: fixture.environment.random).verifyingKey.bytes,
+                password: slot.password, reference: slot.reference, sealedStorageKey: slot.sealedStorageKey)
+            #expect(
+                await failure {
+                    _ = try await store.openStorageKey(of: foreign, binding: file.binding(of: slot), secret: pin)
+                } != nil, "another device's anchor")
             // Each try with a PIN costs a run of Argon2id.
             let step = hasPIN ? 29 : 3
             for offset in stride(from: 0, to: slot.reference.count + slot.sealedStorageKey.count, by: step) {
@@ -267,7 +275,7 @@ extension DesktopTests {
                 }
                 let altered = KeySlot(
                     id: slot.id, kind: slot.kind, algorithm: slot.algorithm, publicKey: slot.publicKey,
-                    password: slot.password, reference: reference, sealedStorageKey: sealed)
+                    anchor: slot.anchor, password: slot.password, reference: reference, sealedStorageKey: sealed)
                 // The flag for presence is the one byte that only the keyring's MAC protects.
                 if (try? SlotReference(decoding: reference))?.terms.needsPresence == true { continue }
                 let error = await failure {

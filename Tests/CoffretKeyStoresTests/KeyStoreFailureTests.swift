@@ -44,10 +44,10 @@ struct FailingKeyStore: KeyStore {
     }
 
     func generateKey(
-        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
+        for place: SlotPlace, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey {
         try await perform { () async throws(KeyError) in
-            try await base.generateKey(storeID: storeID, slotID: slotID, terms: terms, secret: secret)
+            try await base.generateKey(for: place, terms: terms, secret: secret)
         }
     }
 
@@ -93,7 +93,8 @@ enum KeyStoreScenario {
                 { store in
                     let keyring = try fixture.open(sheet)
                     let prepared = try await store.prepareSlot(
-                        storeID: keyring.storeID, terms: SlotTerms(), secret: newPIN.map(KeyStoreFixture.passphrase),
+                        storeID: keyring.storeID, anchor: keyring.anchor(), terms: SlotTerms(),
+                        secret: newPIN.map(KeyStoreFixture.passphrase),
                         random: fixture.environment.random)
                     let old = try slot(keyring, store)
                     for gone in try keyring.add(prepared, replacing: old.map { [$0.id] } ?? [], named: "PIN") {
@@ -160,7 +161,7 @@ struct TPMCutTests {
         let tpm = try SoftwareTPM()
         let store = fixture.environment.tpmKeyStore(tpm)
         let keyring = try fixture.create()
-        let storeID = keyring.storeID
+        let (storeID, anchor) = (keyring.storeID, try keyring.anchor())
         _ = try await keyring.addSlot(using: store, secret: nil, named: "TPM")
         let connection = try TPMConnection(transport: TPMTransport(configuration: tpm.transport))
         try connection.shutDown()
@@ -172,7 +173,8 @@ struct TPMCutTests {
                 "make",
                 { store in
                     _ = try await store.prepareSlot(
-                        storeID: storeID, terms: SlotTerms(), secret: nil, random: fixture.environment.random)
+                        storeID: storeID, anchor: anchor, terms: SlotTerms(), secret: nil,
+                        random: fixture.environment.random)
                 }
             ),
             ("attempts", { store in _ = try await store.attempts() }),

@@ -94,14 +94,16 @@ struct TPMKeyStoreTests {
         let old = try KeyringFile(decoding: fixture.file)
         let oldSlot = try #require(old.slots.first { $0.kind == .tpm })
         let prepared = try await store.prepareSlot(
-            storeID: keyring.storeID, terms: SlotTerms(), secret: KeyStoreFixture.passphrase("2222"),
+            storeID: keyring.storeID, anchor: keyring.anchor(), terms: SlotTerms(),
+            secret: KeyStoreFixture.passphrase("2222"),
             random: fixture.environment.random)
         try keyring.add(prepared, replacing: [first], named: "TPM")
         // The old slot spliced into today's file: its message holds the storage key of then.
         let now = try KeyringFile(decoding: fixture.file)
         let spliced = KeyringFile(
             storeID: now.storeID, generation: now.generation,
-            slots: now.slots.filter { $0.kind != .tpm } + [oldSlot], body: now.body, mac: now.mac)
+            slots: now.slots.filter { $0.kind != .tpm } + [oldSlot], body: now.body, author: now.author,
+            signature: now.signature, mac: now.mac)
         try fixture.put(spliced.encoded)
         #expect(await failure { _ = try await fixture.open(store, pin: "1111") } == "keys.unlock-failed")
         // The whole old file: older than this machine remembers.

@@ -32,7 +32,8 @@ struct KeyringLimitTests {
         try refuses(.nameTooLong) { try keyring.renameVault(id, to: long) }
         try refuses(.nameTooLong) { _ = try keyring.signRename(of: keyring.deviceID(), to: long) }
         let prepared = try await fixture.environment.fileKeyStore(memoryKibibytes: 65_536).prepareSlot(
-            storeID: keyring.storeID, terms: SlotTerms(), secret: KeyringFixture.passphrase("1"),
+            storeID: keyring.storeID, anchor: keyring.anchor(), terms: SlotTerms(),
+            secret: KeyringFixture.passphrase("1"),
             random: fixture.generator)
         try refuses(.nameTooLong) { try keyring.add(prepared, named: long) }
         try keyring.add(prepared, named: Self.longest)
@@ -62,10 +63,8 @@ struct KeyringLimitTests {
         let (key, _) = try keyring.addRecoveryKey(named: Self.longest)
         try keyring.change { (body, slots) throws(KeyError) in
             while slots.count < KeyringFile.slotCountMax {
-                let slot = KeySlot(
-                    id: .generate(from: fixture.generator), kind: .recovery, algorithm: .x25519,
-                    publicKey: RecoveryKey.generate(from: fixture.generator).deriveBoxKey().publicKey.bytes,
-                    password: nil, reference: [], sealedStorageKey: [])
+                let slot = RecoveryKey.generate(from: fixture.generator).slot(
+                    id: .generate(from: fixture.generator), anchor: slots[0].anchor)
                 slots.append(slot)
                 body.slotDetails.append(Keyring.details(of: slot, name: Self.longest, fixture.environment))
             }
@@ -145,7 +144,7 @@ struct KeyringLimitTests {
                 slots.append(
                     KeySlot(
                         id: .generate(from: fixture.generator), kind: .recovery, algorithm: .x25519,
-                        publicKey: slots[0].publicKey, password: nil,
+                        publicKey: slots[0].publicKey, anchor: [], password: nil,
                         reference: [UInt8](repeating: 0, count: 65_537), sealedStorageKey: []))
             }
         }

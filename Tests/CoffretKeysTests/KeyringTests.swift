@@ -61,6 +61,15 @@ struct KeyringFixture {
     func put(_ bytes: [UInt8]) throws { try disk.replaceFile(environment.keyringPath, with: bytes) }
 }
 
+extension KeyringFile {
+    /// What somebody makes of it who has no key.
+    func replacing(generation: UInt64? = nil, slots: [KeySlot]? = nil) -> KeyringFile {
+        KeyringFile(
+            storeID: storeID, generation: generation ?? self.generation, slots: slots ?? self.slots, body: body,
+            author: author, signature: signature, mac: mac)
+    }
+}
+
 func code(_ body: () throws -> Void) -> KeyError.Code? {
     do {
         try body()
@@ -202,8 +211,7 @@ struct KeyringTests {
             (old.slots, new.generation, KeyError.Code.unlockFailed), (old.slots, old.generation, .keyringAltered),
             (new.slots + old.slots, new.generation, .unlockFailed),
         ] {
-            let mixed = KeyringFile(
-                storeID: new.storeID, generation: generation, slots: slots, body: new.body, mac: new.mac)
+            let mixed = new.replacing(generation: generation, slots: slots)
             try fixture.put(mixed.encoded)
             #expect(code { _ = try fixture.open("one") } == expected)
         }
@@ -242,13 +250,11 @@ struct KeyringTests {
             let slot = file.slots[0]
             let weak = KeySlot(
                 id: slot.id, kind: slot.kind, algorithm: slot.algorithm, publicKey: slot.publicKey,
+                anchor: slot.anchor,
                 password: PasswordParameters(
                     memoryKibibytes: memory, passCount: passes, salt: [UInt8](repeating: 1, count: salt)),
                 reference: slot.reference, sealedStorageKey: slot.sealedStorageKey)
-            try fixture.put(
-                KeyringFile(
-                    storeID: file.storeID, generation: file.generation, slots: [weak], body: file.body, mac: file.mac
-                ).encoded)
+            try fixture.put(file.replacing(slots: [weak]).encoded)
             let (_, seconds) = ProcessorTime.measure {
                 #expect(code { _ = try fixture.open() } == .passwordPolicy)
             }
@@ -283,7 +289,7 @@ struct KeyringTests {
         _ = try fixture.create()
         var bytes = fixture.file
         // Array header, text header, the magic, then the version.
-        bytes[2 + KeyringFile.magic.utf8.count] = 2
+        bytes[2 + KeyringFile.magic.utf8.count] = 1
         try fixture.put(bytes)
         #expect(code { _ = try fixture.open() } == .keyringUnsupported)
     }
@@ -304,11 +310,10 @@ struct KeyringTests {
         let sealed = unsafe [UInt8](repeating: 1, count: 10).withUnsafeBytes { keys in
             unsafe KeyringFile.seal(
                 storeID: keyring.storeID, generation: 7, slots: file.slots, keys: keys, storageKey: key,
-                random: fixture.generator)
+                by: .generate(from: fixture.generator), .keyringSignature, random: fixture.generator)
         }
         try sealed.verify(storageKey: key)
-        let moved = KeyringFile(
-            storeID: sealed.storeID, generation: 8, slots: sealed.slots, body: sealed.body, mac: sealed.mac)
+        let moved = sealed.replacing(generation: 8)
         #expect(throws: KeyError(.keyringAltered)) { try moved.verify(storageKey: key) }
         #expect(throws: KeyError(.keyringAltered)) { _ = try moved.openBody(storageKey: key) }
         #expect(code { _ = try sealed.openBody(storageKey: key) } == .keyringInconsistent)

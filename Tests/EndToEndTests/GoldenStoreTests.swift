@@ -13,7 +13,7 @@ struct GoldenStoreTests {
     }()
 
     @Test("there is one for each version of the formats")
-    func presence() { #expect(Self.formats == ["format-1", "format-2"]) }
+    func presence() { #expect(Self.formats == ["format-3"]) }
 
     @Test(
         "a store of an older build opens with all that opened it, shows what it showed, and takes changes",

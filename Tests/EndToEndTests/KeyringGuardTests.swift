@@ -1,9 +1,13 @@
 // What the real program lets into a store's keyring. The one thing to keep true: nothing that was accepted shuts the
 // person out, and nothing that somebody else made is taken for the person's own.
 
+import CoffretBase
+import CoffretCrypto
 import CoffretTestSupport
 import Foundation
 import Testing
+
+@testable import CoffretKeys
 
 @Suite("What enters a keyring")
 struct KeyringGuardTests {
@@ -41,5 +45,97 @@ struct KeyringGuardTests {
         try runner.succeed("device", "renew")
         try runner.succeed("new", input: "# After all\n")
         #expect(try runner.succeed("ls").contains("After all"))
+    }
+
+    private static func passphrase(_ text: String) throws -> Passphrase {
+        var bytes = Array(text.utf8)
+        return try Passphrase(typed: &bytes)
+    }
+
+    /// Makes the forger's store one of the victim's store id and slots, which lie in clear: the forger's vaults and keys,
+    /// behind the victim's passphrase and sheets.
+    private func forge(_ forger: CoffretRunner, as victim: CoffretRunner) throws {
+        try forger.setPassphrase("forger")
+        try forger.succeed("init", "--effort", "light")
+        try forger.succeed("new", input: "# Planted note\n")
+        let path = forger.storePath + "/store.keyring"
+        let environment = KeyringEnvironment(
+            keyringPath: path, stateDirectory: forger.folder.file("home/.local/state/coffret"),
+            fileSystem: PosixFileSystem(), random: SystemRandomSource(), clock: SystemWallClock())
+        let secret = try Self.passphrase("forger")
+        let own = try Keyring.open(with: .passphrase(secret), environment: environment)
+        let theirs = try KeyringFile(
+            decoding: Array(Data(contentsOf: URL(fileURLWithPath: victim.storePath + "/store.keyring"))))
+        let slot = try PassphraseSlot.make(
+            secret, parameters: .generate(from: environment.random, memoryKibibytes: 65_536, passCount: 3),
+            storeID: theirs.storeID, anchor: own.anchor(), random: environment.random)
+        try FileManager.default.removeItem(atPath: path)
+        try UnlockedKeyring(
+            storeID: theirs.storeID, generation: theirs.generation + 1, slots: theirs.slots + [slot], body: own.body(),
+            instanceStatus: .current, environment: environment
+        ).save(expectingGeneration: nil)
+        #expect(try forger.succeed("ls").contains("Planted note"), "the forger's own secret opens it")
+    }
+
+    @Test(
+        "keys 3, keys 8, R94, R96: another's store behind the person's own slots is refused as foreign, and shows nothing"
+    )
+    func fabricatedStore() throws {
+        let (victim, forger) = (try CoffretRunner(), try CoffretRunner())
+        try victim.succeed("init", "--effort", "light")
+        try victim.succeed("new", input: "# My note\n")
+        let sheet = try victim.succeed("recovery", "add", "--print-only", "--name", "safe")
+        try forge(forger, as: victim)
+        let aside = victim.storePath + ".aside"
+        try FileManager.default.moveItem(atPath: victim.storePath, toPath: aside)
+        try FileManager.default.copyItem(atPath: forger.storePath, toPath: victim.storePath)
+        for command in [["ls"], ["new"], ["passphrase"], ["backup", "create", "here.backup"]] {
+            let result = try victim.run(command, input: Array("my PIN is 4711\n".utf8))
+            #expect(result.exitCode == 71 && result.errorText.contains("keys.keyring.foreign"), "\(result.errorText)")
+            #expect(!(result.text + result.errorText).contains("Planted"))
+        }
+        try victim.setPassphrase(sheet.trimmingCharacters(in: .whitespacesAndNewlines))
+        for command in [["recovery", "test"], ["passphrase", "--recovery"]] {
+            let result = try victim.run(command, input: [])
+            #expect(result.exitCode == 71 && result.errorText.contains("keys.keyring.foreign"), "\(result.errorText)")
+        }
+        try FileManager.default.removeItem(atPath: victim.storePath)
+        try FileManager.default.moveItem(atPath: aside, toPath: victim.storePath)
+        #expect(try victim.succeed("recovery", "test").contains("opens the store"))
+        try victim.setPassphrase(CoffretRunner.passphrase)
+        #expect(try victim.succeed("ls").contains("My note"))
+    }
+
+    @Test(
+        "keys 3, keys 8, R95, R96: another's backup behind the person's own slots is refused as foreign, and nothing is restored"
+    )
+    func fabricatedBackup() throws {
+        let (victim, forger) = (try CoffretRunner(), try CoffretRunner())
+        try victim.succeed("init", "--effort", "light")
+        let sheet = try victim.succeed("recovery", "add", "--print-only", "--name", "safe")
+        try victim.succeed("backup", "create", "own.backup")
+        try forge(forger, as: victim)
+        let file = victim.folder.file("work/forged.backup")
+        try forger.succeed("backup", "create", file)
+        let target = victim.folder.file("work/restored")
+        func check(_ arguments: [String]) throws {
+            for command in [["verify", file], ["restore", file, "--store", target]] {
+                let result = try victim.run(["backup"] + command + arguments, input: [])
+                #expect(
+                    result.exitCode == 71 && result.errorText.contains("keys.backup.foreign"), "\(result.errorText)")
+            }
+            #expect(!FileManager.default.fileExists(atPath: target))
+        }
+        try check([])
+        try victim.setPassphrase(sheet.trimmingCharacters(in: .whitespacesAndNewlines))
+        try check(["--recovery"])
+        try victim.succeed("backup", "verify", "own.backup", "--recovery")
+        try victim.setPassphrase(CoffretRunner.passphrase)
+        try victim.succeed("backup", "restore", "own.backup", "--store", target)
+        // The sheet is of the account of before, which the restored store calls a former one: it is asked about.
+        try victim.setPassphrase(sheet.trimmingCharacters(in: .whitespacesAndNewlines))
+        let former = try victim.run("recovery", "test", "--store", target)
+        #expect(
+            former.exitCode == 80 && former.errorText.contains("keys.recovery.account-differs"), "\(former.errorText)")
     }
 }

@@ -119,9 +119,10 @@ enum KeyCommand {
     private static func prepare(
         _ session: StoreSession, _ store: any KeyStore, _ terms: SlotTerms, _ pin: Passphrase?
     ) throws -> PreparedSlot {
-        let storeID = session.store.keyring.storeID
+        let (storeID, anchor) = (session.store.keyring.storeID, try session.store.keyring.anchor())
         return try KeyStoreProviders.wait { () async throws(KeyError) in
-            try await store.prepareSlot(storeID: storeID, terms: terms, secret: pin, random: SystemRandomSource())
+            try await store.prepareSlot(
+                storeID: storeID, anchor: anchor, terms: terms, secret: pin, random: SystemRandomSource())
         }
     }
 

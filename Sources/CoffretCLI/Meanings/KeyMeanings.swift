@@ -44,6 +44,11 @@ extension FailureMeaning {
             hint: "if that was you: coffret device renew, which asks for the passphrase"),
         "keys.keyring.changed": FailureMeaning(
             .busy, "another coffret changed the keys meanwhile", hint: "do it again"),
+        "keys.keyring.foreign": FailureMeaning(
+            .damaged, "this is not your store: your key opens it, but your device did not write it",
+            hint:
+                "somebody put it in the place of yours; nothing of it was used. Put yours back, or: coffret backup restore FILE --store PATH"
+        ),
         "keys.keyring.too-large": FailureMeaning(
             .badInput, "the store's keyring has no room for that; it stays as it was",
             hint: "coffret vault ls and coffret recovery ls say what fills it"),
@@ -78,7 +83,12 @@ extension FailureMeaning {
             .badInput, "that is not it: a recovery key, and each half of a sheet, has 14 groups of 4 characters",
             showsPlace: true),
         "keys.recovery.unsupported": FailureMeaning(.unsupportedFormat, "a newer coffret made this recovery key"),
-        "keys.recovery": FailureMeaning(.badInput, "this recovery key belongs to another account"),
+        "keys.recovery": FailureMeaning(
+            .badInput, "this recovery key is of another account, which is named here as a former one",
+            hint: "if you restored a backup since: coffret passphrase --recovery asks at a terminal, and goes on"),
+        "keys.backup.foreign": FailureMeaning(
+            .damaged, "this is not your backup: your key opens it, but your device did not make it",
+            hint: "somebody put it in the place of yours; nothing of it was used. Try another copy"),
         "keys.backup.altered": FailureMeaning(.damaged, "the backup was altered", hint: "try an earlier backup"),
         "keys.backup": FailureMeaning(.damaged, "the backup is cut short or altered", hint: "try an earlier backup"),
         "keys.crypto-unavailable": FailureMeaning(.unavailable, "there is not enough memory to derive the key"),

@@ -131,6 +131,31 @@ enum StoreAccess {
         try environment.attempts?.ledger(ofStore: summary.storeID).checkPause()
     }
 
+    /// Opens something with a secret; with a sheet of an account that it calls a former one only after a person said so.
+    ///
+    /// A restored store calls the account of its backup so, and so may a fabricated one.
+    static func askingForFormer<Value>(
+        _ secret: UnlockSecret, _ context: CommandContext, _ open: (UnlockSecret) throws -> Value
+    ) throws -> Value {
+        do {
+            return try open(secret)
+        } catch let error as CoreError {
+            guard case .recoveryKey(let key, acceptsFormer: false) = secret, let cause = error.cause as? KeyError,
+                cause.code == .recoveryAccountDiffers, context.terminal.inputIsTerminal, let prompt = context.prompt()
+            else { throw error }
+            let question =
+                "This recovery key is not of the account that made this. It is of the account \(cause.place ?? ""), which is "
+                + "named here as a former one: so it is after a backup was restored, and so would somebody write it who put "
+                + "a store of his own in place of yours."
+            prompt.show(TextWidth.broken(question, width: context.terminal.width) + "\n")
+            guard try prompt.confirm("Did you restore a backup after you wrote this key down?", isYesDefault: false)
+            else {
+                throw error
+            }
+            return try open(.recoveryKey(key, acceptsFormer: true))
+        }
+    }
+
     // MARK: Backups
 
     static func openBackup(_ path: String, with manner: UnlockManner, _ context: CommandContext) throws -> (
@@ -143,8 +168,10 @@ enum StoreAccess {
                 "\(TextWidth.displaySafe(path)) cannot be read: \(SystemFailure.last.message)")
         }
         let secret = try secret(manner, context)
-        let backup = try context.timings.measure("key-derivation") {
-            try OpenBackup(at: path, with: secret, environment: environment)
+        let backup = try askingForFormer(secret, context) { secret in
+            try context.timings.measure("key-derivation") {
+                try OpenBackup(at: path, with: secret, environment: environment)
+            }
         }
         return (backup, secret)
     }

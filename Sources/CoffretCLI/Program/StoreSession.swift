@@ -46,10 +46,12 @@ final class StoreSession {
         let news = AgentLocation.canonical(path).map { AgentKeyNews(store: $0, context.environment) }
         if let news { context.keyNews.append(news) }
         let follows = if case .passphrase = manner { false } else { true }
-        let store = try context.timings.measure("key-derivation") {
-            try Store.open(
-                at: path, with: secret, acceptsRollback: acceptsRollback, follows: follows,
-                environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
+        let store = try StoreAccess.askingForFormer(secret, context) { secret in
+            try context.timings.measure("key-derivation") {
+                try Store.open(
+                    at: path, with: secret, acceptsRollback: acceptsRollback, follows: follows,
+                    environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
+            }
         }
         if !acceptsRollback { warnIfUnknown(store, context) }
         return StoreSession(

@@ -56,11 +56,6 @@ package final class OpenBackup {
     /// The names of the vaults in it.
     package var vaultNames: [String] { keys.vaults.map(\.name).sorted() }
 
-    /// Whether the backup is of the account that a recovery sheet names.
-    package func checkAccount(_ fingerprint: Fingerprint) throws(CoreError) {
-        try inKeys { () throws(KeyError) in try keys.checkAccount(fingerprint) }
-    }
-
     /// Reads and authenticates the backup to its last byte; writes nothing.
     ///
     /// - Throws: `CoreError.backupDamaged` with the place.

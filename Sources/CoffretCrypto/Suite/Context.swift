@@ -87,6 +87,8 @@ package enum Context: String, CaseIterable, Sendable {
     case acknowledgement = "acknowledgement/signature"
     case login = "login"
     case sweep = "sweep"
+    case keyringSignature = "keyring/signature"
+    case backupSignature = "backup/signature"
     case deviceBoxSignature = "device-box/signature"
     case pairingPossession = "pair/possession"
 

@@ -36,7 +36,7 @@ package struct KeychainKeyStore: KeyStore {
     }
 
     package func generateKey(
-        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
+        for place: SlotPlace, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey {
         let tag = random.bytes(count: Self.tagByteCount)
         let machine = try machineSecret.loadOrMake()
@@ -49,11 +49,12 @@ package struct KeychainKeyStore: KeyStore {
             let wrapping = try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 SlotSecretKey(
                     try SlotPIN.derive(
-                        salt: salt, machineSecret: machine, profile: terms.profile, storeID: storeID, slotID: slotID,
+                        salt: salt, machineSecret: machine, profile: terms.profile, place: place,
                         pin: secret, password: password))
             }
             let key = AgreementKey.generate(from: random)
-            let sealed = X25519Slot.wrap(key, under: wrapping, storeID: storeID, slotID: slotID, random: random)
+            let sealed = X25519Slot.wrap(
+                key, under: wrapping, storeID: place.storeID, slotID: place.slotID, random: random)
             try KeyStoreFailure.from { () throws(KeyStoreError) in
                 try AppleKeychain.add(salt, tag: tag, flags: terms.needsPresence ? .biometryCurrentSet : [])
             }
@@ -80,7 +81,7 @@ package struct KeychainKeyStore: KeyStore {
                 let wrapping = SlotSecretKey(
                     try SlotPIN.derive(
                         salt: salt, machineSecret: machine, profile: reference.terms.profile,
-                        storeID: binding.storeID, slotID: binding.slotID, pin: secret, password: slot.password))
+                        place: slot.place(inStore: binding.storeID), pin: secret, password: slot.password))
                 return try X25519Slot.openStorageKey(
                     of: slot, wrapped: reference.parts[1], under: wrapping, binding: binding)
             }

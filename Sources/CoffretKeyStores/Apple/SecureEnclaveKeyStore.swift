@@ -42,7 +42,7 @@ package struct SecureEnclaveKeyStore: KeyStore {
     }
 
     package func generateKey(
-        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
+        for place: SlotPlace, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey {
         let password = secret.map { _ in
             PasswordParameters.generate(
@@ -54,7 +54,7 @@ package struct SecureEnclaveKeyStore: KeyStore {
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
             let credential = try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 try SlotPIN.derive(
-                    salt: salt, machineSecret: machine, profile: terms.profile, storeID: storeID, slotID: slotID,
+                    salt: salt, machineSecret: machine, profile: terms.profile, place: place,
                     pin: secret, password: password)
             }
             return try KeyStoreFailure.from { () throws(KeyStoreError) in
@@ -86,8 +86,8 @@ package struct SecureEnclaveKeyStore: KeyStore {
             }
             let credential = try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 try SlotPIN.derive(
-                    salt: salt, machineSecret: machine, profile: reference.terms.profile, storeID: binding.storeID,
-                    slotID: binding.slotID, pin: secret, password: slot.password)
+                    salt: salt, machineSecret: machine, profile: reference.terms.profile,
+                    place: slot.place(inStore: binding.storeID), pin: secret, password: slot.password)
             }
             var plaintext = try KeyStoreFailure.from { () throws(KeyStoreError) in
                 try Self.set(credential, on: context)

@@ -39,7 +39,7 @@ package struct SecretServiceKeyStore: KeyStore {
     }
 
     package func generateKey(
-        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
+        for place: SlotPlace, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey {
         let tag = random.bytes(count: Self.tagByteCount)
         let machine = try machineSecret.loadOrMake()
@@ -49,9 +49,10 @@ package struct SecretServiceKeyStore: KeyStore {
         }
         return try await perform { cancellation throws(KeyStoreFailure) in
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
-            let wrapping = try deriveKey(salt, machine, terms, storeID, slotID, secret, password)
+            let wrapping = try deriveKey(salt, machine, terms, place, secret, password)
             let key = AgreementKey.generate(from: random)
-            let sealed = X25519Slot.wrap(key, under: wrapping, storeID: storeID, slotID: slotID, random: random)
+            let sealed = X25519Slot.wrap(
+                key, under: wrapping, storeID: place.storeID, slotID: place.slotID, random: random)
             try KeyStoreFailure.from { () throws(KeyStoreError) in
                 try SecretServiceConnection.add(
                     salt, tag: Hex.encode(tag), label: Hex.encode(random.bytes(count: Self.labelByteCount)),
@@ -81,7 +82,7 @@ package struct SecretServiceKeyStore: KeyStore {
                 throw KeyStoreFailure(KeyStoreError(.malformed, place: "keyring"))
             }
             let wrapping = try deriveKey(
-                salt, machine, reference.terms, binding.storeID, binding.slotID, secret, slot.password)
+                salt, machine, reference.terms, slot.place(inStore: binding.storeID), secret, slot.password)
             return try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 try X25519Slot.openStorageKey(
                     of: slot, wrapped: reference.parts[1], under: wrapping, binding: binding)
@@ -108,13 +109,13 @@ package struct SecretServiceKeyStore: KeyStore {
     }
 
     private func deriveKey(
-        _ salt: borrowing SecretBytes, _ machine: MachineSecret, _ terms: SlotTerms, _ storeID: UniqueID,
-        _ slotID: UniqueID, _ pin: Passphrase?, _ password: PasswordParameters?
+        _ salt: borrowing SecretBytes, _ machine: MachineSecret, _ terms: SlotTerms, _ place: SlotPlace,
+        _ pin: Passphrase?, _ password: PasswordParameters?
     ) throws(KeyStoreFailure) -> SlotSecretKey {
         do throws(KeyError) {
             return SlotSecretKey(
                 try SlotPIN.derive(
-                    salt: salt, machineSecret: machine, profile: terms.profile, storeID: storeID, slotID: slotID,
+                    salt: salt, machineSecret: machine, profile: terms.profile, place: place,
                     pin: pin, password: password))
         } catch {
             throw KeyStoreFailure(error)

@@ -38,7 +38,7 @@ package struct TPMKeyStore: KeyStore {
     }
 
     package func generateKey(
-        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
+        for place: SlotPlace, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey {
         let password = secret.map { _ in
             PasswordParameters.generate(
@@ -49,7 +49,7 @@ package struct TPMKeyStore: KeyStore {
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
             let authorization = try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 try SlotPIN.derive(
-                    salt: salt, machineSecret: machine, profile: terms.profile, storeID: storeID, slotID: slotID,
+                    salt: salt, machineSecret: machine, profile: terms.profile, place: place,
                     pin: secret, password: password)
             }
             let nothing = Self.empty
@@ -76,8 +76,8 @@ package struct TPMKeyStore: KeyStore {
             }
             let authorization = try KeyStoreFailure.fromKeys { () throws(KeyError) in
                 try SlotPIN.derive(
-                    salt: salt, machineSecret: machine, profile: reference.terms.profile, storeID: binding.storeID,
-                    slotID: binding.slotID, pin: secret, password: slot.password)
+                    salt: salt, machineSecret: machine, profile: reference.terms.profile,
+                    place: slot.place(inStore: binding.storeID), pin: secret, password: slot.password)
             }
             let key = try TPMAgreementKey(
                 connection: connection, blob: TPMKeyBlob(bytes: reference.parts[0]), publicPoint: slot.publicKey,

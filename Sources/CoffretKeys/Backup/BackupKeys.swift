@@ -30,16 +30,10 @@ package struct RestoredKeys: Sendable {
     let body: KeyringBody
     /// Slots that stay valid in the restored store: the sheets.
     let recoverySlots: [KeySlot]
+    /// The sheet that opened it, and its slot.
+    let sheet: (key: RecoveryKey, slotID: UniqueID)?
 
     package var vaults: [VaultRecord] { body.vaults }
-
-    /// As `UnlockedKeyring.checkAccount`.
-    package func checkAccount(_ fingerprint: Fingerprint) throws(KeyError) {
-        let accounts = [body.deviceChain] + body.formerChains
-        guard accounts.contains(where: { Fingerprint(of: $0.accountID.bytes) == fingerprint }) else {
-            throw KeyError(.recoveryAccountDiffers)
-        }
-    }
 
     /// The keys of a vault, to verify what the backup holds before anything is written.
     package func vaultKeys(for id: VaultID) throws(KeyError) -> VaultKeys {
@@ -57,6 +51,7 @@ extension UnlockedKeyring {
     /// without instance and marker. Old slots open old backups for ever.
     /// Layout: Spec/keys.md §6.
     package func makeBackupKeys() throws(KeyError) -> BackupKeys {
+        let author = try device().signing
         var body = try body()
         body.device = nil
         body.instanceID = UniqueID(bytes: [UInt8](repeating: 0, count: UniqueID.byteCount))!
@@ -74,7 +69,8 @@ extension UnlockedKeyring {
         let file = unsafe body.withEncoded { keys in
             unsafe KeyringFile.seal(
                 storeID: storeID, generation: generation, slots: sealed, keys: keys,
-                storageKey: BackupHeader.headerKey(from: key), random: environment.random)
+                storageKey: BackupHeader.headerKey(from: key), by: author, .backupSignature,
+                random: environment.random)
         }
         return BackupKeys(header: file.encoded, key: key)
     }
@@ -87,7 +83,8 @@ package enum BackupHeader {
     ///
     /// - Parameter attempts: where it is counted; nil for nowhere.
     /// - Throws: `.backupMalformed`, `.passwordPolicy`, `.slotNotFound` before anything is derived;
-    ///   `.attemptsPausing`, `.attemptsUncounted`; `.unlockFailed`; `.backupAltered`, `.keyringInconsistent` afterwards.
+    ///   `.attemptsPausing`, `.attemptsUncounted`; `.unlockFailed`; `.backupAltered`, `.backupForeign`, `.recoveryAccountDiffers`,
+    ///   `.keyringInconsistent` afterwards.
     package static func open(
         _ header: [UInt8], with secret: UnlockSecret, attempts: AttemptCounting? = nil
     ) throws(KeyError) -> RestoredKeys {
@@ -99,33 +96,48 @@ package enum BackupHeader {
             throw error.code == .keyringMalformed ? KeyError(.backupMalformed) : error
         }
         try PassphraseSlot.checkPolicy(of: file.slots)
-        let key = try Keyring.counted(secret, of: file.storeID, attempts) { () throws(KeyError) in
+        let opened = try Keyring.counted(secret, of: file.storeID, attempts) { () throws(KeyError) in
             try openKey(of: file, with: secret)
         }
-        let storageKey = headerKey(from: key)
+        let storageKey = headerKey(from: opened.key)
         do throws(KeyError) {
             try file.verify(storageKey: storageKey)
+            try file.verifyAuthor(opened.origin.anchor, .backupSignature)
             let body = try file.openBody(storageKey: storageKey)
+            guard body.deviceChain.devices.contains(where: { $0.keys.signing.bytes == file.author }) else {
+                throw KeyError(.keyringForeign, at: "author")
+            }
+            try opened.origin.check(body, author: file.author)
+            var sheet: (RecoveryKey, UniqueID)?
+            if case .paper(let key, _, _) = opened.origin { sheet = (key, opened.slotID) }
             return RestoredKeys(
-                storeID: file.storeID, generation: file.generation, key: key, body: body,
-                recoverySlots: file.slots.filter { $0.kind == .recovery })
+                storeID: file.storeID, generation: file.generation, key: opened.key, body: body,
+                recoverySlots: file.slots.filter { $0.kind == .recovery }, sheet: sheet)
         } catch {
-            throw error.code == .keyringAltered ? KeyError(.backupAltered) : error
+            switch error.code {
+            case .keyringAltered: throw KeyError(.backupAltered)
+            case .keyringForeign: throw KeyError(.backupForeign, at: error.place)
+            default: throw error
+            }
         }
     }
 
     /// The key that seals the header's body, apart from the one that seals the rest of the backup.
     static func headerKey(from key: BackupKey) -> StorageKey { KDF.derive(from: key, .backupHeader) }
 
-    private static func openKey(of file: KeyringFile, with secret: UnlockSecret) throws(KeyError) -> BackupKey {
+    private static func openKey(
+        of file: KeyringFile, with secret: UnlockSecret
+    ) throws(KeyError) -> (key: BackupKey, origin: KeyOrigin, slotID: UniqueID) {
         var hasSlot = false
         for slot in file.slots {
             let key: AgreementKey?
+            var origin = KeyOrigin.device(slot.anchor)
             switch (secret, slot.kind) {
             case (.passphrase(let passphrase), .passphrase):
                 key = try PassphraseSlot.open(slot, passphrase, storeID: file.storeID)
-            case (.recoveryKey(let recoveryKey), .recovery):
-                key = recoveryKey.deriveBoxKey()
+            case (.recoveryKey(let recoveryKey, let acceptsFormer), .recovery):
+                key = recoveryKey.deriveBoxKey(anchor: slot.anchor)
+                origin = .paper(recoveryKey, anchor: slot.anchor, acceptsFormer: acceptsFormer)
             default:
                 continue
             }
@@ -133,7 +145,7 @@ package enum BackupHeader {
             guard let key, key.publicKey.bytes == slot.publicKey else { continue }
             let opened: BackupKey? = X25519Slot.open(
                 slot.sealedStorageKey, with: key, context: .backupSlot, binding: file.binding(of: slot))
-            if let opened { return opened }
+            if let opened { return (opened, origin, slot.id) }
         }
         throw KeyError(hasSlot ? .unlockFailed : .slotNotFound)
     }
@@ -143,19 +155,23 @@ extension Keyring {
     /// Makes the keyring of a store that is restored from a backup: a new store id, a new account of one
     /// new device, a new instance; the vaults with their ids, keys and history; the sheets stay valid.
     ///
-    /// The account that was backed up becomes a former one: its devices' commits are still accepted.
+    /// The account that was backed up becomes a former one: its devices' commits are still accepted. The sheet that opened
+    /// the backup is made one of the new account; others say that they are of the former one.
     package static func create(
         restoring restored: RestoredKeys, passphrase: Passphrase, parameters: PasswordParameters,
         deviceName: String, environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
-        let storeID = UniqueID.generate(from: environment.random)
-        let slot = try PassphraseSlot.make(
-            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
-        let sheets = restored.body.slotDetails.filter { $0.kind == .recovery }
-        return try create(
-            storeID: storeID, slots: [slot] + restored.recoverySlots, deviceName: deviceName,
-            vaults: restored.body.vaults,
-            formerChains: restored.body.formerChains + [restored.body.deviceChain],
-            slotDetails: [details(of: slot, name: "", environment)] + sheets, environment: environment)
+        try create(
+            passphrase: passphrase, parameters: parameters, deviceName: deviceName, environment: environment
+        ) { (body, slots) throws(KeyError) in
+            let anchor = body.device?.anchor ?? []
+            slots += restored.recoverySlots.map { slot in
+                guard let sheet = restored.sheet, sheet.slotID == slot.id else { return slot }
+                return sheet.key.slot(id: slot.id, anchor: anchor)
+            }
+            body.vaults = restored.body.vaults
+            body.formerChains = restored.body.formerChains + [restored.body.deviceChain]
+            body.slotDetails += restored.body.slotDetails.filter { $0.kind == .recovery }
+        }
     }
 }

@@ -150,7 +150,8 @@ extension Keyring {
     ) throws(KeyError) -> UnlockedKeyring {
         let storeID = UniqueID.generate(from: environment.random)
         let slot = try PassphraseSlot.make(
-            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
+            passphrase, parameters: parameters, storeID: storeID, anchor: account.device.keys.anchor,
+            random: environment.random)
         var body = KeyringBody(
             device: account.device.keys, instanceID: account.device.instanceID,
             markerKey: .generate(from: environment.random), detailsKey: account.keys.detailsKey,

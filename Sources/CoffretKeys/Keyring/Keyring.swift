@@ -53,7 +53,10 @@ package struct KeyringEnvironment: Sendable {
 /// What a person opens a store with.
 package enum UnlockSecret: Sendable {
     case passphrase(Passphrase)
-    case recoveryKey(RecoveryKey)
+    /// A key on paper.
+    ///
+    /// - Parameter acceptsFormer: a person says that the store was restored from a backup of the key's account.
+    case recoveryKey(RecoveryKey, acceptsFormer: Bool = false)
     /// A PIN or passphrase for a slot of this machine's `FileKeyStore`.
     case machinePIN(Passphrase)
     /// What the agent kept from an earlier opening; opens this one generation of the keyring only.
@@ -70,27 +73,29 @@ package enum Keyring {
         passphrase: Passphrase, parameters: PasswordParameters, deviceName: String,
         environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
+        try create(passphrase: passphrase, parameters: parameters, deviceName: deviceName, environment: environment) {
+            _, _ in
+        }
+    }
+
+    /// Makes a keyring of one new device, with what `fill` puts into it.
+    static func create(
+        passphrase: Passphrase, parameters: PasswordParameters, deviceName: String, environment: KeyringEnvironment,
+        fill: (inout KeyringBody, inout [KeySlot]) throws(KeyError) -> Void
+    ) throws(KeyError) -> UnlockedKeyring {
         let storeID = UniqueID.generate(from: environment.random)
+        var body = KeyringBody.founded(deviceName: deviceName, random: environment.random, time: environment.clock.now)
         let slot = try PassphraseSlot.make(
-            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
-        return try create(
-            storeID: storeID, slots: [slot], deviceName: deviceName, vaults: [], formerChains: [],
-            slotDetails: [details(of: slot, name: "", environment)], environment: environment)
+            passphrase, parameters: parameters, storeID: storeID, anchor: body.device?.anchor ?? [],
+            random: environment.random)
+        body.slotDetails = [details(of: slot, name: "", environment)]
+        var slots = [slot]
+        try fill(&body, &slots)
+        return try create(storeID: storeID, slots: slots, body: body, environment: environment)
     }
 
     static func details(of slot: KeySlot, name: String, _ environment: KeyringEnvironment) -> SlotDetails {
         SlotDetails(slotID: slot.id, kind: slot.kind, name: name, created: environment.clock.now)
-    }
-
-    static func create(
-        storeID: UniqueID, slots: [KeySlot], deviceName: String, vaults: [VaultRecord],
-        formerChains: [VerifiedDeviceChain], slotDetails: [SlotDetails], environment: KeyringEnvironment
-    ) throws(KeyError) -> UnlockedKeyring {
-        var body = KeyringBody.founded(deviceName: deviceName, random: environment.random, time: environment.clock.now)
-        body.formerChains = formerChains
-        body.slotDetails = slotDetails
-        body.vaults = vaults
-        return try create(storeID: storeID, slots: slots, body: body, environment: environment)
     }
 
     /// Writes the first generation of a keyring.
@@ -121,7 +126,8 @@ package enum Keyring {
     /// - Throws: `.keyringNotFound`, `.keyringMalformed`, `.keyringUnsupported` before any secret is used;
     ///   `.passwordPolicy` before anything is derived; `.attemptsPausing`, `.attemptsUncounted` before the secret is
     ///   looked at; `.unlockFailed` for a wrong secret;
-    ///   `.keyringAltered`, `.keyringInconsistent`, `.keyringRolledBack`, `.markerDiffers` afterwards.
+    ///   `.keyringAltered`, `.keyringForeign`, `.recoveryAccountDiffers`, `.keyringInconsistent`, `.keyringRolledBack`,
+    ///   `.markerDiffers` afterwards.
     /// - Complexity: one run of Argon2id per slot of the kind until one opens.
     package static func open(
         with secret: UnlockSecret, acceptsRollback: Bool = false, follows: Bool = false,
@@ -129,11 +135,11 @@ package enum Keyring {
     ) throws(KeyError) -> UnlockedKeyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         try PassphraseSlot.checkPolicy(of: file.slots)
-        let (storageKey, opener) = try counted(secret, of: file.storeID, environment.attempts) { () throws(KeyError) in
+        let opened = try counted(secret, of: file.storeID, environment.attempts) { () throws(KeyError) in
             try openStorageKey(of: file, with: secret, environment: environment)
         }
-        let keyring = try finish(file, storageKey, acceptsRollback: acceptsRollback, environment)
-        if follows { keyring.opener = opener }
+        let keyring = try finish(file, opened.storageKey, opened.origin, acceptsRollback: acceptsRollback, environment)
+        if follows { keyring.opener = opened.opener }
         return keyring
     }
 
@@ -151,7 +157,7 @@ package enum Keyring {
         let file = try readFile(at: environment.keyringPath, fileSystem: environment.fileSystem)
         let key = try await openStorageKey(
             of: file, using: keyStore, profile: profile, secret: secret, presence: presence)
-        return try finish(file, key, acceptsRollback: acceptsRollback, environment)
+        return try finish(file, key, .held, acceptsRollback: acceptsRollback, environment)
     }
 
     /// The storage key alone, through a key store: for `open(with:)`, which checks everything else.
@@ -182,6 +188,7 @@ package enum Keyring {
                 let key = try await keyStore.openStorageKey(of: slot, binding: file.binding(of: slot), secret: secret)
                 // A slot that was put there by somebody else holds a key of theirs.
                 try file.verify(storageKey: key)
+                try file.verifyAuthor(slot.anchor)
                 return key
             } catch {
                 if error.code != .unlockFailed { throw error }
@@ -234,14 +241,14 @@ package enum Keyring {
 
     private static func openStorageKey(
         of file: KeyringFile, with secret: UnlockSecret, environment: KeyringEnvironment
-    ) throws(KeyError) -> (StorageKey, SlotOpener?) {
+    ) throws(KeyError) -> (storageKey: StorageKey, origin: KeyOrigin, opener: SlotOpener?) {
         let kind: SlotKind
         switch secret {
         case .passphrase: kind = .passphrase
         case .recoveryKey: kind = .recovery
         case .machinePIN: kind = .machine
         // The file's MAC tells whether it is the right one.
-        case .storageKey(let storageKey): return (storageKey, nil)
+        case .storageKey(let storageKey): return (storageKey, .held, nil)
         }
         let slots = file.slots.filter { $0.kind == kind }
         guard !slots.isEmpty else { throw KeyError(.slotNotFound) }
@@ -251,16 +258,20 @@ package enum Keyring {
             case .passphrase(let passphrase):
                 guard let key = try PassphraseSlot.open(slot, passphrase, storeID: file.storeID) else { continue }
                 let opener = SlotOpener(slot, key)
-                if let storageKey = opener.storageKey(of: file) { return (storageKey, opener) }
-            case .recoveryKey(let recoveryKey):
-                let key = recoveryKey.deriveBoxKey()
+                if let storageKey = opener.storageKey(of: file) { return (storageKey, .device(slot.anchor), opener) }
+            case .recoveryKey(let recoveryKey, let acceptsFormer):
+                let key = recoveryKey.deriveBoxKey(anchor: slot.anchor)
                 guard key.publicKey.bytes == slot.publicKey else { continue }
                 let opener = SlotOpener(slot, key)
-                if let storageKey = opener.storageKey(of: file) { return (storageKey, opener) }
+                if let storageKey = opener.storageKey(of: file) {
+                    let origin = KeyOrigin.paper(recoveryKey, anchor: slot.anchor, acceptsFormer: acceptsFormer)
+                    return (storageKey, origin, opener)
+                }
             case .machinePIN(let pin):
                 let keyStore = environment.fileKeyStore()
                 do throws(KeyError) {
-                    return (try keyStore.openStorageKey(of: slot, binding: binding, secret: pin), nil)
+                    let storageKey = try keyStore.openStorageKey(of: slot, binding: binding, secret: pin)
+                    return (storageKey, .device(slot.anchor), nil)
                 } catch {
                     if error.code != .unlockFailed { throw error }
                 }
@@ -272,10 +283,12 @@ package enum Keyring {
 
     /// Verifies a file and all that is in it.
     private static func openBody(
-        of file: KeyringFile, _ storageKey: StorageKey, _ environment: KeyringEnvironment
+        of file: KeyringFile, _ storageKey: StorageKey, _ origin: KeyOrigin, _ environment: KeyringEnvironment
     ) throws(KeyError) -> KeyringBody {
         do throws(KeyError) {
-            return try file.openDeviceBody(storageKey: storageKey)
+            let body = try file.openDeviceBody(storageKey: storageKey, anchor: origin.anchor)
+            try origin.check(body, author: file.author)
+            return body
         } catch {
             throw PreviousKeyring(environment).explaining(error)
         }
@@ -283,9 +296,10 @@ package enum Keyring {
 
     /// Checks everything behind the storage key, the marker last.
     static func finish(
-        _ file: KeyringFile, _ storageKey: StorageKey, acceptsRollback: Bool, _ environment: KeyringEnvironment
+        _ file: KeyringFile, _ storageKey: StorageKey, _ origin: KeyOrigin, acceptsRollback: Bool,
+        _ environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
-        let body = try openBody(of: file, storageKey, environment)
+        let body = try openBody(of: file, storageKey, origin, environment)
         var status = InstanceStatus.current
         var generation = file.generation
         let memory = environment.memory?.isAsked == true ? environment.memory : nil

@@ -54,6 +54,9 @@ struct DevicePrivateKeys: Sendable {
     let box: AgreementKey
     let noise: AgreementKey
 
+    /// What this device's slots are derived for, and whoever wrote its keyring: the signing key.
+    var anchor: [UInt8] { signing.verifyingKey.bytes }
+
     var publicKeys: DeviceKeys {
         DeviceKeys(signing: signing.verifyingKey, box: box.publicKey, noise: noise.publicKey)
     }

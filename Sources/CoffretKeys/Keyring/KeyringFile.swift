@@ -6,42 +6,65 @@ internal import CoffretCrypto
 
 /// The outer layer of `store.keyring`.
 ///
-/// Layout, deterministic CBOR: ["coffret keyring", version 1, store id (16), generation, [slot...],
-/// body, MAC (32)].
+/// Layout, deterministic CBOR: ["coffret keyring", version 2, store id (16), generation, [slot...],
+/// body, author (32), signature (64), MAC (32)].
 /// body = ENV(storage key, "keyring/body", store id ‖ generation (8), keys).
+/// author = signing key of the device that wrote it; signature: its own, context "keyring/signature", in a backup
+/// "backup/signature", scope = store id, message = BLAKE2b-256 of the CBOR of the array of the first seven items.
 /// MAC = BLAKE2b-256(key = KDF(storage key, "slots/mac", store id), CBOR of the array without its last
 /// item).
 /// Spec: Spec/keys.md §2.
 struct KeyringFile: Equatable {
     static let magic = "coffret keyring"
-    static let version: UInt64 = 1
+    static let version: UInt64 = 2
     static let slotCountMax = 64
 
     let storeID: UniqueID
     let generation: UInt64
     let slots: [KeySlot]
     let body: [UInt8]
-    let mac: [UInt8]
+    let author: [UInt8]
+    private(set) var signature: [UInt8]
+    private(set) var mac: [UInt8]
 
     /// Builds a file under `storageKey`, which seals the body and authenticates the rest.
     ///
-    /// - Parameter slots: their storage keys are sealed already.
+    /// - Parameters:
+    ///   - slots: their storage keys are sealed already.
+    ///   - author: signs it, in the sense of `context`.
     static func seal(
         storeID: UniqueID, generation: UInt64, slots: [KeySlot], keys: UnsafeRawBufferPointer,
-        storageKey: StorageKey, random: any RandomSource
+        storageKey: StorageKey, by author: SigningKey, _ context: Context, random: any RandomSource
     ) -> KeyringFile {
         let body = unsafe Envelope.seal(
             keys, key: storageKey, context: .keyringBody,
             associatedData: storeID.bytes + generation.bigEndianBytes, random: random)
-        let unsigned = KeyringFile(storeID: storeID, generation: generation, slots: slots, body: body, mac: [])
-        return KeyringFile(
-            storeID: storeID, generation: generation, slots: slots, body: body,
-            mac: unsigned.computeMAC(storageKey: storageKey))
+        var file = KeyringFile(
+            storeID: storeID, generation: generation, slots: slots, body: body, author: author.verifyingKey.bytes,
+            signature: [], mac: [])
+        file.signature = author.sign(context, scope: storeID.bytes, message: file.signedHash)
+        file.mac = file.computeMAC(storageKey: storageKey)
+        return file
     }
 
     /// Throws `.keyringAltered` unless the MAC is right.
     func verify(storageKey: StorageKey) throws(KeyError) {
         guard ConstantTime.isEqual(computeMAC(storageKey: storageKey), mac) else { throw KeyError(.keyringAltered) }
+    }
+
+    /// Throws `.keyringForeign` unless `anchor`, or where none is asked for the stated author, signed it.
+    ///
+    /// All slots are sealed to public keys, so that anybody can build a file which a person's secret opens; only who had it
+    /// open before can sign one.
+    func verifyAuthor(
+        _ anchor: [UInt8]? = nil, _ context: Context = .keyringSignature
+    ) throws(KeyError) {
+        guard anchor == nil || anchor == author else { throw KeyError(.keyringForeign, at: "author") }
+        do throws(CryptoError) {
+            try VerifyingKey(author).verify(signature, context, scope: storeID.bytes, message: signedHash)
+        } catch {
+            throw KeyError(.keyringForeign, at: "signature")
+        }
     }
 
     /// Opens the body and reads it; what was opened is zeroed.
@@ -59,10 +82,13 @@ struct KeyringFile: Equatable {
     }
 
     /// Verifies the file and opens the body of a device's own keyring.
-    func openDeviceBody(storageKey: StorageKey) throws(KeyError) -> KeyringBody {
+    ///
+    /// - Parameter anchor: whose it must be; nil where the storage key itself came from an earlier opening.
+    func openDeviceBody(storageKey: StorageKey, anchor: [UInt8]?) throws(KeyError) -> KeyringBody {
         try verify(storageKey: storageKey)
+        try verifyAuthor(anchor)
         let body = try openBody(storageKey: storageKey)
-        guard body.device != nil else { throw KeyError(.keyringInconsistent, at: "device") }
+        guard body.device?.anchor == author else { throw KeyError(.keyringInconsistent, at: "device") }
         return body
     }
 
@@ -74,7 +100,7 @@ struct KeyringFile: Equatable {
     ) throws(KeyError) {
         guard encoded.count <= byteCountMax else { throw KeyError(.keyringTooLarge, at: "\(encoded.count) bytes") }
         do throws(KeyError) {
-            _ = try KeyringFile(decoding: encoded).openDeviceBody(storageKey: storageKey)
+            _ = try KeyringFile(decoding: encoded).openDeviceBody(storageKey: storageKey, anchor: nil)
         } catch {
             throw KeyError(.keyringUnwritable, at: error.place, cause: error)
         }
@@ -86,7 +112,7 @@ struct KeyringFile: Equatable {
 
     private func computeMAC(storageKey: StorageKey) -> [UInt8] {
         let key: AuthenticationKey = KDF.derive(from: storageKey, .slotsMAC, storeID.bytes)
-        let bytes = CBOREncoder.encode { encode(to: &$0, withMAC: false) }
+        let bytes = CBOREncoder.encode { encode(to: &$0, itemCount: 8) }
         // EXPOSE: into the hash state, which is zeroed.
         return unsafe key.withUnsafeBytes { key in
             var hasher = unsafe BLAKE2bHasher(byteCount: 32, keyBytes: key)
@@ -95,8 +121,11 @@ struct KeyringFile: Equatable {
         }
     }
 
-    private func encode(to encoder: inout CBOREncoder, withMAC: Bool) {
-        encoder.encodeArrayHeader(count: withMAC ? 7 : 6)
+    /// What the signature is over: everything but itself and the MAC.
+    private var signedHash: [UInt8] { BLAKE2b.hash(CBOREncoder.encode { encode(to: &$0, itemCount: 7) }) }
+
+    private func encode(to encoder: inout CBOREncoder, itemCount: Int) {
+        encoder.encodeArrayHeader(count: itemCount)
         encoder.encode(text: Self.magic)
         encoder.encode(unsigned: Self.version)
         encoder.encode(bytes: storeID.bytes)
@@ -104,16 +133,23 @@ struct KeyringFile: Equatable {
         encoder.encodeArrayHeader(count: slots.count)
         for slot in slots { slot.encode(to: &encoder) }
         encoder.encode(bytes: body)
-        if withMAC { encoder.encode(bytes: mac) }
+        encoder.encode(bytes: author)
+        if itemCount > 7 { encoder.encode(bytes: signature) }
+        if itemCount > 8 { encoder.encode(bytes: mac) }
     }
 
-    var encoded: [UInt8] { CBOREncoder.encode { encode(to: &$0, withMAC: true) } }
+    var encoded: [UInt8] { CBOREncoder.encode { encode(to: &$0, itemCount: 9) } }
 
-    init(storeID: UniqueID, generation: UInt64, slots: [KeySlot], body: [UInt8], mac: [UInt8]) {
+    init(
+        storeID: UniqueID, generation: UInt64, slots: [KeySlot], body: [UInt8], author: [UInt8], signature: [UInt8],
+        mac: [UInt8]
+    ) {
         self.storeID = storeID
         self.generation = generation
         self.slots = slots
         self.body = body
+        self.author = author
+        self.signature = signature
         self.mac = mac
     }
 
@@ -123,8 +159,8 @@ struct KeyringFile: Equatable {
     init(decoding bytes: [UInt8]) throws(KeyError) {
         var isOtherVersion = false
         let result = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in
-            try decoder.readArrayHeader(count: 7)
             let start = decoder.byteOffset
+            let itemCount = try decoder.readArrayHeader()
             guard try decoder.readText(byteCountMax: 64) == Self.magic else {
                 throw CBORError(.unexpectedItem, byteOffset: start)
             }
@@ -132,7 +168,7 @@ struct KeyringFile: Equatable {
                 isOtherVersion = true
                 throw CBORError(.unexpectedItem, byteOffset: start)
             }
-            guard let storeID = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
+            guard itemCount == 9, let storeID = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
                 throw CBORError(.unexpectedItem, byteOffset: start)
             }
             let generation = try decoder.readUnsigned()
@@ -142,7 +178,8 @@ struct KeyringFile: Equatable {
             for _ in 0..<slotCount { slots.append(try KeySlot(from: &decoder)) }
             return KeyringFile(
                 storeID: storeID, generation: generation, slots: slots, body: try decoder.readBytes(),
-                mac: try decoder.readBytes(count: 32))
+                author: try decoder.readBytes(count: VerifyingKey.byteCount),
+                signature: try decoder.readBytes(count: signatureByteCount), mac: try decoder.readBytes(count: 32))
         }
         guard let result else { throw KeyError(isOtherVersion ? .keyringUnsupported : .keyringMalformed) }
         self = result

@@ -11,15 +11,16 @@ extension Keyring {
     package static func rehearse(random: any RandomSource) -> VaultKeys? {
         var body = KeyringBody.founded(deviceName: "", random: random, time: 0)
         guard (try? body.addVault(named: "rehearsal", kind: .local, random: random, time: 0)) != nil else { return nil }
+        guard let device = body.device else { return nil }
         let key = StorageKey.generate(from: random)
         let file = unsafe body.withEncoded { keys in
             unsafe KeyringFile.seal(
                 storeID: .generate(from: random), generation: 1, slots: [], keys: keys, storageKey: key,
-                random: random)
+                by: device.signing, .keyringSignature, random: random)
         }
-        guard (try? file.verify(storageKey: key)) != nil,
-            let vault = try? file.openBody(storageKey: key).vaults.first
-        else { return nil }
+        guard let vault = try? file.openDeviceBody(storageKey: key, anchor: device.anchor).vaults.first else {
+            return nil
+        }
         return VaultKeys(
             vaultID: vault.vaultID, vaultKeys: vault.vaultKeys, splitKey: vault.splitKey, localKey: vault.localKey)
     }

@@ -10,7 +10,7 @@ extension UnlockedKeyring {
     /// the file, with the old passphrase, still opens what it held then.
     package func changePassphrase(_ passphrase: Passphrase, parameters: PasswordParameters) throws(KeyError) {
         let slot = try PassphraseSlot.make(
-            passphrase, parameters: parameters, storeID: storeID, random: environment.random)
+            passphrase, parameters: parameters, storeID: storeID, anchor: anchor(), random: environment.random)
         try change { (body, slots) throws(KeyError) in
             let replaced = slots.filter { $0.kind == .passphrase }.map(\.id)
             slots.removeAll { replaced.contains($0.id) }
@@ -23,9 +23,7 @@ extension UnlockedKeyring {
     /// Adds a recovery key. Its text is printed once and kept nowhere.
     package func addRecoveryKey(named name: String) throws(KeyError) -> (key: RecoveryKey, slotID: UniqueID) {
         let key = RecoveryKey.generate(from: environment.random)
-        let slot = KeySlot(
-            id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519,
-            publicKey: key.deriveBoxKey().publicKey.bytes, password: nil, reference: [], sealedStorageKey: [])
+        let slot = key.slot(id: .generate(from: environment.random), anchor: try anchor())
         try add(slot, named: name)
         return (key, slot.id)
     }
@@ -40,7 +38,7 @@ extension UnlockedKeyring {
     ) async throws(KeyError) -> UniqueID {
         try checkIsFree(keyStore.kind, terms, hasPIN: secret != nil, except: [])
         let prepared = try await keyStore.prepareSlot(
-            storeID: storeID, terms: terms, secret: secret, random: environment.random)
+            storeID: storeID, anchor: anchor(), terms: terms, secret: secret, random: environment.random)
         do throws(KeyError) {
             try add(prepared, named: name)
         } catch {
@@ -229,11 +227,11 @@ extension UnlockedKeyring {
         let sealed = try slots.map { (slot) throws(KeyError) in
             try seal(storageKey, to: slot, generation: next)
         }
-        let body = try body()
+        let (body, author) = (try body(), try device().signing)
         let file = unsafe body.withEncoded { keys in
             unsafe KeyringFile.seal(
                 storeID: storeID, generation: next, slots: sealed, keys: keys, storageKey: storageKey,
-                random: environment.random)
+                by: author, .keyringSignature, random: environment.random)
         }
         let encoded = file.encoded
         try KeyringFile.checkReadable(encoded, storageKey: storageKey, byteCountMax: byteCountMax)
@@ -257,7 +255,7 @@ extension UnlockedKeyring {
         slots = sealed
         // What opens the keyring no more is not to find the one before it for longer than it takes to read this one.
         if excludesSlot, let written = try? Keyring.readFile(at: environment.keyringPath, fileSystem: fileSystem),
-            (try? written.openDeviceBody(storageKey: storageKey)) != nil
+            (try? written.openDeviceBody(storageKey: storageKey, anchor: file.author)) != nil
         {
             previous.forget()
         }

@@ -107,7 +107,7 @@ package final class UnlockedKeyring {
         guard file.storeID == storeID, let storageKey = opener?.storageKey(of: file) else {
             throw KeyError(.keyringChanged)
         }
-        let newer = try Keyring.finish(file, storageKey, acceptsRollback: false, environment)
+        let newer = try Keyring.finish(file, storageKey, .device(anchor()), acceptsRollback: false, environment)
         guard try newer.deviceID() == deviceID(), try newer.instanceID() == instanceID() else {
             throw KeyError(.keyringChanged)
         }
@@ -129,7 +129,10 @@ package final class UnlockedKeyring {
     /// Authenticates Noise handshakes.
     package func noiseKey() throws(KeyError) -> AgreementKey { try device().noise }
 
-    private func device() throws(KeyError) -> DevicePrivateKeys {
+    /// What slots of this store are made for, and what signs its keyring: this device's signing key.
+    package func anchor() throws(KeyError) -> [UInt8] { try device().anchor }
+
+    func device() throws(KeyError) -> DevicePrivateKeys {
         guard let device = try body().device else { throw KeyError(.keyringInconsistent, at: "device") }
         return device
     }
@@ -157,15 +160,6 @@ package final class UnlockedKeyring {
     /// What the recovery sheet shows beside the key.
     package func fingerprints() throws(KeyError) -> (account: Fingerprint, store: Fingerprint) {
         (Fingerprint(of: try accountID().bytes), Fingerprint(of: storeID.bytes))
-    }
-
-    /// Throws `.recoveryAccountDiffers` unless a sheet with this account belongs to this store.
-    package func checkAccount(_ fingerprint: Fingerprint) throws(KeyError) {
-        let body = try body()
-        let accounts = [body.deviceChain] + body.formerChains
-        guard accounts.contains(where: { Fingerprint(of: $0.accountID.bytes) == fingerprint }) else {
-            throw KeyError(.recoveryAccountDiffers)
-        }
     }
 
     // MARK: Slots and vaults

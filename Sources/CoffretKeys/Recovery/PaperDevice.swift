@@ -61,7 +61,7 @@ package struct PaperDevice: Sendable {
             preconditionFailure("a hash is longer than an id")
         }
         keys = DevicePrivateKeys(
-            deviceID: deviceID, signing: signing, box: key.deriveBoxKey(), noise: key.deriveNoiseKey())
+            deviceID: deviceID, signing: signing, box: key.derivePaperBoxKey(), noise: key.deriveNoiseKey())
     }
 
     package var deviceID: UniqueID { keys.deviceID }
@@ -171,7 +171,7 @@ extension Keyring {
             if device.isTrusted, present == nil, slots.count < KeyringFile.slotCountMax {
                 let slot = KeySlot(
                     id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519, publicKey: key,
-                    password: nil, reference: [], sealedStorageKey: [])
+                    anchor: [], password: nil, reference: [], sealedStorageKey: [])
                 slots.append(slot)
                 let told = LinkDetails.newest(of: device, in: body.deviceChain, key: body.detailsKey)
                 body.slotDetails.append(details(of: slot, name: told?.name ?? "", environment))

@@ -64,10 +64,23 @@ package final class RecoveryKey: Sendable, CustomStringConvertible, CustomReflec
     /// The groups joined by hyphens.
     package func text() -> String { textGroups().joined(separator: "-") }
 
-    /// The key pair whose public half stands in the slot, and of a paper device in the chain.
-    func deriveBoxKey() -> AgreementKey {
-        AgreementKey(KDF.derive(from: seed, kind == .store ? .recoveryBox : .paperBox))
+    /// The key pair whose public half stands in a slot with this anchor.
+    ///
+    /// A slot without one is a paper device's, which has the same key in every store and in the account's chain.
+    func deriveBoxKey(anchor: [UInt8]) -> AgreementKey {
+        guard kind == .store || !anchor.isEmpty else { return derivePaperBoxKey() }
+        return AgreementKey(KDF.derive(from: seed, .recoveryBox, anchor))
     }
+
+    /// A slot that the key opens, for as long as the device of the anchor wrote what is behind it.
+    func slot(id: UniqueID, anchor: [UInt8]) -> KeySlot {
+        KeySlot(
+            id: id, kind: .recovery, algorithm: .x25519, publicKey: deriveBoxKey(anchor: anchor).publicKey.bytes,
+            anchor: anchor, password: nil, reference: [], sealedStorageKey: [])
+    }
+
+    /// Of a paper device: what boxes are sealed to.
+    func derivePaperBoxKey() -> AgreementKey { AgreementKey(KDF.derive(from: seed, .paperBox)) }
 
     /// Of a paper device.
     func deriveSigningKey() -> SigningKey { SigningKey(seed: KDF.derive(from: seed, .paperSigning)) }
@@ -134,7 +147,7 @@ enum SheetText {
     }
 }
 
-/// What else stands on the sheet, so that a fabricated store is noticed.
+/// What else stands on the sheet, for when a program asks which account it is of.
 ///
 /// 80 bits of an id, as 16 characters of Crockford's base32 in groups of 4.
 package struct Fingerprint: Equatable, Sendable, CustomStringConvertible {
@@ -144,15 +157,6 @@ package struct Fingerprint: Equatable, Sendable, CustomStringConvertible {
 
     /// The first 80 bits of an id of at least 10 bytes.
     package init(of id: [UInt8]) { bytes = Array(id.prefix(Self.byteCount)) }
-
-    /// Reads the text, with or without spaces and hyphens; nil if it is none.
-    package static func parse(_ text: String) -> Fingerprint? {
-        let characters = text.utf8.filter { ![0x20, 0x2D].contains($0) }
-        guard characters.count == 16,
-            let bytes = try? Base32.crockford.decode(String(decoding: characters, as: UTF8.self))
-        else { return nil }
-        return Fingerprint(of: bytes)
-    }
 
     package var description: String {
         let text = Array(Base32.crockford.encode(bytes))

@@ -29,7 +29,7 @@ package struct FileKeyStore: KeyStore {
     }
 
     package func generateKey(
-        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
+        for place: SlotPlace, terms: SlotTerms, secret: Passphrase?
     ) throws(KeyError) -> KeyStoreKey {
         guard let secret else { throw KeyError(.pinRequired) }
         let machine = try machineSecret.loadOrMake()
@@ -37,10 +37,10 @@ package struct FileKeyStore: KeyStore {
             from: random, memoryKibibytes: parameters.memoryKibibytes, passCount: parameters.passCount)
         let wrapping = SlotSecretKey(
             try SlotPIN.derive(
-                salt: machine.duplicateSecret(), machineSecret: machine, profile: terms.profile, storeID: storeID,
-                slotID: slotID, pin: secret, password: password))
+                salt: machine.duplicateSecret(), machineSecret: machine, profile: terms.profile, place: place,
+                pin: secret, password: password))
         let key = AgreementKey.generate(from: random)
-        let sealed = X25519Slot.wrap(key, under: wrapping, storeID: storeID, slotID: slotID, random: random)
+        let sealed = X25519Slot.wrap(key, under: wrapping, storeID: place.storeID, slotID: place.slotID, random: random)
         return KeyStoreKey(
             algorithm: .x25519, publicKey: key.publicKey.bytes, password: password,
             reference: SlotReference(terms: terms, parts: [sealed]).encoded)
@@ -55,7 +55,7 @@ package struct FileKeyStore: KeyStore {
         let wrapping = SlotSecretKey(
             try SlotPIN.derive(
                 salt: machine.duplicateSecret(), machineSecret: machine, profile: reference.terms.profile,
-                storeID: binding.storeID, slotID: binding.slotID, pin: secret, password: password))
+                place: slot.place(inStore: binding.storeID), pin: secret, password: password))
         return try X25519Slot.openStorageKey(of: slot, wrapped: reference.parts[0], under: wrapping, binding: binding)
     }
 

@@ -41,13 +41,16 @@ package struct SlotAlgorithm: RawRepresentable, Hashable, Sendable {
 
 /// A slot as it stands in the keyring.
 ///
-/// Layout, deterministic CBOR: [id (16), kind, algorithm, public key, null or [KiB, passes, salt (16)],
+/// Layout, deterministic CBOR: [id (16), kind, algorithm, public key, anchor, null or [KiB, passes, salt (16)],
 /// reference, sealed storage key].
 package struct KeySlot: Equatable, Sendable {
     package let id: UniqueID
     package let kind: SlotKind
     package let algorithm: SlotAlgorithm
     package let publicKey: [UInt8]
+    /// The signing key of the device that made the slot; what opens the slot is derived from it, so that another one opens
+    /// nothing. Empty for a paper device, whose sheet is in the account's chain.
+    package let anchor: [UInt8]
     /// How the slot's passphrase or PIN is stretched; nil if it has none.
     package let password: PasswordParameters?
     /// The sealed private key, or whatever a key store needs to find or load it.
@@ -55,13 +58,14 @@ package struct KeySlot: Equatable, Sendable {
     package let sealedStorageKey: [UInt8]
 
     package init(
-        id: UniqueID, kind: SlotKind, algorithm: SlotAlgorithm, publicKey: [UInt8], password: PasswordParameters?,
-        reference: [UInt8], sealedStorageKey: [UInt8]
+        id: UniqueID, kind: SlotKind, algorithm: SlotAlgorithm, publicKey: [UInt8], anchor: [UInt8],
+        password: PasswordParameters?, reference: [UInt8], sealedStorageKey: [UInt8]
     ) {
         self.id = id
         self.kind = kind
         self.algorithm = algorithm
         self.publicKey = publicKey
+        self.anchor = anchor
         self.password = password
         self.reference = reference
         self.sealedStorageKey = sealedStorageKey
@@ -69,16 +73,22 @@ package struct KeySlot: Equatable, Sendable {
 
     func replacing(sealedStorageKey: [UInt8]) -> KeySlot {
         KeySlot(
-            id: id, kind: kind, algorithm: algorithm, publicKey: publicKey, password: password, reference: reference,
-            sealedStorageKey: sealedStorageKey)
+            id: id, kind: kind, algorithm: algorithm, publicKey: publicKey, anchor: anchor, password: password,
+            reference: reference, sealedStorageKey: sealedStorageKey)
+    }
+
+    /// Where it stands in a store.
+    package func place(inStore storeID: UniqueID) -> SlotPlace {
+        SlotPlace(storeID: storeID, slotID: id, anchor: anchor)
     }
 
     func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 7)
+        encoder.encodeArrayHeader(count: 8)
         encoder.encode(bytes: id.bytes)
         encoder.encode(unsigned: UInt64(kind.rawValue))
         encoder.encode(unsigned: UInt64(algorithm.rawValue))
         encoder.encode(bytes: publicKey)
+        encoder.encode(bytes: anchor)
         if let password {
             encoder.encodeArrayHeader(count: 3)
             encoder.encode(unsigned: UInt64(password.memoryKibibytes))
@@ -92,7 +102,7 @@ package struct KeySlot: Equatable, Sendable {
     }
 
     init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 7)
+        try decoder.readArrayHeader(count: 8)
         let start = decoder.byteOffset
         guard let id = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount)) else {
             throw CBORError(.unexpectedItem, byteOffset: start)
@@ -101,6 +111,7 @@ package struct KeySlot: Equatable, Sendable {
         kind = SlotKind(rawValue: try decoder.readUnsigned(as: UInt8.self))
         algorithm = SlotAlgorithm(rawValue: try decoder.readUnsigned(as: UInt8.self))
         publicKey = try decoder.readBytes(countMax: 256)
+        anchor = try decoder.readBytes(countMax: VerifyingKey.byteCount)
         if decoder.isNextNull {
             try decoder.readNull()
             password = nil
@@ -113,6 +124,20 @@ package struct KeySlot: Equatable, Sendable {
         }
         reference = try decoder.readBytes(countMax: 64 << 10)
         sealedStorageKey = try decoder.readBytes(countMax: 4 << 10)
+    }
+}
+
+/// What the secret of a slot is derived for, whatever opens it.
+package struct SlotPlace: Equatable, Sendable {
+    package let storeID: UniqueID
+    package let slotID: UniqueID
+    /// Of the store's device: `KeySlot.anchor`.
+    package let anchor: [UInt8]
+
+    package init(storeID: UniqueID, slotID: UniqueID, anchor: [UInt8]) {
+        self.storeID = storeID
+        self.slotID = slotID
+        self.anchor = anchor
     }
 }
 

@@ -51,7 +51,7 @@ package protocol KeyStore: Sendable {
     /// - Parameter secret: the PIN; nil for a slot that the key store opens by its own check.
     /// - Throws: `.pinRequired` from a key store that has no check of its own.
     func generateKey(
-        storeID: UniqueID, slotID: UniqueID, terms: SlotTerms, secret: Passphrase?
+        for place: SlotPlace, terms: SlotTerms, secret: Passphrase?
     ) async throws(KeyError) -> KeyStoreKey
     /// Opens the storage key that was sealed to a slot's key.
     ///
@@ -95,18 +95,20 @@ package struct PreparedSlot: Sendable {
 extension KeyStore {
     /// Makes a key for a new slot of a store; `UnlockedKeyring.add` puts it in place.
     ///
+    /// - Parameter anchor: `UnlockedKeyring.anchor` of the store.
     /// - Throws: `.slotMalformed` for a profile's name that is empty or too long.
     package func prepareSlot(
-        storeID: UniqueID, terms: SlotTerms, secret: Passphrase?, random: any RandomSource
+        storeID: UniqueID, anchor: [UInt8], terms: SlotTerms, secret: Passphrase?, random: any RandomSource
     ) async throws(KeyError) -> PreparedSlot {
         guard (1...SlotTerms.profileByteCountMax).contains(terms.profile.utf8.count) else {
             throw KeyError(.slotMalformed, at: "profile")
         }
         let id = UniqueID.generate(from: random)
-        let key = try await generateKey(storeID: storeID, slotID: id, terms: terms, secret: secret)
+        let key = try await generateKey(
+            for: SlotPlace(storeID: storeID, slotID: id, anchor: anchor), terms: terms, secret: secret)
         return PreparedSlot(
             slot: KeySlot(
-                id: id, kind: kind, algorithm: key.algorithm, publicKey: key.publicKey, password: key.password,
-                reference: key.reference, sealedStorageKey: []), terms: terms)
+                id: id, kind: kind, algorithm: key.algorithm, publicKey: key.publicKey, anchor: anchor,
+                password: key.password, reference: key.reference, sealedStorageKey: []), terms: terms)
     }
 }

@@ -4,16 +4,19 @@
 internal import CoffretBase
 internal import CoffretCrypto
 
-/// Passphrase → Argon2id → KDF("slot/passphrase", store id ‖ slot id) → private key of the slot.
+/// Passphrase → Argon2id → KDF("slot/passphrase", store id ‖ slot id, anchor) → private key of the slot.
 enum PassphraseSlot {
     static func make(
-        _ passphrase: Passphrase, parameters: PasswordParameters, storeID: UniqueID, random: any RandomSource
+        _ passphrase: Passphrase, parameters: PasswordParameters, storeID: UniqueID, anchor: [UInt8],
+        random: any RandomSource
     ) throws(KeyError) -> KeySlot {
         let id = UniqueID.generate(from: random)
-        let secret = try deriveSecret(passphrase, parameters, storeID: storeID, slotID: id)
+        let place = SlotPlace(storeID: storeID, slotID: id, anchor: anchor)
+        let secret = try deriveSecret(passphrase, parameters, place)
         let key = AgreementKey.generate(from: random)
         return KeySlot(
-            id: id, kind: .passphrase, algorithm: .x25519, publicKey: key.publicKey.bytes, password: parameters,
+            id: id, kind: .passphrase, algorithm: .x25519, publicKey: key.publicKey.bytes, anchor: anchor,
+            password: parameters,
             reference: X25519Slot.wrap(key, under: secret, storeID: storeID, slotID: id, random: random),
             sealedStorageKey: [])
     }
@@ -21,15 +24,17 @@ enum PassphraseSlot {
     /// The slot's private key; nil if the passphrase is another.
     static func open(_ slot: KeySlot, _ passphrase: Passphrase, storeID: UniqueID) throws(KeyError) -> AgreementKey? {
         guard slot.algorithm == .x25519, let parameters = slot.password else { return nil }
-        let secret = try deriveSecret(passphrase, parameters, storeID: storeID, slotID: slot.id)
+        let secret = try deriveSecret(passphrase, parameters, slot.place(inStore: storeID))
         return X25519Slot.unwrap(slot.reference, under: secret, storeID: storeID, slotID: slot.id)
     }
 
     private static func deriveSecret(
-        _ passphrase: Passphrase, _ parameters: PasswordParameters, storeID: UniqueID, slotID: UniqueID
+        _ passphrase: Passphrase, _ parameters: PasswordParameters, _ place: SlotPlace
     ) throws(KeyError) -> SlotSecretKey {
         let stretched = try stretch(passphrase, parameters)
-        return SlotSecretKey(KDF.derive(from: stretched, .slotPassphrase, storeID.bytes + slotID.bytes))
+        return SlotSecretKey(
+            KDF.derive(
+                from: stretched, .slotPassphrase, place.storeID.bytes + place.slotID.bytes, place.anchor))
     }
 
     /// Argon2id with the errors of this module.

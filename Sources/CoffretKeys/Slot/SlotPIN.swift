@@ -1,5 +1,5 @@
 // From a PIN to what a key store asks for. The one thing to keep true: key store, installation, store, slot,
-// profile and PIN all go in, so that none of them can be left out or exchanged.
+// profile, PIN and the device's own key all go in, so that none of them can be left out or exchanged.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -7,7 +7,7 @@ package import CoffretCrypto
 /// The derivation that all key stores share.
 ///
 /// KDF(salt, "pin", store id ‖ slot id, profile, KDF(machine secret, "slot/installation", store id ‖ slot id),
-/// Argon2id(PIN) or nothing), where salt is 32 random bytes that the key store holds.
+/// Argon2id(PIN) or nothing, anchor), where salt is 32 random bytes that the key store holds.
 /// Spec: Spec/keystores.md §3. Source: SecureNotes (salt, user name, PIN); protocol decision 20.
 package enum SlotPIN {
     package static let saltByteCount = 32
@@ -16,7 +16,7 @@ package enum SlotPIN {
     /// - Parameter password: how the PIN is stretched; nil for a slot without one.
     /// - Throws: `.unlockFailed` if one of the two is missing; `.passwordPolicy`, `.cryptoUnavailable`.
     package static func derive(
-        salt: borrowing SecretBytes, machineSecret: MachineSecret, profile: String, storeID: UniqueID, slotID: UniqueID,
+        salt: borrowing SecretBytes, machineSecret: MachineSecret, profile: String, place: SlotPlace,
         pin: Passphrase?, password: PasswordParameters?
     ) throws(KeyError) -> SecretBytes {
         var stretched: [UInt8] = []
@@ -29,11 +29,11 @@ package enum SlotPIN {
         case (nil, nil): break
         default: throw KeyError(.unlockFailed)
         }
-        let binding = storeID.bytes + slotID.bytes
+        let binding = place.storeID.bytes + place.slotID.bytes
         let installation: AuthenticationKey = KDF.derive(from: machineSecret, .slotInstallation, binding)
         // EXPOSE: becomes part of a derivation's context; the copy is zeroed.
         var installed = unsafe installation.withUnsafeBytes { unsafe [UInt8]($0) }
         defer { installed.zero() }
-        return KDF.derive(from: salt, .pin, binding, Array(profile.utf8), installed, stretched)
+        return KDF.derive(from: salt, .pin, binding, Array(profile.utf8), installed, stretched, place.anchor)
     }
 }
