@@ -5,20 +5,18 @@ internal import CSodium
 
 /// A secret of fixed size in locked, guarded memory that is zeroed when it goes out of scope.
 ///
-/// The memory comes from libsodium's `sodium_malloc`: it is locked against swapping (as far as the
-/// process may lock memory), left out of core dumps, surrounded by guard pages and overwritten with
-/// zeros when freed. The type is not copyable, so Swift refuses to print it, to put it in an array
-/// or to box it as `Any`.
-///
-/// - Complexity: making one costs a few system calls and at least four pages; use it for secrets
-///   that live long, and zeroed stack memory for those that live for one call.
+/// The memory is locked against swapping (as far as the process may lock memory), left out of core
+/// dumps, and overwritten with zeros when freed; see `SecretArena`. Without memory the process ends.
+/// The type is not copyable, so Swift refuses to print it, to put it in an array or to box it as `Any`.
 @safe package struct SecretBytes: ~Copyable, @unchecked Sendable {
-    // SAFETY: the pointer is owned by this value alone, which cannot be copied; the memory behind it
+    // SAFETY: the piece is owned by this value alone, which cannot be copied; the memory behind it
     // is written only by the initialisers, before the value is shared.
-    private let pointer: UnsafeMutableRawPointer
+    private let piece: SecretPiece
 
     /// The number of secret bytes.
-    package let byteCount: Int
+    package var byteCount: Int { piece.byteCount }
+
+    private var pointer: UnsafeMutableRawPointer { unsafe piece.start }
 
     /// Makes a secret and lets `initialize` fill it; the memory starts zeroed.
     ///
@@ -28,19 +26,14 @@ internal import CSodium
         byteCount: Int, initializingWith initialize: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         precondition(byteCount >= 0, "a secret cannot have a negative size")
-        precondition(sodium_init() >= 0, "libsodium cannot be initialised")
-        guard let pointer = unsafe sodium_malloc(max(byteCount, 1)) else {
-            fatalError("no locked memory for a secret of \(byteCount) bytes")
-        }
-        unsafe sodium_memzero(pointer, max(byteCount, 1))
+        let piece = SecretMemory.piece(byteCount: byteCount)
         do throws(Failure) {
-            try unsafe initialize(UnsafeMutableRawBufferPointer(start: pointer, count: byteCount))
+            try unsafe initialize(UnsafeMutableRawBufferPointer(start: piece.start, count: byteCount))
         } catch {
-            unsafe sodium_free(pointer)
+            SecretArena.giveBack(piece)
             throw error
         }
-        unsafe self.pointer = unsafe pointer
-        self.byteCount = byteCount
+        self.piece = piece
     }
 
     /// Copies `bytes` into locked memory. The caller still owns, and must zero, the original.
@@ -67,9 +60,7 @@ internal import CSodium
         }
     }
 
-    deinit {
-        unsafe sodium_free(pointer)
-    }
+    deinit { SecretArena.giveBack(piece) }
 
     /// Lends the secret for the duration of the call.
     ///

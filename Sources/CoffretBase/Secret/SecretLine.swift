@@ -1,27 +1,22 @@
 // A line being typed, in locked memory from its first byte on.
 
-internal import CSodium
-
 /// A growing secret of bounded size.
 ///
 /// The one thing to keep true: bytes are written only into locked memory, and taken-back characters
 /// are overwritten at once.
 @safe package struct SecretLine: ~Copyable {
-    private let memory: UnsafeMutableRawBufferPointer
+    private let piece: SecretPiece
+    private var memory: UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(start: piece.start, count: piece.byteCount)
+    }
     package private(set) var byteCount = 0
 
     /// Reserves locked memory for `byteCountMax` bytes; more are refused.
     package init(byteCountMax: Int) {
-        precondition(sodium_init() >= 0, "libsodium cannot be initialised")
-        guard let pointer = unsafe sodium_malloc(byteCountMax) else {
-            fatalError("no locked memory for a secret of \(byteCountMax) bytes")
-        }
-        unsafe memory = UnsafeMutableRawBufferPointer(start: pointer, count: byteCountMax)
+        piece = SecretMemory.piece(byteCount: byteCountMax)
     }
 
-    deinit {
-        unsafe sodium_free(memory.baseAddress)
-    }
+    deinit { SecretArena.giveBack(piece) }
 
     /// - Returns: whether there was room.
     package mutating func append(_ byte: UInt8) -> Bool {

@@ -106,6 +106,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case agentUnavailable = "cli.agent.unavailable"
     case agentGone = "cli.agent.gone"
     case durationInvalid = "cli.duration.invalid"
+    case memoryExhausted = "cli.memory.exhausted"
     case unexpected = "cli.unexpected"
 }
 

@@ -44,6 +44,13 @@ package enum CommandLineProgram {
     private static func run(_ arguments: ParsedArguments, words: [String]) -> Int32 {
         guard let body = arguments.command.run else { preconditionFailure("the parser refuses families of commands") }
         let context = CommandContext(arguments: arguments, words: words, environment: ProcessEnvironment())
+        let terminal = context.terminal
+        SecretMemory.onExhaustion {
+            let failure = CommandFailure(
+                .unavailable, .memoryExhausted, "the system has no memory for another secret; nothing saved is lost",
+                hint: "close other programs, or raise the limit: ulimit -v unlimited")
+            _ = report(failure, arguments: arguments, terminal: terminal)
+        }
         do {
             try body(context)
             try context.output.flush()
