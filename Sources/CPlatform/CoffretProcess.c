@@ -54,6 +54,11 @@ int coffret_is_in_memory(int descriptor) {
     return information.f_type == TMPFS_MAGIC || information.f_type == RAMFS_MAGIC;
 }
 
+int coffret_is_default_signal(int signal) {
+    struct sigaction action;
+    return sigaction(signal, (void *)0, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
 int coffret_fork(void) {
     return fork();
 }

@@ -18,6 +18,9 @@ int coffret_take_signal(int descriptor, int *is_from_kernel);
 /* 1 if the open file or folder lies in memory only (tmpfs or ramfs), 0 if not, -1 and errno on failure. */
 int coffret_is_in_memory(int descriptor);
 
+/* 1 if the signal does what it does without anybody's doing, 0 if it is ignored or handled. */
+int coffret_is_default_signal(int signal);
+
 /* fork(2), which Swift's importer hides. Only for a process of one thread, and once: a child of a child crashes in
    Swift's Mutex, which hands the kernel the number of the thread that the first fork left behind. */
 int coffret_fork(void);

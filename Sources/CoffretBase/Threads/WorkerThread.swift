@@ -5,12 +5,25 @@ internal import Glibc
 
 /// A thread that runs one closure and can be waited for.
 @safe package final class WorkerThread {
-    private var thread = pthread_t()
+    private let thread: pthread_t
     private var isJoined = false
 
     /// - Parameter body: runs on the new thread; must end by itself.
     package init(_ body: @escaping @Sendable () -> Void) {
+        guard let thread = Self.start(body) else { preconditionFailure("the system refuses one more thread") }
+        self.thread = thread
+    }
+
+    private init(_ thread: pthread_t) { self.thread = thread }
+
+    /// - Returns: nil if the system has no room for a thread.
+    package static func startIfPossible(_ body: @escaping @Sendable () -> Void) -> WorkerThread? {
+        start(body).map { WorkerThread($0) }
+    }
+
+    private static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t? {
         let box = unsafe Unmanaged.passRetained(Box(body))
+        var thread = pthread_t()
         let status = unsafe pthread_create(
             &thread, nil,
             { argument in
@@ -18,7 +31,8 @@ internal import Glibc
                 unsafe Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().body()
                 return nil
             }, box.toOpaque())
-        precondition(status == 0, "the system refuses one more thread")
+        if status != 0 { unsafe box.release() }
+        return status == 0 ? thread : nil
     }
 
     /// Waits for the thread's end.

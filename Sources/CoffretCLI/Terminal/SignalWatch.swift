@@ -57,14 +57,3 @@ struct SignalWatch: ~Copyable {
         return polled[1].revents != 0
     }
 }
-
-/// Ends the program by `signal`, as if it had never been held back.
-func endProgram(by signal: Int32) -> Never {
-    _ = Glibc.signal(signal, SIG_DFL)
-    var mask = sigset_t()
-    unsafe sigemptyset(&mask)
-    unsafe sigaddset(&mask, signal)
-    raise(signal)
-    unsafe pthread_sigmask(SIG_UNBLOCK, &mask, nil)
-    exit(128 + signal)
-}

@@ -57,6 +57,7 @@ package struct PasswordParameters: Equatable, Sendable {
                     password.baseAddress!.assumingMemoryBound(to: CChar.self), UInt64(password.count), salt,
                     UInt64(passCount), Int(memoryKibibytes) << 10, Int32(crypto_pwhash_ALG_ARGON2ID13))
             }
+            StretchingWindow.close()
             guard status == 0 else { throw CryptoError(.unavailable, at: "argon2id") }
         }
     }

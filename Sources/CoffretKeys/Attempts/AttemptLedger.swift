@@ -1,5 +1,6 @@
 // The count of failed attempts at work, for every program that looks at a secret. The one thing to keep true: the count
-// is on disk, one higher, before the secret is looked at, and only a right secret takes it back.
+// is on disk, one higher, before the secret is looked at, and only a right secret takes it back, or an end before anybody
+// could know.
 
 package import CoffretBase
 
@@ -60,7 +61,7 @@ package struct AttemptLedger: Sendable {
 
     /// Counts an attempt, makes it, and takes the count back if it went well.
     ///
-    /// Attempts of several processes follow one another.
+    /// Attempts of several processes follow one another. One that a signal ends while the secret is stretched was none.
     /// - Parameters:
     ///   - isWrong: whether an error of `body` means that the secret was wrong; others do not count.
     ///   - refusal: an attempt that was not made, as an error of `body`'s kind.
@@ -99,15 +100,20 @@ package struct AttemptLedger: Sendable {
         _ isWrong: (Failure) -> Bool, _ body: () throws(Failure) -> Value
     ) throws(KeyError) -> Result<Value, Failure> {
         let before = try recordsOutsideOfPauses()
+        let window = StretchingWindow()
+        defer { window.end() }
         for (home, record) in before {
             try write(AttemptPolicy.counting(record, bootID: bootID, now: now()), to: home)
         }
+        window.open { for (home, record) in before { _ = try? write(record, to: home) } }
         do throws(Failure) {
             let value = try body()
+            window.end()
             // The secret was right, and who gave it gets what it opens, whatever becomes of the count.
             for (home, _) in before { _ = try? write(.none, to: home) }
             return .success(value)
         } catch {
+            window.end()
             if !isWrong(error) { for (home, record) in before { _ = try? write(record, to: home) } }
             return .failure(error)
         }
