@@ -39,6 +39,7 @@ package enum AgentProgram {
             }
         }
         ProcessHardening.apply()
+        ProcessHardening.dropVariablesThatLoadCode()
         // What the starter left open, such as the end of a pipe, would stay open for hours.
         _ = coffret_close_from(3)
         guard let socketPath = AgentLocation.socketPath, let state = AgentLocation.stateDirectory else {

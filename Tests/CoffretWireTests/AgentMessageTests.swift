@@ -88,7 +88,12 @@ struct AgentMessageTests {
         for request in Self.requests {
             let expected: AgentRequest.Head =
                 switch request {
-                case .unlock, .settings: .secret
+                case .unlock(let secret, let seconds):
+                    .secret(AgentSecretHead(store: secret.store, kind: secret.kind, wanted: .unlock(seconds: seconds)))
+                case .settings(let secret, let idle, let absolute):
+                    .secret(
+                        AgentSecretHead(
+                            store: secret.store, kind: secret.kind, wanted: .settings(idle: idle, absolute: absolute)))
                 case .run(let command): .command(store: command.store, isUse: true)
                 case .look(let command): .command(store: command.store, isUse: false)
                 default: .open

@@ -126,6 +126,54 @@ struct PresenceCommandTests {
     }
 
     @Test(
+        "keys 9: R102: who asks PAM has the agent's own variables, and no keys",
+        .enabled(if: TrapLibrary.isAvailable, "a C compiler is missing"))
+    func askedElsewhere() throws {
+        let world = try World("pam_permit.so")
+        defer { try? world.agent.stop() }
+        // A module that tells what it sees, and waits until somebody has looked at its process.
+        let folder = world.agent.runner.folder.file("module")
+        let module = try TrapLibrary(
+            in: folder,
+            code: """
+                #include <stdio.h>
+                #include <stdlib.h>
+                #include <unistd.h>
+                int pam_sm_authenticate(void *handle, int flags, int count, const char **words) {
+                    FILE *file = fopen("\(folder)/seen.new", "w");
+                    const char *vault = getenv("COFFRET_VAULT");
+                    fprintf(file, "%d %s", (int)getpid(), vault ? vault : "-");
+                    fclose(file);
+                    rename("\(folder)/seen.new", "\(folder)/seen");
+                    for (int turn = 0; turn < 3000 && access("\(folder)/go", F_OK) != 0; turn++) usleep(10000);
+                    return 0;
+                }
+                int pam_sm_setcred(void *handle, int flags, int count, const char **words) { return 0; }
+                """)
+        try world.setService(module.path)
+        let key = try AgentMemoryTests.storageKey(of: world.agent.runner)
+        let (show, settings) = (["show", world.id], ["agent", "settings", "--idle", "6m"])
+        for words in [show, settings] {
+            let terminal = try TerminalProcess(
+                CoffretRunner.executable, words,
+                environment: world.agent.runner.environment(world.agent.environment(["COFFRET_VAULT": "Personal"])),
+                directory: world.agent.runner.workPath)
+            try Waiting.until("PAM is asked") { FileManager.default.fileExists(atPath: folder + "/seen") }
+            let seen = try String(contentsOfFile: folder + "/seen", encoding: .utf8).split(separator: " ")
+            #expect(seen.last == "-", "the client's variable counts in the command, and not here")
+            let process = try #require(seen.first.flatMap { pid_t($0) })
+            let asking = try MemoryDump(of: process, includesChildren: false)
+            #expect(!asking.contains(key))
+            let agent = try #require(world.agent.processID)
+            #expect(try MemoryDump(of: agent).contains(key), "it is searched for in the right form")
+            try Data().write(to: URL(fileURLWithPath: folder + "/go"))
+            #expect(try terminal.finish() == 0, "\(terminal.screen)")
+            for name in ["go", "seen"] { try FileManager.default.removeItem(atPath: "\(folder)/\(name)") }
+        }
+        #expect(try world.idleSeconds == 360)
+    }
+
+    @Test(
         "without presence and without a PIN the passphrase is asked for, and counted",
         .enabled(if: LongPause.isAvailable, LongPause.missing))
     func passphrase() throws {

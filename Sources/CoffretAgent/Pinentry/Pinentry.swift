@@ -17,14 +17,14 @@ final class Pinentry {
     private let output: Int32
     private let processID: pid_t
 
-    /// Starts the pinentry that the agent's variable COFFRET_PINENTRY names, else `pinentry` on PATH.
+    /// Starts the pinentry that the agent's variable COFFRET_PINENTRY names, else `pinentry` on the agent's PATH.
     ///
-    /// - Parameter variables: where the person is: a display, or a terminal in GPG_TTY.
+    /// - Parameter variables: the agent's own, and where the person is: a display, or a terminal in GPG_TTY.
     /// - Throws: `AgentRefusal` `.pinentryMissing`.
     init(_ variables: [String: String]) throws(AgentRefusal) {
         let places = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
         guard places.contains(where: { variables[$0] != nil }),
-            let program = variables["COFFRET_PINENTRY"] ?? ProgramStart.find("pinentry"),
+            let program = variables["COFFRET_PINENTRY"] ?? ProgramStart.find("pinentry", variables),
             let questions = ProgramStart.makePipe(), let answers = ProgramStart.makePipe()
         else { throw AgentRefusal(.pinentryMissing) }
         let started = ProgramStart.start(

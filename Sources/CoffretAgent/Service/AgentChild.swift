@@ -3,7 +3,9 @@
 
 internal import CPlatform
 internal import CoffretBase
+internal import CoffretKeys
 internal import CoffretNet
+internal import CoffretWire
 internal import Glibc
 
 /// A running child, as the agent knows it.
@@ -16,20 +18,42 @@ final class AgentChild {
         /// Syncs a store for as long as it is unlocked.
         case sync(store: String)
         /// Judges a secret.
-        case judge
+        case judge(AgentSecretHead)
+        /// Asks whether the person is there, for a child that works with a store.
+        case presence(store: String)
         /// Serves an SSH client out of a store.
         case connection(store: String)
         /// Lets the TPM take, or give back, the key that a store's keys are sealed with.
         case wrapping(store: String)
         case unwrapping(store: String)
 
-        /// The store whose keys the child has.
+        /// The store that the child works for, and ends with.
         var store: String? {
             switch self {
             case .command(let store), .look(let store), .sync(let store), .connection(let store), .wrapping(let store),
-                .unwrapping(let store):
+                .unwrapping(let store), .presence(let store):
                 store
             case .judge: nil
+            }
+        }
+
+        /// Whether a report answers what the child was asked. Others are dropped, whoever made the child say them.
+        func allows(_ report: ChildReport) -> Bool {
+            switch (self, report) {
+            case (.sync, .refused), (.connection, .refused): false
+            case (_, .refused), (.presence, .confirmed), (.wrapping, .idleLock), (.unwrapping, .idleLock): true
+            case (.judge(let asked), .opened(let opened)):
+                asked.kind != .presence && opened.store == asked.store && asked.wanted.allows(opened.intervals)
+            case (.judge(let asked), .settled(let store, let intervals)):
+                asked.kind == .presence && asked.wanted.isSettings && store == asked.store
+                    && asked.wanted.allows(intervals)
+            case (.command, .noteKeyHeld), (.command, .noteKeyForgotten), (.look, .noteKeyHeld),
+                (.look, .noteKeyForgotten):
+                true
+            case (.command, .presenceWanted), (.look, .presenceWanted), (.connection, .presenceWanted): true
+            case (.command, .stale), (.look, .stale), (.connection, .stale): true
+            case (.command, _), (.look, _), (.sync, _), (.connection, _): report.isKeyringChange
+            default: false
             }
         }
     }
@@ -47,15 +71,22 @@ final class AgentChild {
     var keyCount = 0
     /// Why the child was ended, if its store was locked under it.
     var lockReason: LockReason?
+    /// The terminal of its client, for questions; closed with this object.
+    var terminal: Int32?
+    /// Who waits for the answer, for a child that asks whether the person is there.
+    weak var asker: AgentChild?
 
-    private init(processID: pid_t, work: Work, client: AgentPeer?, control: Int32) {
+    init(processID: pid_t, work: Work, client: AgentPeer?, control: Int32) {
         self.processID = processID
         self.work = work
         self.client = client
         self.control = control
     }
 
-    deinit { close(control) }
+    deinit {
+        close(control)
+        if let terminal { close(terminal) }
+    }
 
     /// Forks.
     ///
@@ -66,6 +97,7 @@ final class AgentChild {
         guard unsafe coffret_message_pair(&ends) == 0 else { return nil }
         let processID = coffret_fork()
         if processID == 0 {
+            SecretMemory.lockAfterFork()
             // No deinit, no exit handler, no second flush of anything the parent had buffered.
             _exit(body(ends[1]))
         }
@@ -86,7 +118,8 @@ final class AgentChild {
             if size < 0, errno == EINTR { continue }
             guard size > 0 else { return }
             // It may hold a key, and this process goes on after the key is gone.
-            if let report = clearingTraces({ takeReport(byteCount: size) }) { reports.append(report) }
+            guard let report = clearingTraces({ takeReport(byteCount: size) }), work.allows(report) else { continue }
+            reports.append(report)
         }
     }
 
@@ -102,6 +135,33 @@ final class AgentChild {
         var bytes = report.encoded
         defer { bytes.zero() }
         _ = unsafe send(control, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// Answers a question of the child; one that does not wait for it gets nothing.
+    func answer(_ report: ChildReport) {
+        let bytes = report.encoded
+        _ = unsafe send(control, bytes, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+    }
+
+    /// In the child: has the agent ask whether the person is there.
+    ///
+    /// - Returns: the code of a refusal; nil for a yes.
+    static func askPresence(reason: String, _ variables: [String: String], over control: Int32) -> String? {
+        let places = variables.filter { SecretJudge.placeVariables.contains($0.key) }
+        switch ask(.presenceWanted(reason: reason, places: places), over: control) {
+        case .confirmed: return nil
+        case .refused(let code, _): return code
+        default: return KeyStoreError.Code.presenceUnavailable.rawValue
+        }
+    }
+
+    /// In the child: asks the agent, and waits for its answer.
+    private static func ask(_ question: ChildReport, over control: Int32) -> ChildReport? {
+        report(question, over: control)
+        var message = [UInt8](repeating: 0, count: ChildReport.byteCountMax)
+        var count: Int
+        repeat { count = unsafe recv(control, &message, message.count, 0) } while count < 0 && errno == EINTR
+        return count > 0 ? ChildReport(decoding: Array(message.prefix(count))) : nil
     }
 
     /// In the child: descriptors `numbers` become 0, 1, 2, …, and all others are closed. Those from 3 on are not
@@ -127,5 +187,20 @@ final class AgentChild {
         clearenv()
         for (name, value) in environment { unsafe setenv(name, value, 1) }
         tzset()
+    }
+}
+
+extension AgentSecretHead.Wanted {
+    var isSettings: Bool { if case .settings = self { true } else { false } }
+
+    /// Whether these intervals are what was asked for, as far as anything was.
+    func allows(_ intervals: LockIntervals) -> Bool {
+        let (idle, absolute) =
+            switch self {
+            case .unlock(let seconds): (seconds, seconds)
+            case .settings(let idle, let absolute): (idle, absolute)
+            }
+        return (idle ?? intervals.idleSeconds) == intervals.idleSeconds
+            && (absolute ?? intervals.absoluteSeconds) == intervals.absoluteSeconds
     }
 }

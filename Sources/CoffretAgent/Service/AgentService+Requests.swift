@@ -17,7 +17,7 @@ extension AgentService {
             switch try unsafe message.withUnsafeBytes({ (bytes) throws(WireError) in
                 try unsafe AgentRequest.head(of: bytes)
             }) {
-            case .secret: return judge(message, descriptors.take(), for: client)
+            case .secret(let asked): return judge(asked, message, descriptors.take(), for: client)
             case .command(let store, let isUse):
                 return withOpenKeys(of: store, for: client, isUse: isUse) {
                     self.run(message, store: store, isUse: isUse, descriptors.take(), for: client)
@@ -77,7 +77,9 @@ extension AgentService {
     // MARK: Secrets
 
     /// - Parameter descriptors: the client's terminal, or nothing.
-    private func judge(_ message: ReceivedMessage, _ descriptors: [Int32], for client: AgentPeer) {
+    private func judge(
+        _ asked: AgentSecretHead, _ message: ReceivedMessage, _ descriptors: [Int32], for client: AgentPeer
+    ) {
         defer { for descriptor in descriptors { close(descriptor) } }
         let now = BootClock.now
         let unlocked = Set(stores.values.filter { $0.check(at: now, isUse: false) == nil }.map(\.path))
@@ -85,7 +87,7 @@ extension AgentService {
         let parent = getpid()
         let makeRecords = makeRecords
         let environment = environment
-        start(.judge, for: client) { control in
+        start(.judge(asked), for: client) { control in
             forget(except: nil)
             AgentChild.arrange([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, control] + descriptors.prefix(1))
             AgentChild.settle(environment: environment, parent: parent)
@@ -120,7 +122,7 @@ extension AgentService {
             return
         }
         let noteKeys = use.noteKeys
-        let (own, process) = (environment, client.credentials.processID)
+        let own = environment
         let secondsLeft = store.secondsLeft(at: now)
         let parent = getpid()
         let child = start(isUse ? .command(store: path) : .look(store: path), for: client) { control in
@@ -134,7 +136,11 @@ extension AgentService {
                 AgentChild.report(.refused(code: WireError.Code.malformed.rawValue, waitSeconds: nil), over: 3)
                 return 1
             }
-            AgentChild.settle(environment: command.environment, parent: parent)
+            guard let variables = ClientVariables(command.environment) else {
+                AgentChild.report(.refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil), over: 3)
+                return 1
+            }
+            AgentChild.settle(environment: variables.forCommand(agent: own), parent: parent)
             guard unsafe chdir(command.workingDirectory) == 0 else {
                 AgentChild.report(
                     .refused(code: AgentErrorCode.directoryMissing.rawValue, waitSeconds: nil), over: 3)
@@ -144,10 +150,7 @@ extension AgentService {
                 store: command.store, storageKey: key, noteKeys: noteKeys,
                 connection: UnixConnection(descriptor: 4), terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft,
                 memory: memoryOfChanges,
-                makeConversation: {
-                    PinentryConversation(
-                        SecretJudge.places(of: command.environment, agent: own), askingProcess: process)
-                }
+                askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) }
             ) { report in
                 switch report {
                 case .keyRenewed(let key, let generation):
@@ -161,6 +164,8 @@ extension AgentService {
             return hosted.run(command.arguments)
         }
         child?.keyCount = store.keyCount
+        // It stays open beyond this call, for questions.
+        if descriptors.count == 4 { child?.terminal = fcntl(descriptors[3], F_DUPFD_CLOEXEC, 0) }
     }
 
     /// Where a child remembers that it changed the store's keys: as far as there is a home that is not put back

@@ -148,6 +148,7 @@ package final class AgentService {
             child.takeReports()
             // It may not end soon, and others need the key that opens now.
             takeNews(of: child)
+            askPresence(for: child)
         case .sshListener(let store): acceptSSH(store)
         }
     }
@@ -292,6 +293,7 @@ package final class AgentService {
     private func finish(_ child: AgentChild, status: Int32) {
         children[child.processID] = nil
         child.takeReports()
+        endQuestions(of: child)
         let client = child.client
         client?.child = nil
         child.client = nil
@@ -305,6 +307,7 @@ package final class AgentService {
             if let store = stores[store], child.lockReason == nil { store.keep(child.idleLock) }
             return
         case .unwrapping(let store): return finishOpening(child, store: store)
+        case .presence: return finishPresence(child)
         }
         client?.answer(answer)
         if let client { receive(from: client) }
@@ -357,7 +360,7 @@ package final class AgentService {
             lock(store, because: .keysChanged, sparing: isCommand ? child : nil)
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
-        case .opened, .stale, .refused, .settled, .idleLock: break
+        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed: break
         }
     }
 

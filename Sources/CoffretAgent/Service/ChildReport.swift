@@ -33,12 +33,24 @@ enum ChildReport: Sendable {
     case noteKeyForgotten(UniqueID)
     /// The TPM has this key, or has given it back.
     case idleLock(IdleLock)
+    /// The agent is to ask whether the person is there: for what, and where that person can be asked.
+    case presenceWanted(reason: String, places: [String: String])
+    /// The person has shown to be there.
+    case confirmed
 
     /// Whether it counts at once, however long the child goes on.
     var isNewsOfKeys: Bool {
         switch self {
         case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
-        case .opened, .stale, .refused, .settled, .idleLock: false
+        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed: false
+        }
+    }
+
+    /// Whether it says that other keys open the store now.
+    var isKeyringChange: Bool {
+        switch self {
+        case .renewed, .slotExcluded: true
+        default: false
         }
     }
 
@@ -50,7 +62,7 @@ enum ChildReport: Sendable {
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
-    /// [7, store, idle, absolute], [8, key, wrapped key], [9]. The caller zeroes the bytes.
+    /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11]. The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
@@ -101,6 +113,18 @@ enum ChildReport: Sendable {
             encoder.encode(unsigned: 8)
             Self.encode(lock.key, to: &encoder)
             encoder.encode(bytes: lock.wrapped)
+        case .presenceWanted(let reason, let places):
+            encoder.encodeArrayHeader(count: 3)
+            encoder.encode(unsigned: 10)
+            encoder.encode(text: reason)
+            encoder.encodeArrayHeader(count: places.count * 2)
+            for (name, value) in places {
+                encoder.encode(text: name)
+                encoder.encode(text: value)
+            }
+        case .confirmed:
+            encoder.encodeArrayHeader(count: 1)
+            encoder.encode(unsigned: 11)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -152,6 +176,15 @@ enum ChildReport: Sendable {
                 let key: IdleKey = try Self.readKey(from: &decoder)
                 return .idleLock(
                     IdleLock(key: key, wrapped: try decoder.readBytes(countMax: Self.wrappedByteCountMax)))
+            case (10, 3):
+                let reason = try decoder.readText(byteCountMax: Self.codeByteCountMax)
+                var places: [String: String] = [:]
+                for _ in 0..<(try decoder.readArrayHeader() / 2) {
+                    let name = try decoder.readText()
+                    places[name] = try decoder.readText()
+                }
+                return .presenceWanted(reason: reason, places: places)
+            case (11, 1): return .confirmed
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }

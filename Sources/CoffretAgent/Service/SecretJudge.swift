@@ -80,10 +80,8 @@ struct SecretJudge {
                 return .opened(opened.store(wanted))
             default: return .refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil)
             }
-        } catch let refusal as AgentRefusal {
-            return .refused(code: refusal.code.rawValue, waitSeconds: nil)
         } catch {
-            return .refused(code: FailureCode.of(error), waitSeconds: FailureCode.waitSeconds(error))
+            return .refusal(for: error)
         }
     }
 
@@ -109,39 +107,23 @@ struct SecretJudge {
 
     // MARK: Presence
 
-    /// Asks at the client's terminal, else through pinentry. It ends by itself, and this process waits for nobody else.
-    ///
     /// - Returns: the store's id in hex.
     private func confirmPresence(_ given: AgentSecret, reason: String) throws -> String {
-        let path = try settle(given).path
+        let (path, variables) = try check(given)
         guard unlocked.contains(path) else { throw AgentRefusal(.storeLocked) }
         let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: fileSystem)
-        let terminal = terminal.flatMap { TerminalConversation(descriptor: $0) }
-        guard let presence = KeyStoreProviders.installed?.presence(terminal ?? pinentryConversation(given)) else {
-            throw KeyError(.presenceRequired)
-        }
-        defer { terminal?.putBack() }
-        do throws(KeyError) {
-            try KeyStoreProviders.wait { () async throws(KeyError) in try await presence.confirm(reason: reason) }
-        } catch {
-            if terminal?.isCancelled == true { throw AgentRefusal(.pinentryCancelled) }
-            throw error
-        }
+        try PresenceQuestion(
+            terminal: terminal, places: Self.places(of: variables.values, agent: places), askingProcess: askingProcess
+        ).ask(reason: reason)
         return summary.storeID.hex
     }
 
-    private func pinentryConversation(_ given: AgentSecret) -> PinentryConversation {
-        PinentryConversation(Self.places(of: given.environment, agent: places), askingProcess: askingProcess)
-    }
-
-    /// Makes the variables of the request this process's own.
-    private func settle(_ given: AgentSecret) throws -> (path: String, stateDirectory: String) {
-        clearenv()
-        for (name, value) in given.environment { unsafe setenv(name, value, 1) }
-        guard let path = AgentLocation.canonical(given.store), path == given.store,
-            let stateDirectory = AgentLocation.stateDirectory
+    /// Reads the client's variables out of the request; this process keeps the agent's own.
+    private func check(_ given: AgentSecret) throws -> (path: String, variables: ClientVariables) {
+        guard let variables = ClientVariables(given.environment), let path = AgentLocation.canonical(given.store),
+            path == given.store
         else { throw AgentRefusal(.requestInvalid) }
-        return (path, stateDirectory)
+        return (path, variables)
     }
 
     /// What opening a keyring gives.
@@ -159,7 +141,8 @@ struct SecretJudge {
     }
 
     private func open(_ given: AgentSecret) throws -> Opened {
-        let (path, stateDirectory) = try settle(given)
+        let (path, variables) = try check(given)
+        guard let stateDirectory = variables.stateDirectory else { throw AgentRefusal(.requestInvalid) }
         let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: fileSystem)
         let storeID = summary.storeID.hex
         let attempts = attempts(stateDirectory)
@@ -181,14 +164,14 @@ struct SecretJudge {
         case .pin:
             let pin = try PINJudge(
                 path: path, surroundings: surroundings(stateDirectory), hasPIN: !given.bytes.isEmpty,
-                profile: AgentLocation.profile ?? SlotTerms.defaultProfile, conversation: pinentryConversation(given))
+                profile: variables.profile, presence: presence(variables))
             try pin.checkAttempts()
             let typed = try given.bytes.isEmpty ? nil : Self.passphrase(given.bytes)
             let key = try ledger.attempt { () throws(KeyError) in try pin.open(typed) }
             try attempt(.storageKey(key))
         case .presence: throw AgentRefusal(.storeLocked)
         case .asked:
-            let pinentry = try Pinentry(Self.places(of: given.environment, agent: places))
+            let pinentry = try Pinentry(Self.places(of: variables.values, agent: places))
             let question = "\(AskingProgram.words(askingProcess)) asks for the passphrase of\n\(path)"
             var complaint: String?
             while true {
@@ -207,7 +190,13 @@ struct SecretJudge {
         guard let found = kept.withLock({ $0 }) else { throw AgentRefusal(.requestInvalid) }
         return Opened(
             path: path, storeID: storeID, key: found.key, generation: found.generation,
-            variables: KeptVariables(given.environment))
+            variables: KeptVariables(variables.values))
+    }
+
+    /// For slots that ask for it; through pinentry, since a secret was typed at the client's terminal.
+    private func presence(_ variables: ClientVariables) -> (any UserPresence)? {
+        let places = Self.places(of: variables.values, agent: places)
+        return KeyStoreProviders.installed?.presence(PinentryConversation(places, askingProcess: askingProcess))
     }
 
     private static func passphrase(_ bytes: [UInt8]) throws -> Passphrase {

@@ -135,7 +135,9 @@ final class UnlockedStore {
 
     /// - Returns: whether the keys lie open now.
     func open(with lock: IdleLock?) -> Bool {
-        guard let lock, let keys = clearingTraces({ sealedKeys?.opened(with: lock.key) }) else { return false }
+        guard let lock, lock.wrapped == sealedKeys?.wrapped,
+            let keys = clearingTraces({ sealedKeys?.opened(with: lock.key) })
+        else { return false }
         sealedKeys = nil
         key = newerKey ?? keys.storage
         newerKey = nil

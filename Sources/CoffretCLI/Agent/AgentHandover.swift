@@ -24,7 +24,7 @@ enum AgentHandover {
         else { return }
         let command = AgentCommand(
             store: store, arguments: context.words, workingDirectory: workingDirectory,
-            environment: context.environment.all)
+            environment: context.environment.travelling)
         switch try run(command, client) {
         case .exited(let code): throw CommandHandedOver(exitCode: code)
         case .locked(let reason):
@@ -99,7 +99,7 @@ enum AgentUnlocking {
             let state = terminal?.state
             defer { if let terminal, let state { terminal.restore(state) } }
             let presence = AgentSecret(
-                store: store, kind: .presence, bytes: [], environment: context.environment.all)
+                store: store, kind: .presence, bytes: [], environment: context.environment.travelling)
             do {
                 return try client.perform(request(presence), terminal: terminal?.descriptor)
             } catch let failure as CommandFailure where presenceIsElsewhere.contains(failure.code) {}
@@ -125,7 +125,7 @@ enum AgentUnlocking {
         store: String, _ context: CommandContext, _ manner: UnlockManner
     ) throws -> AgentSecret {
         let source = PassphraseSource(context: context)
-        var environment = context.environment.all
+        var environment = context.environment.travelling
         if manner == .pin || manner == .keyStore {
             environment[ProcessEnvironment.Variable.profile.rawValue] = KeyCommand.profileName(context)
             let bytes = try manner == .keyStore ? [] : source.pin()

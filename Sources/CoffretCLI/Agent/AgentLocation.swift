@@ -39,12 +39,12 @@ package enum AgentLocation {
 
     /// Where the TPM is, if this process was told; see Docs/unlocking.md.
     package static var tpm: String? { ProcessEnvironment().value(.tpm) }
-    /// Whose PIN is meant, if this process was told.
-    package static var profile: String? { ProcessEnvironment().value(.profile) }
 
     /// Where this machine keeps what it remembers of stores, such as the count of failed attempts.
-    package static var stateDirectory: String? {
-        ProcessEnvironment().baseDirectory(.stateHome, below: ".local/state").map { $0 + "/coffret" }
+    package static var stateDirectory: String? { stateDirectory(of: ProcessEnvironment()) }
+
+    static func stateDirectory(of environment: ProcessEnvironment) -> String? {
+        environment.baseDirectory(.stateHome, below: ".local/state").map { $0 + "/coffret" }
     }
 
     /// The variables of this process, by name.

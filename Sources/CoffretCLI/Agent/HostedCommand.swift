@@ -47,8 +47,9 @@ package final class HostedCommand: Sendable {
     private let locked = Mutex(false)
     /// Whether the agent has locked the store for what this command changed.
     var hasLocked: Bool { locked.withLock { $0 } }
-    /// How words reach a person without a terminal.
-    let makeConversation: @Sendable () -> (any PresenceConversation)?
+    /// Has the agent ask whether the person is there, in a process of its own. The result is the code of a refusal; nil
+    /// for a yes.
+    private let askPresence: (@Sendable (_ reason: String) -> String?)?
     /// Ends of programs that were not asked for yet.
     private let ends = Mutex<[pid_t: AgentProgramEnd]>([:])
 
@@ -57,7 +58,7 @@ package final class HostedCommand: Sendable {
     package init(
         store: String, storageKey: StorageKey, noteKeys: [HeldNoteKey] = [], connection: UnixConnection?,
         terminal: Int32?, secondsLeft: UInt64?, memory: GenerationMemory? = nil,
-        makeConversation: @escaping @Sendable () -> (any PresenceConversation)? = { nil },
+        askPresence: (@Sendable (_ reason: String) -> String?)? = nil,
         report: @escaping @Sendable (HostedReport) -> Void
     ) {
         self.store = store
@@ -68,7 +69,7 @@ package final class HostedCommand: Sendable {
         self.secondsLeft = secondsLeft
         self.memory = memory
         self.report = report
-        self.makeConversation = makeConversation
+        self.askPresence = askPresence
     }
 
     /// Runs the command line, with the standard streams, the environment and the working directory of this process.
@@ -118,6 +119,14 @@ package final class HostedCommand: Sendable {
     /// Lets the agent forget keys of notes.
     func forgetNoteKeys(of records: Set<UniqueID>) {
         for record in records.sorted() { report(.noteKeyForgotten(record)) }
+    }
+
+    // MARK: Presence
+
+    /// nil where the agent asks nobody, or nothing is set up to be asked.
+    var presence: HostedPresence? {
+        guard let askPresence, KeyStoreProviders.installed?.presence(nil)?.isSetUp == true else { return nil }
+        return HostedPresence(question: askPresence)
     }
 
     // MARK: Programs

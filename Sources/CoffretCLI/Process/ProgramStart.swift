@@ -17,8 +17,8 @@ package enum ProgramStart {
     /// A pipe whose ends no other program inherits; nil if there is no room.
     package static func makePipe() -> (reading: Int32, writing: Int32)? { try? ChildProcess.makePipe() }
 
-    /// Where a program lies on PATH; relative entries are skipped.
-    package static func find(_ name: String) -> String? {
-        ProgramFinder(environment: ProcessEnvironment()).find(name)
+    /// Where a program lies on the PATH among these variables; relative entries are skipped.
+    package static func find(_ name: String, _ variables: [String: String]) -> String? {
+        ProgramFinder(environment: ProcessEnvironment(variables)).find(name)
     }
 }

@@ -19,7 +19,7 @@ final class CommandContext {
     /// What the agent hears of the stores that this command opened by itself.
     var keyNews: [AgentKeyNews] = []
     /// Asks whether somebody is there; nil where there is nothing but a PIN or the passphrase to ask for.
-    private(set) lazy var presence: (any PresenceAsking)? = SystemPresence(showsBullets: terminal.canMoveCursor)
+    private(set) lazy var presence: (any PresenceAsking)? = HostedCommand.current?.presence
 
     init(arguments: ParsedArguments, words: [String], environment: ProcessEnvironment) {
         self.arguments = arguments

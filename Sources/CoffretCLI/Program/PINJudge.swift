@@ -11,21 +11,23 @@ package struct PINJudge {
     private let path: String
     private let surroundings: KeyStoreSurroundings
     private let profile: String
-    private let conversation: (any PresenceConversation)?
+    private let presence: (any UserPresence)?
     /// The slots of the profile, the one worth most first.
     private let slots: [SlotSummary]
 
     private static let order: [SlotKind] = [.tpm, .secretService, .machine]
 
-    /// - Parameter hasPIN: false for slots that a key store opens by its own check.
+    /// - Parameters:
+    ///   - hasPIN: false for slots that a key store opens by its own check.
+    ///   - presence: for slots that ask for it; nil where nobody can be asked.
     /// - Throws: `KeyError.slotNotFound` if the profile has no such slot here.
     package init(
         path: String, surroundings: KeyStoreSurroundings, hasPIN: Bool, profile: String,
-        conversation: (any PresenceConversation)? = nil
+        presence: (any UserPresence)?
     ) throws {
         self.path = path
         self.surroundings = surroundings
-        self.conversation = conversation
+        self.presence = presence
         self.profile = profile
         let summary = try KeyringSummary.read(
             at: StoreLayout(path).keyringPath, fileSystem: surroundings.fileSystem)
@@ -60,10 +62,10 @@ package struct PINJudge {
                 continue
             }
             do {
-                return try KeyStoreProviders.wait { [profile, surroundings, conversation] () async throws(KeyError) in
+                return try KeyStoreProviders.wait { [profile, surroundings, presence] () async throws(KeyError) in
                     try await Keyring.openStorageKey(
                         at: keyring, fileSystem: surroundings.fileSystem, using: store, profile: profile, secret: pin,
-                        presence: KeyStoreProviders.installed?.presence(conversation))
+                        presence: presence)
                 }
             } catch {
                 refusal = error

@@ -21,7 +21,7 @@ struct PersonCheck {
         if let presence = context.presence {
             do {
                 return try presence.ask(reason: reason)
-            } catch  where SystemPresence.isUnavailable(error) {
+            } catch  where HostedPresence.isUnavailable(error) {
                 context.note("Presence cannot be asked for here; a PIN or the passphrase will do.")
             }
         }
@@ -31,7 +31,9 @@ struct PersonCheck {
             stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem, random: environment.random,
             tpm: context.environment.value(.tpm))
         let profile = KeyCommand.profileName(context)
-        let pin = try? PINJudge(path: path, surroundings: surroundings, hasPIN: true, profile: profile)
+        let pin = try? PINJudge(
+            path: path, surroundings: surroundings, hasPIN: true, profile: profile,
+            presence: HostedCommand.current?.presence)
         guard let prompt = context.prompt() else {
             throw CommandFailure(
                 .unavailable, .presenceUnavailable,

@@ -40,19 +40,30 @@ struct ProcessEnvironment: Sendable {
         case certificateFolder = "SSL_CERT_DIR"
         case profile = "COFFRET_PROFILE"
         case tpm = "COFFRET_TPM"
+
+        /// Whether a client's value counts in the processes of the agent. Where the agent is, and which TPM it talks to,
+        /// is no client's to say.
+        var travels: Bool { self != .agent && self != .tpm }
     }
+
+    /// Another process's; nil for this one's.
+    private let given: [String: String]?
+
+    /// - Parameter given: the variables of another process; nil for those of this one.
+    init(_ given: [String: String]? = nil) { self.given = given }
 
     /// The value of a variable; an empty one counts as not set.
     func value(_ variable: Variable) -> String? {
+        if let given { return given[variable.rawValue].flatMap { $0.isEmpty ? nil : $0 } }
         guard let pointer = unsafe getenv(variable.rawValue) else { return nil }
         let text = unsafe String(cString: pointer)
         return text.isEmpty ? nil : text
     }
 
-    /// All of them that are set, by name: what a command needs that runs in another process.
-    var all: [String: String] {
+    /// Those that are set, by name, and that go along with a command to another process.
+    var travelling: [String: String] {
         var values: [String: String] = [:]
-        for variable in Variable.allCases { values[variable.rawValue] = value(variable) }
+        for variable in Variable.allCases where variable.travels { values[variable.rawValue] = value(variable) }
         return values
     }
 

@@ -44,6 +44,22 @@ package enum ProcessHardening {
         _ = signal(SIGPIPE, SIG_IGN)
     }
 
+    /// Takes away the variables by which libraries load code of others: character sets, modules of GIO, engines of OpenSSL.
+    ///
+    /// For a process that keeps keys for hours, before it has threads. What a command starts in the person's name is to
+    /// have them, so commands keep them.
+    package static func dropVariablesThatLoadCode() {
+        let names = CommandEnvironment.inherited.compactMap { entry in
+            entry.firstIndex(of: UInt8(ascii: "=")).map { String(decoding: entry[..<$0], as: UTF8.self) }
+        }
+        for name in names where loadsCode(name) { unsafe unsetenv(name) }
+    }
+
+    private static func loadsCode(_ name: String) -> Bool {
+        let families = ["GCONV_", "GIO_", "GTK_", "OPENSSL_", "P11_KIT_", "PKCS11_"]
+        return families.contains(where: name.hasPrefix) || ["LOCPATH", "NLSPATH"].contains(name)
+    }
+
     /// Puts something in place of standard streams that are closed: else the next file or socket that is opened takes the
     /// number, and is read as input or printed into. What is put there can be neither read nor written the way it is meant.
     private static func occupyStandardStreams() {

@@ -292,7 +292,7 @@ enum HelpTasks {
                     "Titles, texts, tags, file names, passwords, history and the search index are encrypted. Who copies the store folder sees how large it is, roughly how many pieces it has, and when it changed; not what is in it, and not whether a known file is in it."
                 ),
                 .text(
-                    "Text in an editor lies in memory (tmpfs), never on a disk, and is wiped afterwards. If your machine swaps, encrypt the swap."
+                    "Text in an editor lies in memory (tmpfs), in no file of a disk, and is wiped afterwards. A machine that swaps may write it to its swap: encrypt that."
                 ),
                 .text(
                     "Who can run programs as you while you type the passphrase can read what you read; no encryption changes that. Spec/threat-model.md says it all in detail."

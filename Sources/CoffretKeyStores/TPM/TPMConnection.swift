@@ -21,6 +21,12 @@ package struct TPMTransport: Hashable, Sendable {
         self.configuration = configuration
     }
 
+    /// Modules of tpm2-tss that lead to a TPM. Its loader takes any path of a library as well, and commands to run.
+    private static let modules: Set<Substring> = ["device", "swtpm", "mssim", "tabrmd"]
+
+    /// Whether the transport is one of the known modules, by its bare name.
+    var isKnown: Bool { Self.modules.contains(configuration.prefix { $0 != ":" }) }
+
     /// The kernel's resource-managed device.
     package static let kernelDevice = TPMTransport(configuration: "device:/dev/tpmrm0")
 }
@@ -48,6 +54,7 @@ package enum TPMHierarchy: Sendable {
     ///
     /// - Throws: `.unavailable` when there is no TPM behind the transport.
     package init(transport: TPMTransport, hierarchy: TPMHierarchy = .owner) throws(KeyStoreError) {
+        guard transport.isKnown else { throw KeyStoreError(.unavailable, place: "transport") }
         // tpm2-tss writes every refused command to standard error unless it is told not to; each of them
         // becomes an error of ours. A person who set the variable keeps the log.
         unsafe setenv("TSS2_LOG", "all+none", 0)

@@ -52,6 +52,26 @@ package struct AgentSecret: Equatable, Sendable {
     }
 }
 
+/// What a request with a secret asks for: all but the secret, and the variables.
+package struct AgentSecretHead: Equatable, Sendable {
+    package enum Wanted: Equatable, Sendable {
+        case unlock(seconds: UInt64?)
+        /// nil leaves an interval as it is.
+        case settings(idle: UInt64?, absolute: UInt64?)
+    }
+
+    package let store: String
+    /// nil for a kind that this version does not know.
+    package let kind: AgentSecretKind?
+    package let wanted: Wanted
+
+    package init(store: String, kind: AgentSecretKind?, wanted: Wanted) {
+        self.store = store
+        self.kind = kind
+        self.wanted = wanted
+    }
+}
+
 /// A message from a client to the agent.
 ///
 /// Layout: deterministic CBOR [kind, fields…], as Spec/agent.md lists them.
@@ -105,7 +125,7 @@ extension AgentRequest {
     /// process that works for the client alone.
     package enum Head: Equatable, Sendable {
         /// With a secret: the message is handed on as it is.
-        case secret
+        case secret(AgentSecretHead)
         /// A command for the store at this path: handed on, too.
         case command(store: String, isUse: Bool)
         /// Nothing that anybody would hide.
@@ -122,12 +142,33 @@ extension AgentRequest {
             switch (try decoder.readUnsigned(), count) {
             case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: true)
             case (10, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: false)
-            case (3, _), (7, _): return .secret
+            case (3, 6):
+                let (store, kind) = try readSecretHead(from: &decoder)
+                return .secret(
+                    AgentSecretHead(
+                        store: store, kind: kind, wanted: .unlock(seconds: try decoder.readOptionalUnsigned())))
+            case (7, 7):
+                let (store, kind) = try readSecretHead(from: &decoder)
+                let idle = try decoder.readOptionalUnsigned()
+                return .secret(
+                    AgentSecretHead(
+                        store: store, kind: kind,
+                        wanted: .settings(idle: idle, absolute: try decoder.readOptionalUnsigned())))
             default: return .open
             }
         } catch {
             throw WireError(error)
         }
+    }
+
+    /// Steps over the secret and the variables.
+    private static func readSecretHead(
+        from decoder: inout CBORDecoder
+    ) throws(CBORError) -> (store: String, kind: AgentSecretKind?) {
+        let store = try decoder.readText(byteCountMax: pathByteCountMax)
+        let kind = AgentSecretKind(rawValue: try decoder.readUnsigned(as: UInt8.self))
+        for _ in 0..<2 { try decoder.skipItem() }
+        return (store, kind)
     }
 
     package func encoded() -> [UInt8] {

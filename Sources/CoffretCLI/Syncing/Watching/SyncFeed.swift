@@ -56,7 +56,7 @@ final class AgentFeed: SyncFeed {
         var words = ["sync", "--status", "--json", "--store", store]
         if let vault = context.arguments.value(GlobalOptions.vault) { words += ["--vault", vault] }
         let command = AgentCommand(
-            store: store, arguments: words, workingDirectory: "/", environment: context.environment.all)
+            store: store, arguments: words, workingDirectory: "/", environment: context.environment.travelling)
         return AgentFeed(client, command, context)
     }
 

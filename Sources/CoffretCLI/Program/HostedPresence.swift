@@ -3,6 +3,7 @@
 
 package import CoffretBase
 internal import CoffretKeys
+internal import CoffretWire
 internal import Glibc
 internal import Synchronization
 
@@ -14,34 +15,31 @@ protocol PresenceAsking: Sendable {
     func ask(reason: String) throws -> Bool
 }
 
-/// Presence by the machine's own means, for commands that run in the agent.
-struct SystemPresence: PresenceAsking {
-    private let presence: any UserPresence
-    private let conversation: TerminalConversation?
+/// Presence by the machine's own means, for commands that run in the agent. This process has keys, and variables of the
+/// client; another one asks.
+struct HostedPresence: PresenceAsking, UserPresence {
+    /// The code of a refusal; nil for a yes.
+    let question: @Sendable (_ reason: String) -> String?
 
-    /// - Returns: nil where nothing is set up.
-    init?(showsBullets: Bool) {
-        let conversation = TerminalConversation(showsBullets: showsBullets)
-        guard
-            let presence = KeyStoreProviders.installed?.presence(
-                conversation ?? HostedCommand.current?.makeConversation()), presence.isSetUp
-        else { return nil }
-        self.presence = presence
-        self.conversation = conversation
-    }
+    /// What `question` gives where the person gave up.
+    private static let cancelled = AgentErrorCode.pinentryCancelled.rawValue
+
+    let isSetUp = true
 
     func ask(reason: String) throws -> Bool {
-        defer { conversation?.putBack() }
-        do throws(KeyError) {
-            try KeyStoreProviders.wait { [presence] () async throws(KeyError) in
-                try await presence.confirm(reason: reason)
-            }
-            return true
-        } catch {
-            if conversation?.isCancelled == true { throw CommandFailure(.cancelled, .cancelled, "cancelled") }
-            guard (error.cause as? KeyStoreError)?.code == .presenceDenied else { throw error }
-            return false
-        }
+        guard let code = question(reason) else { return true }
+        if code == Self.cancelled { throw CommandFailure(.cancelled, .cancelled, "cancelled") }
+        guard code == KeyStoreError.Code.presenceDenied.rawValue else { throw Self.error(code) }
+        return false
+    }
+
+    func confirm(reason: String) async throws(KeyError) {
+        if let code = question(reason) { throw Self.error(code) }
+    }
+
+    private static func error(_ code: String) -> KeyError {
+        let cause = code == cancelled ? KeyStoreError.Code.cancelled : KeyStoreError.Code(rawValue: code)
+        return KeyError(.keyStoreFailed, cause: KeyStoreError(cause ?? .presenceUnavailable))
     }
 
     /// Whether an error means that nobody could be asked, so that another way is tried.
