@@ -1,5 +1,8 @@
 // The one error type of this module. Codes are stable: scripts and Spec/errors.md name them.
 
+internal import CoffretBase
+internal import CoffretStorage
+
 /// What went wrong with an item, a vault or a store.
 package struct CoreError: Error, Equatable, Sendable {
     /// A stable name for what happened; `Spec/errors.md` lists all.
@@ -82,6 +85,7 @@ package struct CoreError: Error, Equatable, Sendable {
         case vaultRolledBack = "core.vault.rolled-back"
         /// Several vaults answer to the name.
         case vaultAmbiguous = "core.vault.ambiguous"
+        case vaultIsLast = "core.vault.is-last"
         /// A vault of that name exists already, or the name is not acceptable.
         case vaultNameInvalid = "core.vault.name-invalid"
         /// The vault was opened for reading only.
@@ -110,11 +114,21 @@ package struct CoreError: Error, Equatable, Sendable {
         package let id: String
         /// What to call it in front of people.
         package let title: String
+        /// What else is known of an item, to tell it from others of its name.
+        package var summary: ItemSummary?
+        /// The vault that an item lies in, where that is a question.
+        package var vault: String?
 
         /// Pairs an id with its title.
         package init(id: String, title: String) {
             self.id = id
             self.title = title
+        }
+
+        package init(_ summary: ItemSummary, vault: String? = nil) {
+            self.init(id: summary.id.uuid.hex, title: summary.title)
+            self.summary = summary
+            self.vault = vault
         }
     }
 

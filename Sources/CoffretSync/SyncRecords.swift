@@ -188,6 +188,42 @@ package struct SyncRecords: Sendable {
         }
     }
 
+    private func printedPath(_ slotHex: String) -> String { PathText.join(settingsFolder, "printed-" + slotHex) }
+
+    /// Whether a recovery key was printed here without being asked back.
+    package func isOnlyPrinted(_ slotHex: String) -> Bool { (try? fileSystem.exists(printedPath(slotHex))) == true }
+
+    package func setOnlyPrinted(_ slotHex: String) throws(FileSystemError) {
+        try fileSystem.makeDirectories(settingsFolder)
+        try fileSystem.replaceFile(printedPath(slotHex), with: [], isShared: true)
+    }
+
+    private var defaultVaultPath: String { PathText.join(settingsFolder, "vault") }
+
+    /// The id in hex of the vault that is meant on this device where none is named; nil if nobody chose one.
+    package var defaultVault: String? {
+        (try? fileSystem.readFile(defaultVaultPath, byteCountMax: 64)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    package func setDefaultVault(_ vaultHex: String) throws(FileSystemError) {
+        try fileSystem.makeDirectories(settingsFolder)
+        try fileSystem.replaceFile(defaultVaultPath, with: Array(vaultHex.utf8), isShared: true)
+    }
+
+    private var askedPath: String { PathText.join(settingsFolder, "asked") }
+
+    /// Whether a typed passphrase opens the store for one command only, unless `unlock` is asked for.
+    package var opensWhenAsked: Bool { ((try? fileSystem.exists(askedPath)) ?? false) == true }
+
+    package func setOpensWhenAsked(_ isAsked: Bool) throws(FileSystemError) {
+        try fileSystem.makeDirectories(settingsFolder)
+        if isAsked {
+            try fileSystem.replaceFile(askedPath, with: [], isShared: true)
+        } else if opensWhenAsked {
+            try fileSystem.remove(askedPath)
+        }
+    }
+
     /// The file that says what the agent's sync does; it counts as long as this object lives.
     package func beginAgentState() throws(FileSystemError) -> AgentSyncFile {
         try makeFolder()

@@ -92,58 +92,50 @@ struct GeneratorTests {
 
 @Suite("Strength")
 struct StrengthTests {
-    func estimate(_ passphrase: String) -> StrengthEstimate { StrengthEstimate(utf8: Array(passphrase.utf8)) }
+    func bits(_ passphrase: String) throws -> Double {
+        try #require(StrengthEstimate(utf8: Array(passphrase.utf8)), "libzxcvbn0 is missing").guessBits
+    }
 
-    @Test("what people choose first is weak, and the reason is named")
-    func weak() {
-        let cases: [(String, StrengthEstimate.Weakness)] = [
-            ("password", .commonPassword), ("P@ssw0rd", .commonPassword), ("qwertyuiop", .keyboardRun),
-            ("abcdefgh", .sequence), ("aaaaaaaaaaaa", .repetition), ("14071989", .date), ("zoom", .fewWords),
-        ]
-        for (passphrase, weakness) in cases {
-            let estimate = estimate(passphrase)
-            #expect(estimate.guessBits < 24, "\(passphrase)")
-            #expect(estimate.weaknesses.contains(weakness), "\(passphrase)")
+    @Test("use 2: what people choose first, and phrases that everybody knows, are questioned")
+    func weak() throws {
+        for passphrase in [
+            "password", "P@ssw0rd", "qwertyuiop", "abcdefgh", "aaaaaaaaaaaa", "14071989", "zoom", "1", "",
+            "correct horse battery staple", "CorrectHorseBatteryStaple", "correct-horse-battery-staple",
+            "to be or not to be that is the question", "Tr0ub4dor&3", "пароль", "Пароль123", "qwerty пароль",
+        ] {
+            #expect(try bits(passphrase) < StrengthEstimate.leastBits, "\(passphrase)")
         }
     }
 
-    @Test("words from the list count what they are worth and not more")
-    func words() throws {
+    @Test("random words and passwords count as what they are worth and not more, and pass")
+    func strong() throws {
         let random = SeededGenerator.fromEnvironment()
-        for count in 3...7 {
+        for count in 5...7 {
             let made = try PasswordGenerator(random: random).passphrase(wordCount: count)
-            let estimate = estimate(made.text)
-            // The separators and the count of words add a few bits; shorter words inside long ones can only lower it.
-            #expect(estimate.guessBits <= made.entropyBits + Double(count) + 3, "\(made.text)")
-            #expect(estimate.guessBits > made.entropyBits * 0.6, "\(made.text)")
+            // Where one word ends and the next begins counts a little too.
+            #expect(try bits(made.text) <= made.entropyBits + 3 * Double(count), "\(made.text)")
+            #expect(try bits(made.text) > StrengthEstimate.leastBits, "\(made.text)")
         }
-    }
-
-    @Test("random passwords count as strong but never above their entropy")
-    func random() throws {
-        let made = try PasswordGenerator(random: SeededGenerator.fromEnvironment()).password()
-        let estimate = estimate(made.text)
-        #expect(estimate.guessBits > 55)
-        #expect(estimate.guessBits < made.entropyBits)
-        #expect(estimate.secondsOnRentedHardware() > 3_600 * 24 * 365 * 100)
+        let made = try PasswordGenerator(random: random).password()
+        #expect(try bits(made.text) > StrengthEstimate.strongBits)
     }
 
     @Test("more memory for Argon2id makes guessing slower in proportion")
-    func hardware() {
-        let estimate = estimate("correct horse")
+    func hardware() throws {
+        let estimate = try #require(StrengthEstimate(utf8: Array("correct mule".utf8)))
         let standard = estimate.secondsOnRentedHardware()
         #expect(estimate.secondsOnRentedHardware(memoryByteCount: 512 << 20) == 2 * standard)
         #expect(estimate.secondsOnRentedHardware(memoryByteCount: 64 << 20) == standard / 4)
     }
 
     @Test("nothing typed makes the estimate crash or take long")
-    func odd() {
+    func odd() throws {
         for passphrase in ["", " ", "ü", "🦊🦊🦊", String(repeating: "ab1!", count: 10_000), "\u{0}\u{1}"] {
-            #expect(estimate(passphrase).guessBits >= 0)
+            #expect(try bits(passphrase) >= 0)
         }
-        forAll(count: 50) { random in
+        forAll(count: 20) { random in
             let bytes = random.bytes(count: 0...60)
-            try require(StrengthEstimate(utf8: bytes).guessBits.isFinite)
+            try require(StrengthEstimate(utf8: bytes)?.guessBits.isFinite == true)
         }
     }
 }

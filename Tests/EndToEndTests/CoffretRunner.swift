@@ -7,7 +7,7 @@ import Foundation
 /// Runs `coffret` in a world of its own.
 final class CoffretRunner: Sendable {
     let folder: TemporaryDirectory
-    static let passphrase = "correct horse battery staple"
+    static let passphrase = "lagoon pewter fig onyx crayon"
 
     init() throws {
         folder = try TemporaryDirectory("end-to-end")

@@ -12,6 +12,7 @@ struct FirstMinuteTests {
         let terminal = try runner.onTerminal("init", "--effort", "light")
         try terminal.answer("Choose a passphrase: ", "first try")
         try terminal.wait(for: "Strength: would take")
+        try terminal.answer("It is weak. Take it all the same? [y/N] ", "y")
         try terminal.answer("Repeat: ", "another")
         try terminal.wait(for: "The two differ")
         try terminal.answer("Choose a passphrase: ", CoffretRunner.passphrase)
@@ -40,12 +41,12 @@ struct FirstMinuteTests {
 
         let change = try runner.onTerminal("passphrase", "--recovery", "--effort", "light")
         try change.answer("Recovery key:", groups.joined(separator: "-"))
-        try change.answer("New passphrase: ", "a new one, well chosen")
-        try change.answer("Repeat: ", "a new one, well chosen")
+        try change.answer("New passphrase: ", "mantle crayon onyx fig lagoon")
+        try change.answer("Repeat: ", "mantle crayon onyx fig lagoon")
         try change.wait(for: "The passphrase is changed.")
         #expect(try change.finish() == 0)
         #expect(try runner.run("status").exitCode == 67)
-        try runner.setPassphrase("a new one, well chosen")
+        try runner.setPassphrase("mantle crayon onyx fig lagoon")
         #expect(try runner.run("status").exitCode == 0)
     }
 
@@ -111,7 +112,7 @@ struct FirstMinuteTests {
         try runner.makeStore()
         let terminal = try runner.onTerminal("ls")
         try terminal.wait(for: "Passphrase: ")
-        terminal.type("wrong\u{15}correct horse battery stapleé日\u{7F}\u{7F}\r")
+        terminal.type("wrong\u{15}\(CoffretRunner.passphrase)é日\u{7F}\u{7F}\r")
         #expect(try terminal.finish() == 0)
     }
 

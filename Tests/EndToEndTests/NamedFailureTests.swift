@@ -101,7 +101,7 @@ struct NamedFailureTests {
         daemon.kill()
         daemon = try keyringDaemon([], environment)
         let refused = try agent.run("unlock", "--pin-file", pin, environment: ["DBUS_SESSION_BUS_ADDRESS": address])
-        #expect(try agent.run("ls").exitCode == 69)
+        #expect(try agent.run("ls").exitCode == 86)
         #expect(refused.exitCode == 87, "\(refused.errorText)")
         #expect(refused.errorText.contains("the desktop's keyring is locked"), "\(refused.errorText)")
         #expect(refused.errorText.contains("keystore.locked"), "\(refused.errorText)")

@@ -35,7 +35,7 @@ struct ScriptTests {
         let environment = runner.environment(["COFFRET_PASSPHRASE_FILE": nil])
         let result = try ProcessRunner.run(
             "/usr/bin/setsid", ["--wait", CoffretRunner.executable, "ls"], environment: environment)
-        #expect(result.exitCode == 69)
+        #expect(result.exitCode == 86)
         #expect(result.errorText.contains("--passphrase-fd"))
         // But whether the store is locked can be said.
         let status = try ProcessRunner.run(

@@ -20,7 +20,7 @@ enum AgentHandover {
     /// - Throws: `CommandHandedOver` once the command has run; what the agent refused.
     static func attempt(_ context: CommandContext, store path: String) throws {
         guard isPossible(context), let store = AgentLocation.canonical(path),
-            let client = try AgentClient.connect(context.environment)
+            let client = try AgentClient.connect(context.environment) ?? AgentStarter.forTyping(context)
         else { return }
         let command = AgentCommand(
             store: store, arguments: context.words, workingDirectory: workingDirectory,
@@ -35,10 +35,18 @@ enum AgentHandover {
         guard !source.isUnattended else { return }
         do {
             try AgentUnlocking.unlock(client, store: store, context: context, seconds: nil)
+            try noteUnlocked(client, store, context)
         } catch let failure as CommandFailure where failure.code == AgentErrorCode.pinentryMissing.rawValue {
             return
         }
         if case .exited(let code) = try run(command, client) { throw CommandHandedOver(exitCode: code) }
+    }
+
+    /// Says that the store stays open, for how long, and how it is closed.
+    static func noteUnlocked(_ client: AgentClient, _ store: String, _ context: CommandContext) throws {
+        guard let status = try client.status(of: store).first, status.isUnlocked else { return }
+        context.note(
+            "The store stays unlocked for now; coffret lock locks it.\nIt locks by itself \(AgentText.times(status)).")
     }
 
     /// Runs the command; again where it met a change of the keys, and did nothing.
@@ -85,7 +93,25 @@ enum AgentUnlocking {
     ) throws {
         var secret = try secret(store: store, context, manner)
         defer { secret.bytes.zero() }
-        try client.perform(.unlock(secret, seconds: seconds))
+        do {
+            // Whoever is asked by a pinentry may take longer, and ends it by Ctrl-C.
+            guard secret.kind != .asked else { return try client.perform(.unlock(secret, seconds: seconds)) }
+            try context.deriving { try client.perform(.unlock(secret, seconds: seconds)) }
+        } catch let failure as CommandFailure {
+            throw WrongSecret.explained(failure, manner, store: store, context)
+        }
+    }
+
+    /// Unlocks a store whose passphrase was just chosen.
+    static func unlock(
+        _ client: AgentClient, store: String, context: CommandContext, chosen: borrowing SecretBytes
+    ) throws {
+        // EXPOSE: into the message to the agent, which is zeroed once it is sent.
+        let bytes = unsafe chosen.withUnsafeBytes { unsafe Array($0) }
+        var secret = AgentSecret(
+            store: store, kind: .passphrase, bytes: bytes, environment: context.environment.travelling)
+        defer { secret.bytes.zero() }
+        try context.deriving { try client.perform(.unlock(secret, seconds: nil)) }
     }
 
     /// Has the agent do what only the person may decide: it asks for presence if that is set up and the store is
@@ -131,6 +157,8 @@ enum AgentUnlocking {
             let bytes = try manner == .keyStore ? [] : source.pin()
             return AgentSecret(store: store, kind: .pin, bytes: bytes, environment: environment)
         }
+        // Nobody types in vain; what a script gives is judged by the agent, whose count may be another one.
+        if !source.isUnattended { try StoreAccess.checkAttempts(store, StoreAccess.environment(context)) }
         if case .recoveryKey = manner {
             return AgentSecret(
                 store: store, kind: .recoveryKey, bytes: Array(try source.recoveryKey().text().utf8),

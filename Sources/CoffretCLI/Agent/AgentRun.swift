@@ -123,7 +123,7 @@ final class AgentRun {
             let child = try ChildProcess.startHere(
                 program.words, input: streams[0], output: streams[1], error: streams[2],
                 environment: program.environment, isDetached: program.isDetached)
-            if !program.isDetached { programs[child.processID] = streams[0] == .inherited }
+            if !program.isDetached { programs[child.processID] = streams[0] == .inherited || streams[1] == .inherited }
             answer = .started(processID: UInt64(UInt32(bitPattern: child.processID)))
         } catch {
             answer = .ended(processID: 0, .notStarted(UInt8(truncatingIfNeeded: error.number)))

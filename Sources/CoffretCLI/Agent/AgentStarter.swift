@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretNet
+internal import CoffretSync
 internal import Glibc
 
 enum AgentStarter {
@@ -24,6 +25,22 @@ enum AgentStarter {
         throw CommandFailure(
             .unavailable, .agentUnavailable, "the agent was started and does not answer",
             hint: "coffret-agent --foreground says what is wrong; COFFRET_AGENT=off goes without it")
+    }
+
+    /// An agent for a command whose passphrase a person is about to type at a terminal: it keeps the store open, as after
+    /// `coffret unlock`.
+    ///
+    /// - Returns: nil for scripts, where no agent is installed or none is wanted, and if it does not start.
+    static func forTyping(_ context: CommandContext) throws -> AgentClient? {
+        guard !PassphraseSource(context: context).isUnattended, context.prompt() != nil,
+            !["off", "asked"].contains(context.environment.value(.agent)), find(context.environment) != nil,
+            AgentFamilyCommand.syncRecords(of: try StoreAccess.path(context), context)?.opensWhenAsked != true
+        else { return nil }
+        do {
+            return try connect(context)
+        } catch let failure as CommandFailure where failure.code == CLIErrorCode.agentUnavailable.rawValue {
+            return nil
+        }
     }
 
     private static func start(_ context: CommandContext) throws {

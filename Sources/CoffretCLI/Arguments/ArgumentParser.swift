@@ -157,6 +157,9 @@ struct ArgumentParser: Sendable {
         }), result.path.isEmpty {
             hint = "options of a command come after its name: coffret \(owner.path.joined(separator: " ")) \(written)"
         }
+        if result.path == ["run"], hint == nil {
+            hint = "options of the command to run come behind --: coffret run -- COMMAND \(written)"
+        }
         return failure(.unknownOption, "there is no option \(written)\(ofCommand)", hint: hint)
     }
 
@@ -176,8 +179,10 @@ struct ArgumentParser: Sendable {
             return
         }
         let names = result.command.visibleSubcommands.map(\.name)
-        let hint = (Suggestion.nearest(to: word, among: names) ?? Suggestion.synonym(of: word, among: names))
+        let hint =
+            (Suggestion.nearest(to: word, among: names) ?? Suggestion.synonym(of: word, among: names))
             .map { "did you mean coffret \((result.path + [$0]).joined(separator: " "))?" }
+            ?? (names.contains("add") ? "did you mean coffret \(result.path.joined(separator: " ")) add \(word)?" : nil)
         throw failure(
             .unknownCommand, "there is no command \"\((result.path + [word]).joined(separator: " "))\"",
             hint: hint ?? "coffret help lists the commands")
@@ -214,7 +219,7 @@ struct ArgumentParser: Sendable {
 
     private func check(_ value: String, _ kind: ValueKind, what: String) throws(UsageError) {
         switch kind {
-        case .text, .file, .directory, .helpTopic:
+        case .text, .file, .directory, .helpTopic, .stored:
             return
         case .number(let bounds):
             guard let number = Int(value), bounds.contains(number) else {

@@ -15,6 +15,8 @@ enum ValueKind: Sendable, Equatable {
     case directory
     /// A command or a task that `coffret help` explains.
     case helpTopic
+    /// Something in the store: `items`, `tags` or `vaults`; completed while it is unlocked.
+    case stored(String)
 }
 
 /// An option: a flag when it takes no value.

@@ -53,7 +53,7 @@ enum Clipboard: Equatable, Sendable {
                     hint: "coffret show ITEM --field NAME prints it instead")
             }
         case .terminal:
-            TerminalPrompt(showsBullets: false)?.show(Self.sequence(for: bytes))
+            TerminalPrompt(showsBullets: false)?.send(Self.sequence(for: bytes))
         }
     }
 
@@ -82,7 +82,7 @@ enum Clipboard: Equatable, Sendable {
                 return
             }
         case .terminal:
-            TerminalPrompt(showsBullets: false)?.show(Self.sequence(for: []))
+            TerminalPrompt(showsBullets: false)?.send(Self.sequence(for: []))
         }
     }
 }

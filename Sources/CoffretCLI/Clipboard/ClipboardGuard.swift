@@ -9,8 +9,11 @@ internal import Glibc
 enum ClipboardGuard {
     static let seconds = OptionDescription.value("seconds", "N", .number(1...86_400), "how long to wait")
 
+    static let device = OptionDescription.value("terminal", "PATH", "the terminal whose clipboard it is")
+
     static let description = CommandDescription(
-        "clear-clipboard-later", "Clear the clipboard when time is up", options: [seconds], isHidden: true, run: run)
+        "clear-clipboard-later", "Clear the clipboard when time is up", options: [seconds, device], isHidden: true,
+        run: run)
 
     private static let keyByteCount = 32
     private static let hashByteCount = 32
@@ -18,15 +21,21 @@ enum ClipboardGuard {
     /// Starts the waiting process.
     ///
     /// - Parameter bytes: what was copied; a random key and its keyed hash go through a pipe.
-    static func start(for bytes: [UInt8], seconds count: Int) throws {
+    /// - Parameter clipboard: the terminal's is reached by its name, because the process leaves the session.
+    static func start(for bytes: [UInt8], seconds count: Int, on clipboard: Clipboard) throws {
         let key = SecretBytes.random(byteCount: keyByteCount)
         // EXPOSE: the key is of no use but to the process that it is handed to.
         var message = unsafe key.withUnsafeBytes { unsafe Array($0) }
         message += hash(bytes, key: key)
         do throws(SystemFailure) {
             let (inputEnd, inputSource) = try ChildProcess.makePipe()
+            var words = ["/proc/self/exe", description.name, "--seconds", "\(count)"]
+            if clipboard == .terminal {
+                guard let name = TerminalPrompt.deviceName else { throw SystemFailure(number: ENOTTY) }
+                words += ["--terminal", name]
+            }
             let child = try ChildProcess.start(
-                ["/proc/self/exe", description.name, "--seconds", "\(count)"], input: .descriptor(inputEnd),
+                words, input: .descriptor(inputEnd),
                 output: .null, error: .null, isDetached: true)
             close(inputEnd)
             try DescriptorIO.write(message, to: inputSource)
@@ -46,6 +55,7 @@ enum ClipboardGuard {
     }
 
     private static func run(_ context: CommandContext) throws {
+        if let path = context.arguments.value(device) { return clearTerminal(path, context) }
         guard var message = try? DescriptorIO.readAll(from: STDIN_FILENO, byteCountMax: 256),
             message.count == keyByteCount + hashByteCount,
             let clipboard = Clipboard.find(context.environment, terminal: context.terminal)
@@ -58,5 +68,21 @@ enum ClipboardGuard {
         guard var content = clipboard.content() else { return }
         defer { content.zero() }
         if hash(content, key: key) == expected { clipboard.clear() }
+    }
+
+    /// A terminal does not say what is on its clipboard: what was copied there meanwhile goes as well. One that is gone, or
+    /// belongs to somebody else by then, is left alone.
+    private static func clearTerminal(_ path: String, _ context: CommandContext) {
+        sleep(UInt32(context.arguments.number(seconds) ?? 45))
+        do throws(SystemFailure) {
+            let terminal = try OwnedDescriptor.open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK)
+            var information = stat()
+            guard unsafe fstat(terminal.number, &information) == 0, information.st_uid == getuid(),
+                isatty(terminal.number) == 1
+            else { return }
+            try DescriptorIO.write(Array(Clipboard.sequence(for: []).utf8), to: terminal.number)
+        } catch {
+            return
+        }
     }
 }

@@ -15,10 +15,15 @@ enum AgentFamilyCommand {
     static let sync = OptionDescription.value(
         "sync", "WHETHER", .choice(["on", "off"]), "whether the agent syncs the store while it is unlocked (on)")
 
+    static let opens = OptionDescription.value(
+        "opens", "WHEN", .choice(["first", "asked"]),
+        "what opens the store for more than one command: the first passphrase that is typed, or coffret unlock (first)")
+
     static let description = CommandDescription(
         "agent", group: .store, "The process that keeps stores unlocked",
         discussion: [
-            "coffret works without an agent, but then asks for the passphrase at each command. COFFRET_AGENT=off goes without it."
+            "The first passphrase that you type at a terminal starts it, and it keeps the store open as coffret unlock does. A passphrase from a file or a descriptor opens the store for one command.",
+            "COFFRET_AGENT=off goes without an agent; then each command asks. COFFRET_AGENT=asked starts none but for coffret unlock.",
         ],
         subcommands: [
             CommandDescription("start", "Start the agent, if none runs", run: start),
@@ -29,7 +34,7 @@ enum AgentFamilyCommand {
                 discussion: [
                     "Changing the times needs you: presence where PAM is set up for it (Docs/unlocking.md), else the PIN, else the passphrase. So nobody who finds the store unlocked can keep it so. They are kept outside the store, on this computer."
                 ],
-                options: [idle, absolute, sync],
+                options: [idle, absolute, sync, opens],
                 examples: [
                     CommandExample("coffret agent settings --idle 5m", "locks after five minutes without use"),
                     CommandExample("coffret agent settings --sync off", "syncs when coffret sync is called only"),
@@ -78,7 +83,7 @@ enum AgentFamilyCommand {
         }
     }
 
-    private static func syncRecords(of store: String, _ context: CommandContext) -> SyncRecords? {
+    static func syncRecords(of store: String, _ context: CommandContext) -> SyncRecords? {
         guard let environment = try? StoreAccess.environment(context),
             let summary = try? KeyringSummary.read(
                 at: StoreLayout(store).keyringPath, fileSystem: environment.fileSystem)
@@ -100,8 +105,16 @@ enum AgentFamilyCommand {
         let store = try UnlockCommand.existingStore(context)
         if let value = context.arguments.value(sync) {
             try setSync(store, value, context)
-            if !context.arguments.isSet(idle), !context.arguments.isSet(absolute) { return }
         }
+        if let value = context.arguments.value(opens) {
+            try syncRecords(of: store, context)?.setOpensWhenAsked(value == "asked")
+            context.note(
+                value == "asked"
+                    ? "A passphrase opens this store for one command; coffret unlock for more."
+                    : "The first passphrase that you type keeps this store open.")
+        }
+        let hasSaid = context.arguments.isSet(sync) || context.arguments.isSet(opens)
+        if hasSaid, !context.arguments.isSet(idle), !context.arguments.isSet(absolute) { return }
         let (idle, absolute) = (
             try DurationText.seconds(of: idle, context), try DurationText.seconds(of: absolute, context)
         )

@@ -12,7 +12,7 @@ enum CopyCommand {
     static let description = CommandDescription(
         "copy", group: .secrets, "Copy a password or another field to the clipboard",
         discussion: [
-            "The clipboard is cleared afterwards, unless you copied something else meanwhile. Works with Wayland (wl-copy), X11 (xclip, xsel), and terminals that know OSC 52, also over ssh."
+            "The clipboard is cleared afterwards, unless you copied something else meanwhile; a terminal's is cleared in any case, because it cannot be looked at. Works with Wayland (wl-copy), X11 (xclip, xsel), and terminals that know OSC 52, also over ssh."
         ],
         arguments: [CommonArguments.item, field], options: [seconds],
         examples: [
@@ -50,23 +50,18 @@ enum CopyCommand {
         }
         let count = context.arguments.value(seconds).flatMap { Int($0) } ?? 45
         try clipboard.copy(bytes)
-        let isWaiting = clipboard == .terminal && count > 0
-        if count > 0, !isWaiting { try ClipboardGuard.start(for: bytes, seconds: count) }
-        let clearing =
-            count == 0
-            ? "It stays there." : "The clipboard is cleared in \(count) s\(isWaiting ? "; Ctrl-C clears it now" : "")."
-        try context.confirmDone(.fields(["copied": .bool(true), "clearAfterSeconds": .integer(count)])) {
-            "\(TextWidth.displaySafe(what)) is on the clipboard. \(clearing)"
+        if count > 0 { try ClipboardGuard.start(for: bytes, seconds: count, on: clipboard) }
+        let isTerminal = clipboard == .terminal
+        let clearing = count == 0 ? "It stays there." : "It is cleared in \(count) s."
+        try context.confirmDone(
+            .fields([
+                "copied": .bool(true), "clearAfterSeconds": .integer(count),
+                "clipboard": .string(isTerminal ? "terminal" : "desktop"),
+            ])
+        ) {
+            isTerminal
+                ? "\(TextWidth.displaySafe(what)) was sent to the terminal's clipboard; not every terminal takes it. \(clearing)"
+                : "\(TextWidth.displaySafe(what)) is on the clipboard. \(clearing)"
         }
-        try context.output.flush()
-        if isWaiting { waitAndClear(clipboard, seconds: count) }
-    }
-
-    /// The terminal's clipboard cannot be read from another process, so this one waits in sight.
-    private static func waitAndClear(_ clipboard: Clipboard, seconds count: Int) {
-        let watch = SignalWatch(SignalWatch.ending)
-        _ = watch.wait(for: -1, timeoutMilliseconds: Int32(count * 1000))
-        clipboard.clear()
-        if let signal = watch.next(), signal != 2 { endProgram(by: signal) }
     }
 }

@@ -83,7 +83,7 @@ enum DeviceJoining {
             attempts: attempts(context), random: SystemRandomSource(), clock: SystemWallClock())
         try invite(requester, isTold: named != nil, dialogue, context)
         let account = try requester.run(dialogue)
-        let store = try context.timings.measure("key-derivation") {
+        let store = try context.deriving {
             try Store.join(
                 account, server: requester.serverRecord(settings, account), at: path, passphrase: passphrase,
                 parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))

@@ -43,7 +43,7 @@ enum DeviceRecovery {
         defer { recovery.logOut() }
         let wantedName = context.arguments.value(DeviceCommand.name) ?? StoreAccess.deviceName
         let joined = try recovery.join(named: wantedName, model: "Linux")
-        let store = try context.timings.measure("key-derivation") {
+        let store = try context.deriving {
             try Store.join(
                 joined, server: recovery.serverRecord(settings), at: path, passphrase: passphrase,
                 parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))

@@ -52,7 +52,7 @@ enum DeviceRescue {
     }
 
     private static func vaults(_ session: StoreSession) throws -> [VaultRecord] {
-        if let wanted = session.wantedVault { return [try session.store.vaultRecord(wanted)] }
+        if let wanted = session.namedVault { return [try session.store.vaultRecord(wanted)] }
         return try session.store.vaults.filter { $0.kind == .synced }
     }
 

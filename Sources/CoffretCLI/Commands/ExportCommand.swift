@@ -13,7 +13,7 @@ enum ExportCommand {
     static let description = CommandDescription(
         "export", group: .inOut, "Write everything out, unencrypted",
         discussion: [
-            "Markdown: a folder of notes with their files, as import reads it. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in both."
+            "Markdown: a folder of notes with their files, as import reads it. One vault is written, the default or the one that --vault names. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in both."
         ],
         arguments: [path], options: [format, CommonArguments.yes],
         examples: [
@@ -29,8 +29,13 @@ enum ExportCommand {
         let session = try VaultSession.open(context)
         let items = try session.vault.list(.everything)
         let secrets = items.filter { $0.kind != .note }.count
+        let vaultCount = try session.store.store.vaults.count
+        let vault = "the vault \"\(TextWidth.displaySafe(session.vault.name))\""
+        if vaultCount > 1 {
+            context.note("Only \(vault) is written, one of \(vaultCount); --vault NAME names another one.")
+        }
         try context.confirmDanger(
-            "This writes \(NumberText.counted(items.count, "item")) unencrypted to \(TextWidth.displaySafe(path)), "
+            "This writes \(NumberText.counted(items.count, "item")) of \(vault) unencrypted to \(TextWidth.displaySafe(path)), "
                 + "\(NumberText.grouped(secrets)) of them with secrets.",
             question: "Write them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         try session.requirePresenceForAll()

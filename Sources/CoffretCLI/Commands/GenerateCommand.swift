@@ -43,7 +43,7 @@ enum GenerateCommand {
             let value = JSONValue.fields([
                 "secret": .string(secret.text), "entropyBits": .integer(Int(secret.entropyBits)),
             ])
-            try context.print(value) { secret.text }
+            try context.print(value, isVerbatim: true) { secret.text }
         }
         try context.output.flush()
         if context.terminal.outputIsTerminal, !context.isJSON {

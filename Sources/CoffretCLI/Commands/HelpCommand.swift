@@ -58,6 +58,16 @@ enum HelpCommand {
         }
     }
 
+    /// Prints the explanation of a task.
+    static func explain(_ name: String, _ context: CommandContext) throws {
+        guard let task = HelpTasks.all.first(where: { $0.name == name }) else {
+            preconditionFailure("there is no task \(name)")
+        }
+        try context.print(.fields(["task": .string(name), "text": .string(task.text(width: 80, style: .plain))])) {
+            String(task.text(width: min(context.terminal.width, 96), style: context.terminal.style).dropLast())
+        }
+    }
+
     /// The help of the command at `path`, for the terminal that standard output is connected to.
     static func helpText(path: [String], terminal: Terminal? = nil) -> String {
         let terminal = terminal ?? Terminal(environment: ProcessEnvironment(), color: nil)

@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
 internal import CoffretKeys
 
 enum InitCommand {
@@ -24,8 +25,15 @@ enum InitCommand {
         }
         let source = PassphraseSource(context: context)
         let isAttended = !source.isUnattended
-        let passphrase =
-            isAttended ? try source.chooseNew("Choose a passphrase: ") : try source.current()
+        var typed: SecretBytes?
+        let passphrase: Passphrase
+        if isAttended {
+            let chosen = try source.chooseNewTyped("Choose a passphrase: ")
+            passphrase = try PassphraseSource.passphrase(chosen)
+            typed = consume chosen
+        } else {
+            passphrase = try source.current()
+        }
         let vaultName = context.arguments.value(name) ?? "Personal"
         let session = try StoreAccess.create(context, passphrase: passphrase, vaultName: vaultName)
         try context.confirmDone(
@@ -42,9 +50,19 @@ enum InitCommand {
                 prompt.show("coffret recovery add makes one later.\n")
             }
         }
+        if let typed { try keepOpen(path, typed, context) }
         if context.terminal.outputIsTerminal, !context.isJSON, !context.isQuiet {
             try context.output.line("")
             try context.output.line(RootCommand.next(context))
         }
+    }
+
+    /// Nobody is asked for a passphrase twice: it was just chosen. Without an agent the next command asks.
+    private static func keepOpen(_ path: String, _ typed: borrowing SecretBytes, _ context: CommandContext) throws {
+        guard let store = AgentLocation.canonical(path),
+            let client = try AgentClient.connect(context.environment) ?? AgentStarter.forTyping(context)
+        else { return }
+        try AgentUnlocking.unlock(client, store: store, context: context, chosen: typed)
+        try AgentHandover.noteUnlocked(client, store, context)
     }
 }

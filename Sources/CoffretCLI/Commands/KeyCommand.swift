@@ -108,7 +108,7 @@ enum KeyCommand {
         let session = try StoreSession.open(context, with: .passphrase)
         guard HostedCommand.isRunning else { return session }
         let passphrase = try PassphraseSource(context: context).current("Passphrase, to change who gets in: ")
-        _ = try context.timings.measure("key-derivation") {
+        _ = try context.deriving {
             try Store.open(
                 at: StoreAccess.path(context), with: .passphrase(passphrase),
                 environment: StoreAccess.environment(context))

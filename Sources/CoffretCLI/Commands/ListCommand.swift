@@ -24,7 +24,8 @@ enum ListCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
+        let sessions = try VaultSession.openAll(context)
+        guard let session = sessions.first, sessions.count == 1 else { return try acrossVaults(sessions, context) }
         let order = context.arguments.value(sort).flatMap(ItemOrder.init(rawValue:)) ?? .modified
         let filter = try filter(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? .max
@@ -52,6 +53,37 @@ enum ListCommand {
             return lines.joined(separator: "\n")
         }
         if isIndexDue { try IndexProgress.makeIndex(of: session, context) }
+    }
+
+    /// The items of several vaults in one list, each with its vault.
+    private static func acrossVaults(_ sessions: [VaultSession], _ context: CommandContext) throws {
+        let order = context.arguments.value(sort).flatMap(ItemOrder.init(rawValue:)) ?? .modified
+        let filter = try filter(context)
+        let moment = try context.pointInTime()
+        var rows: [(session: VaultSession, item: ItemSummary)] = []
+        for session in sessions {
+            let items =
+                try moment.map { try session.vault.view(at: $0).list(filter, order: order) }
+                ?? session.vault.list(filter, order: order)
+            rows += items.map { (session, $0) }
+        }
+        rows.sort { order.isBefore($0.item, $1.item) }
+        let shown = rows.prefix(context.arguments.number(CommonArguments.limit) ?? .max)
+        let value = JSONValue.fields([
+            "items": .array(shown.map { .summary($0.item, vault: $0.session.vault.name) }),
+            "total": .integer(rows.count),
+        ])
+        try context.print(value) {
+            guard !rows.isEmpty, let first = sessions.first else {
+                return context.terminal.outputIsTerminal ? "Nothing like that in \(sessions.count) vaults." : ""
+            }
+            var lines = try ItemTable(context: context, session: first).lines(
+                shown.map { .init(item: $0.item, vault: $0.session) })
+            if shown.count < rows.count {
+                lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(rows.count, "item"))")
+            }
+            return lines.joined(separator: "\n")
+        }
     }
 
     private static func filter(_ context: CommandContext) throws -> ItemFilter {

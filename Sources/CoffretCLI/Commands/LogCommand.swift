@@ -21,6 +21,8 @@ enum LogCommand {
                     "version": .string(entry.commit.description), "time": .moment(entry.time),
                     "instance": .string(entry.instance.hex), "itemCount": .integer(entry.itemCount),
                     "items": .strings(entry.items.map(\.uuid.hex)),
+                    "titles": .strings((try? titles(of: entry.items, present)) ?? []),
+                    "summary": .string((try? what(entry, present, session.vault)) ?? ""),
                 ])
             })
         try context.print(value) {
@@ -32,7 +34,7 @@ enum LogCommand {
                 table.add([
                     context.relativeTime.moment(entry.time),
                     TextWidth.displaySafe(session.deviceName(ofCommit: entry.commit)),
-                    try what(entry, present), String(entry.commit.description.prefix(8)),
+                    try what(entry, present, session.vault), String(entry.commit.description.prefix(8)),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -40,13 +42,26 @@ enum LogCommand {
         }
     }
 
-    /// The titles of the first items that a commit touched, as they are now.
-    private static func what(_ entry: LogEntry, _ present: VaultView) throws -> String {
-        guard entry.itemCount > 0 else { return "(the vault itself)" }
-        let titles = try entry.items.prefix(2).map { id in
+    private static func titles(of items: [EntityID], _ present: VaultView) throws -> [String] {
+        try items.map { id in
             try present.item(id).map { "\"\(TextWidth.displaySafe($0.title))\"" } ?? "an item that is gone"
         }
+    }
+
+    /// The first items that a commit touched, by their titles of now, and what it did to them.
+    private static func what(_ entry: LogEntry, _ present: VaultView, _ vault: Vault) throws -> String {
+        guard entry.itemCount > 0 else { return "(the vault itself)" }
+        let shown = Array(entry.items.prefix(2))
+        let titles = try titles(of: shown, present)
+        // A merge may only have taken over what another line says of itself.
+        let changes = try shown.map { try vault.change(of: $0, in: entry.commit).summary }.map {
+            $0.isEmpty ? "merged" : $0
+        }
         let rest = entry.itemCount - titles.count
-        return titles.joined(separator: ", ") + (rest > 0 ? " and \(NumberText.grouped(rest)) more" : "")
+        let more = rest > 0 ? " and \(NumberText.grouped(rest)) more" : ""
+        if Set(changes).count == 1 {
+            return "\(titles.joined(separator: ", "))\(more): \(TextWidth.displaySafe(changes[0]))"
+        }
+        return zip(titles, changes).map { "\($0): \(TextWidth.displaySafe($1))" }.joined(separator: "; ") + more
     }
 }

@@ -71,6 +71,9 @@ enum NewCommand {
 
     private static func writeFields(_ draft: ItemDraft, _ session: VaultSession, _ context: CommandContext) throws {
         var draft = draft
+        if draft.title?.isEmpty != false, context.terminal.inputIsTerminal, let prompt = context.prompt() {
+            draft.title = try prompt.askLine("Title: ")?.trimmed
+        }
         guard let title = draft.title, !title.isEmpty else {
             throw CommandFailure(
                 .usage, code: UsageError.Code.missingArgument.rawValue, "a \(draft.kind.name) needs a title",
@@ -100,14 +103,13 @@ enum NewCommand {
         var fields: [ItemField] = []
         for standard in kind.standardFields {
             let isPassword = standard.key.name == "password"
-            let question = isPassword ? "\(standard.label) (empty makes a strong one): " : "\(standard.label): "
-            var value: String
-            if standard.kind.isSecret {
-                let secret = try prompt.askSecret(question)
-                // EXPOSE: fields are text from here on, as they are in the vault's facts.
-                value = unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
-            } else {
-                value = try prompt.askLine(question)?.trimmed ?? ""
+            let label = standard.kind == .oneTimeCode ? "Key of the one-time code" : standard.label
+            let question = isPassword ? "\(label) (empty makes a strong one): " : "\(label): "
+            var value = try ask(question, standard, prompt)
+            while let problem = FieldCheck.problem(value, kind: standard.kind, key: standard.key.name) {
+                prompt.show(
+                    problem.prefix(1).uppercased() + problem.dropFirst() + ".\nOnce more, or Enter to skip it.\n")
+                value = try ask(question, standard, prompt)
             }
             if value.isEmpty, isPassword { value = try PasswordGenerator(random: SystemRandomSource()).password().text }
             if !value.isEmpty {
@@ -116,6 +118,13 @@ enum NewCommand {
             }
         }
         return fields
+    }
+
+    private static func ask(_ question: String, _ standard: StandardField, _ prompt: TerminalPrompt) throws -> String {
+        guard standard.kind.isSecret else { return try prompt.askLine(question)?.trimmed ?? "" }
+        let secret = try prompt.askSecret(question)
+        // EXPOSE: fields are text from here on, as they are in the vault's facts.
+        return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
     }
 
     private static func save(_ draft: ItemDraft, _ session: VaultSession) throws -> EntityID {

@@ -19,7 +19,13 @@ enum NoteLocking {
         if try close(items, session, context) { return }
         for item in items where item.isLocked { throw CoreError(.noteAlreadyLocked, at: item.title) }
         if let other = items.first(where: { $0.kind != .note }) { throw CoreError(.noteKind, at: other.title) }
-        if isPurging { try confirmPurge(context) }
+        if isPurging {
+            try confirmPurge(context)
+        } else {
+            context.note(
+                "Locking hides a note from now on; its earlier versions stay readable in the history. --purge-history removes the history of the whole vault up to now."
+            )
+        }
         let hidesTitle = arguments.isSet(NoteCommand.hideTitle)
         if let known = try knownRecord(session, context) {
             try session.writing { vault in try vault.lockNotes(ids, under: known, hidesTitle: hidesTitle) }
@@ -30,7 +36,7 @@ enum NoteLocking {
                     "scheme 1 does not stretch the passphrase: it can be guessed at the speed of a few hashes, and opening the note with coffret locks it anew with scheme 2"
                 )
             }
-            _ = try context.timings.measure("key-derivation") {
+            _ = try context.deriving {
                 try session.writing { vault in try vault.lockNotes(ids, with: new, hidesTitle: hidesTitle) }
             }
         }
@@ -51,7 +57,7 @@ enum NoteLocking {
         guard !inUse.isEmpty else { return nil }
         let passphrase = try PassphraseSource(context: context).note("Passphrase of your locked notes: ")
         do {
-            return try context.timings.measure("key-derivation") {
+            return try context.deriving {
                 try session.vault.unlockRecord(among: inUse.map(\.record), passphrase)
             }
         } catch let error as CoreError where error.code == .notePassphraseWrong {}
@@ -112,7 +118,7 @@ enum NoteLocking {
         }
         if !isConfirmed {
             let what =
-                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history, of all items; \(NumberText.grouped(plan.readableVersionCount)) of them touched what is locked. \(NumberText.grouped(plan.keptCommitCount)) stay. It cannot be undone."
+                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history, of all items, not of this one alone; \(NumberText.grouped(plan.readableVersionCount)) of them touched what is locked. \(NumberText.grouped(plan.keptCommitCount)) stay. What is there now stays too. It cannot be undone."
             try context.confirmDanger(
                 what, question: "Remove them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }
@@ -219,7 +225,7 @@ enum NoteLocking {
             _ = try session.readable(item)
         }
         let new = try newRecord(context, "New passphrase for locked notes: ")
-        let made = try context.timings.measure("key-derivation") {
+        let made = try context.deriving {
             try session.writing { vault in
                 try vault.relockNotes(ids, with: new, isCompromised: context.arguments.isSet(NoteCommand.compromised))
             }

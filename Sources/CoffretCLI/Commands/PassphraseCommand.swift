@@ -23,7 +23,7 @@ enum PassphraseCommand {
         let session = try StoreSession.open(context, with: usesRecovery ? .recoveryKey : .passphraseAnew)
         let source = PassphraseSource(context: context)
         let passphrase = try source.fresh(from: fresh, orChoosing: "New passphrase: ")
-        try context.timings.measure("key-derivation") { try session.changePassphrase(to: passphrase) }
+        try context.deriving { try session.changePassphrase(to: passphrase) }
         try context.confirmDone(.fields(["changed": .bool(true)])) {
             "The passphrase is changed. Backups from before still open with the old one."
         }

@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretSync
 
 enum RecoveryCommand {
     static let name = OptionDescription.value("name", "NAME", "what to call it, such as where the paper is")
@@ -44,10 +45,11 @@ enum RecoveryCommand {
         }
         if context.arguments.isSet(unconfirmed) {
             let (key, id) = try session.addRecoveryKey(named: label)
+            try AgentFamilyCommand.syncRecords(of: StoreAccess.path(context), context)?.setOnlyPrinted(id.hex)
             let value = JSONValue.fields([
                 "id": .string(id.hex), "name": .string(label), "key": .string(key.text()),
             ])
-            try context.print(value) { key.text() }
+            try context.print(value, isVerbatim: true) { key.text() }
             return
         }
         guard let prompt = context.prompt() else {
@@ -61,9 +63,14 @@ enum RecoveryCommand {
     private static func list(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
         let keys = try session.recoveryKeys
+        let records = AgentFamilyCommand.syncRecords(of: try StoreAccess.path(context), context)
+        let isConfirmed = { (key: SlotDetails) in records?.isOnlyPrinted(key.slotID.hex) != true }
         let value = JSONValue.array(
             keys.map {
-                .fields(["id": .string($0.slotID.hex), "name": .string($0.name), "created": .moment($0.created)])
+                .fields([
+                    "id": .string($0.slotID.hex), "name": .string($0.name), "created": .moment($0.created),
+                    "confirmed": .bool(isConfirmed($0)),
+                ])
             })
         try context.print(value) {
             guard !keys.isEmpty else { return "There is no recovery key. coffret recovery add makes one." }
@@ -71,7 +78,8 @@ enum RecoveryCommand {
             for key in keys {
                 table.add([
                     String(key.slotID.hex.prefix(8)), TextWidth.displaySafe(key.name),
-                    "made \(context.relativeTime.moment(key.created))",
+                    "made \(context.relativeTime.moment(key.created))"
+                        + (isConfirmed(key) ? "" : ", printed and never asked back"),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)

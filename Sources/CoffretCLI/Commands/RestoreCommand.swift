@@ -69,7 +69,7 @@ enum RestoreCommand {
             guard found.count == 1 else {
                 throw CoreError(
                     .itemAmbiguous, at: reference,
-                    candidates: found.prefix(20).map { CoreError.Candidate(id: $0.id.uuid.hex, title: $0.title) })
+                    candidates: found.prefix(20).map { CoreError.Candidate($0) })
             }
             return only.id
         }

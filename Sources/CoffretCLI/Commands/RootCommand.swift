@@ -27,7 +27,8 @@ enum RootCommand {
             KeyCommand.description, DoctorCommand.description,
             CompactCommand.description, BackupCommand.description,
             ServerCommand.description, SyncCommand.description, DeviceCommand.description,
-            HelpCommand.description, CompletionsCommand.description, ClipboardGuard.description,
+            HelpCommand.description, CompletionsCommand.description, CompleteWordsCommand.description,
+            ClipboardGuard.description,
         ],
         run: run)
 

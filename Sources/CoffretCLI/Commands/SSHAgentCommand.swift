@@ -45,7 +45,7 @@ enum SSHAgentCommand {
 
     private static func keyring(_ session: StoreSession, _ context: CommandContext) throws -> SSHKeyring {
         let environment = context.environment
-        return try SSHKeyring(session.store, vault: session.wantedVault) { question in
+        return try SSHKeyring(session.store, vault: session.namedVault) { question in
             SSHConfirmation.ask(question, environment)
         }
     }

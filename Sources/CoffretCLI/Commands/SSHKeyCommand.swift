@@ -84,7 +84,7 @@ enum SSHKeyCommand {
             .fields([
                 "id": .string(id.uuid.hex), "title": .string(title), "publicKey": .string(line),
                 "fingerprint": .string(key.publicKey.fingerprint),
-            ])
+            ]), isVerbatim: true
         ) { TextWidth.displaySafe(line) }
         try context.output.flush()
         let item = try session.vault.item(id)
@@ -114,7 +114,7 @@ enum SSHKeyCommand {
         }
         let line = key.line(comment: item.title)
         try context.print(
-            .fields(["publicKey": .string(line), "fingerprint": .string(key.fingerprint)])
+            .fields(["publicKey": .string(line), "fingerprint": .string(key.fingerprint)]), isVerbatim: true
         ) { TextWidth.displaySafe(line) }
     }
 }

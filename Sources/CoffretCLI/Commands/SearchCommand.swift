@@ -22,8 +22,11 @@ enum SearchCommand {
     static func run(_ context: CommandContext) throws {
         let text = context.arguments.values(query).joined(separator: " ")
         _ = try SearchQuery.parse(text)
-        let session = try VaultSession.open(context)
+        let sessions = try VaultSession.openAll(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 20 : 10_000)
+        guard let session = sessions.first, sessions.count == 1 else {
+            return try acrossVaults(sessions, text, limit: limit, context)
+        }
         let results = try context.timings.measure("search") { try session.vault.search(text, limit: limit) }
         let value = JSONValue.fields([
             "hits": .array(results.hits.map { .summary($0.item, snippet: $0.snippet) }),
@@ -45,6 +48,38 @@ enum SearchCommand {
                         .faint, footer(results, microseconds: context.timings.microseconds(of: "search"))))
             }
             return lines.joined(separator: "\n")
+        }
+    }
+
+    /// What several vaults hold, vault by vault, the default first.
+    private static func acrossVaults(
+        _ sessions: [VaultSession], _ text: String, limit: Int, _ context: CommandContext
+    ) throws {
+        var rows: [(session: VaultSession, hit: ItemHit)] = []
+        var totalCount = 0
+        for session in sessions {
+            let results = try context.timings.measure("search") { try session.vault.search(text, limit: limit) }
+            rows += results.hits.map { (session, $0) }
+            totalCount += results.totalCount
+        }
+        let shown = rows.prefix(limit)
+        let value = JSONValue.fields([
+            "hits": .array(
+                shown.map { .summary($0.hit.item, snippet: $0.hit.snippet, vault: $0.session.vault.name) }),
+            "total": .integer(totalCount),
+        ])
+        try context.print(value) {
+            guard !rows.isEmpty, let first = sessions.first else {
+                let isShown = context.terminal.outputIsTerminal
+                return isShown ? "Nothing found for \(TextWidth.displaySafe(text)) in \(sessions.count) vaults." : ""
+            }
+            return try ItemTable(context: context, session: first).lines(
+                shown.map { row in
+                    .init(
+                        item: row.hit.item, titleMatches: row.hit.titleMatches,
+                        snippet: MarkedText(row.hit.snippet, matches: row.hit.snippetMatches), vault: row.session)
+                }
+            ).joined(separator: "\n")
         }
     }
 

@@ -29,7 +29,7 @@ enum ShowCommand {
                 .fields([
                     "id": .string(item.id.uuid.hex), "name": .string(field.key.name), "label": .string(field.label),
                     "value": .string(field.value),
-                ])
+                ]), isVerbatim: true
             ) { field.value }
             return
         }

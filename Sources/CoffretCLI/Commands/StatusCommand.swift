@@ -33,6 +33,8 @@ enum StatusCommand {
         let last = try vault.log(limit: 1).first
         let keys = try session.store.recoveryKeys
         let path = try StoreAccess.path(context)
+        let settings = AgentFamilyCommand.syncRecords(of: path, context)
+        let printedCount = keys.filter { settings?.isOnlyPrinted($0.slotID.hex) == true }.count
         let byteCount = try session.store.byteCountOnDisk
         let vaults = try session.store.store.vaults
         let record = try session.store.store.vaultRecord(session.store.wantedVault)
@@ -77,7 +79,8 @@ enum StatusCommand {
                 "Way back in",
                 keys.isEmpty
                     ? "no recovery key: coffret recovery add makes one"
-                    : NumberText.counted(keys.count, "recovery key"),
+                    : NumberText.counted(keys.count, "recovery key")
+                        + (printedCount == 0 ? "" : ", \(printedCount) of them printed and never asked back"),
             ])
             if let seconds = HostedCommand.current?.secondsLeft {
                 table.add(["Unlocked", "locks in \(DurationText.words(seconds)) if nothing happens"])

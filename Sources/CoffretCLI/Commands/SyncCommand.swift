@@ -13,6 +13,9 @@ enum SyncCommand {
     static let restored = OptionDescription.flag(
         "server-was-restored", "the server was put back to an older state on purpose: send it what it lost")
 
+    static let explain = OptionDescription.flag(
+        "explain", "say what it may mean that the server shows an older or another state, and what to do")
+
     static let patience = OptionDescription.value(
         "patience", "TIME", "how long to try again when the server does not answer (10s)")
     private static let standardPatienceSeconds: UInt64 = 10
@@ -27,7 +30,7 @@ enum SyncCommand {
             "--status says how each vault stands, as far as is known on this device: its state and the server's, what the other devices have said that they have, and what waits. With --watch it says it again whenever that changes, and does not keep the store unlocked meanwhile.",
             "Attached files go to the server before the change that names them, and come after the notes, which can be used meanwhile; an interrupted sync goes on where it was.",
         ],
-        options: [restored, withoutFiles, patience, SyncWatch.status, SyncWatch.watch],
+        options: [restored, explain, withoutFiles, patience, SyncWatch.status, SyncWatch.watch],
         examples: [
             CommandExample("coffret sync", "all of them; with --vault NAME only one"),
             CommandExample("coffret sync --status --watch", "what waits, and what comes and goes, until Ctrl-C"),
@@ -43,6 +46,7 @@ enum SyncCommand {
     }
 
     private static func run(_ context: CommandContext) throws {
+        if context.arguments.isSet(explain) { return try HelpCommand.explain("older-server", context) }
         try ServerAccess.checkJoined(context)
         if context.arguments.isSet(SyncWatch.status) { return try SyncWatch.run(context) }
         guard !context.arguments.isSet(SyncWatch.watch) else {
@@ -87,7 +91,7 @@ enum SyncCommand {
         }
         defer { sync.account.connection.logOut() }
         var vaults = try sync.vaults
-        if let wanted = session.wantedVault {
+        if let wanted = session.namedVault {
             let record = try session.store.vaultRecord(wanted)
             guard record.kind == .synced else { throw notSynced(record) }
             vaults = [record]
@@ -171,6 +175,29 @@ enum SyncCommand {
         }
     }
 
+    /// Says of both states when they were made and as which change of their device, as far as they are here.
+    private static func describe(
+        _ error: any Error, _ record: VaultRecord, _ session: StoreSession, _ failure: inout CommandFailure,
+        _ context: CommandContext
+    ) {
+        guard let heads = (error as? SyncError)?.heads,
+            let vault = try? session.openVault(record.vaultID.hex, isWritable: false)
+        else { return }
+        func line(_ name: BlobName?) -> String {
+            guard let name else { return "nothing" }
+            guard let commit = try? vault.repository.commit(named: name) else {
+                return "\(name.description.prefix(8))  not known on this device"
+            }
+            let device = TextWidth.displaySafe(session.deviceName(commit.deviceID))
+            return "\(name.description.prefix(8))  \(context.relativeTime.moment(commit.timeMilliseconds)), "
+                + "change \(NumberText.grouped(Int(commit.sequence))) of \(device)"
+        }
+        failure.details = [
+            "seen here  \(line(heads.seen))", "shown now  \(line(heads.shown))",
+            "Nothing was changed here. Your data is complete on this device.",
+        ]
+    }
+
     private static func tell(
         _ outcomes: [Outcome], _ context: CommandContext, _ session: StoreSession, _ added: Set<VaultID>
     ) throws {
@@ -201,6 +228,7 @@ enum SyncCommand {
         for outcome in outcomes {
             guard case .failure(let error) = outcome.result else { continue }
             var failure = FailureTranslation.failure(from: error)
+            describe(error, outcome.record, session, &failure, context)
             if outcomes.count > 1 { failure.message = FailureCode.words(for: error, vault: outcome.record.name) }
             throw failure
         }

@@ -6,7 +6,7 @@ internal import CoffretStorage
 
 enum TagCommand {
     static let tag = ArgumentDescription.required("TAG", repeats: true, "tags, with or without #")
-    static let oldTag = ArgumentDescription.required("OLD", "the tag as it is")
+    static let oldTag = ArgumentDescription.required("OLD", .stored("tags"), "the tag as it is")
     static let newTag = ArgumentDescription.required("NEW", "the tag as it shall be")
 
     static let description = CommandDescription(

@@ -80,7 +80,7 @@ enum ThemisCommand {
             "event": .string("done"), "file": .string(path), "public": open.isEmpty ? nil : .string(text),
         ])
         if publicPath == nil, !open.isEmpty {
-            try context.print(value) { text }
+            try context.print(value, isVerbatim: true) { text }
         } else {
             try context.confirmDone(value) { "Wrote \(TextWidth.displaySafe(path)); keep it to yourself." }
         }

@@ -108,7 +108,8 @@ enum AgentText {
     /// One line on a store's state.
     static func line(_ status: AgentStoreStatus) -> String {
         if status.isUnlocked {
-            return "unlocked; locks in \(DurationText.words(status.secondsLeft ?? 0)) if nothing happens"
+            let condition = status.idleSeconds >= status.absoluteSeconds ? "" : " if nothing happens"
+            return "unlocked; locks in \(DurationText.words(status.secondsLeft ?? 0))\(condition)"
         }
         return "locked\(reason(status.lockReason))"
     }

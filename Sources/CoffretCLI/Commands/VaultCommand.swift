@@ -4,20 +4,33 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretSync
 
 enum VaultCommand {
     static let name = ArgumentDescription.required("NAME", "the vault's name")
-    static let vault = ArgumentDescription.required("VAULT", "the vault's name or id")
+    static let vault = ArgumentDescription.required("VAULT", .stored("vaults"), "the vault's name or id")
 
     static let files = ArgumentDescription.optional(
         "FILES", .choice(["all", "asked"]), "all or asked; without it the setting is said")
 
     static let description = CommandDescription(
-        "vault", group: .store, "List vaults, make, rename and sync them",
+        "vault", group: .store, "List vaults, make, rename, remove and sync them",
         discussion: ["Vaults have keys of their own and are opened by the same passphrase."],
         subcommands: [
             CommandDescription("ls", "List the vaults of the store", run: list),
             CommandDescription("new", "Make a vault", arguments: [name], run: create),
+            CommandDescription(
+                "default", "Choose the vault that is meant where none is named, on this device",
+                discussion: [
+                    "Without a choice it is the first one. New items go there; ls, search and fsck look at all vaults, and an item is found in whichever holds it. --vault and COFFRET_VAULT name another one."
+                ],
+                arguments: [vault], run: setDefault),
+            CommandDescription(
+                "rm", "Remove a vault with everything in it",
+                discussion: [
+                    "Its keys and files go for good; only a backup from before has them. One that syncs is taken off the server first: coffret vault unsync."
+                ],
+                arguments: [vault], options: [CommonArguments.yes], run: remove),
             CommandDescription("rename", "Give a vault another name", arguments: [vault, name], run: rename),
             CommandDescription(
                 "sync", "Put a vault on the server, for all your devices",
@@ -43,18 +56,23 @@ enum VaultCommand {
     private static func list(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
         let vaults = try session.store.vaults
+        let chosen = try session.defaultVault.vaultID
         let value = JSONValue.array(
             vaults.map {
                 .fields([
                     "id": .string($0.vaultID.hex), "name": .string($0.name), "synced": .bool($0.kind == .synced),
+                    "default": .bool($0.vaultID == chosen),
                 ])
             })
         try context.print(value) {
-            var table = TextTable([.init(role: .identifier), .init(isFlexible: true), .init(role: .faint)])
+            var table = TextTable([
+                .init(role: .identifier), .init(isFlexible: true), .init(role: .faint), .init(role: .faint),
+            ])
             for vault in vaults {
                 table.add([
                     String(vault.vaultID.hex.prefix(8)), TextWidth.displaySafe(vault.name),
                     vault.kind == .synced ? "synced" : "",
+                    vaults.count > 1 && vault.vaultID == chosen ? "default" : "",
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -68,8 +86,41 @@ enum VaultCommand {
         let session = try StoreSession.open(context, with: .passphrase)
         let id = try session.store.addVault(named: wanted)
         try context.confirmDone(.fields(["id": .string(id.hex), "name": .string(wanted)])) {
-            "Vault \"\(TextWidth.displaySafe(wanted))\" is ready. Use it with --vault, or set COFFRET_VAULT."
+            "Vault \"\(TextWidth.displaySafe(wanted))\" is ready. Use it with --vault, or make it the default: coffret vault default \(id.hex.prefix(8))"
         }
+    }
+
+    private static func setDefault(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let record = try session.store.vaultRecord(context.arguments.required(vault))
+        let path = try StoreAccess.path(context)
+        try AgentFamilyCommand.syncRecords(of: path, context)?.setDefaultVault(record.vaultID.hex)
+        try context.confirmDone(.fields(["default": .string(record.name)])) {
+            "\"\(TextWidth.displaySafe(record.name))\" is meant from now on where no vault is named, on this device."
+        }
+    }
+
+    private static func remove(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let record = try session.store.vaultRecord(context.arguments.required(vault))
+        let name = TextWidth.displaySafe(record.name)
+        guard record.kind != .synced else {
+            throw CommandFailure(
+                .usage, .vaultSynced, "\"\(name)\" lies on the server too",
+                hint: "coffret vault unsync \(record.vaultID.hex.prefix(8)) keeps it here only; then remove it")
+        }
+        guard try session.store.vaults.count > 1 else { throw CoreError(.vaultIsLast, at: record.name) }
+        let opened = try session.openVault(record.vaultID.hex, isWritable: false)
+        let itemCount = try opened.page(.everything, limit: 0).totalCount
+        let changeCount = try opened.log().count
+        try context.confirmDanger(
+            "This removes the vault \"\(name)\" for good: \(NumberText.counted(itemCount, "item")) and "
+                + "\(NumberText.counted(changeCount, "change")) of history.",
+            question: "Remove it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        try session.store.removeVault(record.vaultID.hex)
+        try context.confirmDone(
+            .fields(["removed": .string(record.vaultID.hex), "itemCount": .integer(itemCount)])
+        ) { "Removed the vault \"\(name)\" with \(NumberText.counted(itemCount, "item"))." }
     }
 
     private static func rename(_ context: CommandContext) throws {

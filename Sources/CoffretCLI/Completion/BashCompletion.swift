@@ -65,6 +65,8 @@ enum BashCompletion {
         case .file: "compopt -o default 2>/dev/null; COMPREPLY=()"
         case .directory: "compopt -o dirnames 2>/dev/null; COMPREPLY=($(compgen -d -- \"$current\"))"
         case .text, .number: "COMPREPLY=()"
+        case .stored(let what):
+            "local IFS=$'\\n'; COMPREPLY=(); for word in $(coffret complete-words \(what) \"$current\" 2>/dev/null); do COMPREPLY+=(\"$(printf '%q' \"$word\")\"); done"
         case .choice, .helpTopic:
             "COMPREPLY=($(compgen -W '\((CompletionTree.words(for: kind) ?? []).joined(separator: " "))' -- \"$current\"))"
         }

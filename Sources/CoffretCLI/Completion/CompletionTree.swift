@@ -24,7 +24,7 @@ struct CompletionTree {
         case .choice(let choices): choices
         case .helpTopic:
             RootCommand.description.visibleSubcommands.map(\.name) + HelpTasks.all.map(\.name) + [HelpCommand.exitCodes]
-        case .text, .number, .file, .directory: nil
+        case .text, .number, .file, .directory, .stored: nil
         }
     }
 }

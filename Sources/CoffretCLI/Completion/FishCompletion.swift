@@ -32,6 +32,7 @@ enum FishCompletion {
                 case .file: lines.append("\(condition) -F")
                 case .directory: lines.append("\(condition) -a '(__fish_complete_directories)'")
                 case .text, .number: break
+                case .stored(let what): lines.append("\(condition) -a '(coffret complete-words \(what) 2>/dev/null)'")
                 case .choice, .helpTopic:
                     lines.append("\(condition) -a '\((CompletionTree.words(for: kind) ?? []).joined(separator: " "))'")
                 }
@@ -48,6 +49,7 @@ enum FishCompletion {
             case .file: text += " -r -F"
             case .directory: text += " -x -a '(__fish_complete_directories)'"
             case .text, .number: text += " -x"
+            case .stored(let what): text += " -x -a '(coffret complete-words \(what) 2>/dev/null)'"
             case .choice, .helpTopic:
                 text += " -x -a '\((CompletionTree.words(for: option.kind) ?? []).joined(separator: " "))'"
             }

@@ -59,6 +59,7 @@ enum ZshCompletion {
         case .file: "_files"
         case .directory: "_files -/"
         case .text, .number: " "
+        case .stored(let what): "{compadd -- ${(f)\"$(coffret complete-words \(what) 2>/dev/null)\"}}"
         case .choice, .helpTopic: "(\((CompletionTree.words(for: kind) ?? []).joined(separator: " ")))"
         }
     }

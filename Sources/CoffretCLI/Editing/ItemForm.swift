@@ -17,6 +17,8 @@ struct ItemForm: Equatable {
     struct Line: Equatable {
         let label: String
         let value: String
+        /// Where it begins in the form.
+        var number = 0
     }
 
     /// What a wrong form says.
@@ -51,7 +53,7 @@ struct ItemForm: Equatable {
             number += 1
             if raw == Substring(divider) { return (lines, String(rest)) }
             if raw.hasPrefix("  "), let last = lines.popLast() {
-                lines.append(Line(label: last.label, value: "\(last.value)\n\(raw.dropFirst(2))"))
+                lines.append(Line(label: last.label, value: "\(last.value)\n\(raw.dropFirst(2))", number: last.number))
                 continue
             }
             if raw.allSatisfy({ $0 == " " }) { continue }
@@ -61,7 +63,8 @@ struct ItemForm: Equatable {
             let label = String(raw[..<colon]).trimmingEnd
             guard !label.isEmpty else { throw Problem(lineNumber: number, message: "a field needs a name") }
             let value = raw[raw.index(after: colon)...]
-            lines.append(Line(label: label, value: String(value.hasPrefix(" ") ? value.dropFirst() : value)))
+            lines.append(
+                Line(label: label, value: String(value.hasPrefix(" ") ? value.dropFirst() : value), number: number))
         }
         throw Problem(lineNumber: number, message: "the line \(divider) between fields and text is missing")
     }
@@ -87,16 +90,35 @@ struct ItemForm: Equatable {
             if let index = unused.firstIndex(where: { $0.label == line.label }) {
                 var field = unused.remove(at: index)
                 if line.value.isEmpty, !field.value.isEmpty { continue }
-                if !field.kind.isSecret || line.value != ItemText.mask { field.value = line.value }
+                if !field.kind.isSecret || line.value != ItemText.mask, line.value != field.value {
+                    field.value = line.value
+                    try check(field, line)
+                }
                 kept.append(field)
                 continue
             }
             guard !line.value.isEmpty, line.value != ItemText.mask else { continue }
-            kept.append(newField(line, kind: item.kind, position: position, random: random))
+            let field = newField(line, kind: item.kind, position: position, random: random)
+            // A name that is almost that of a field which is gone from the form was mistyped.
+            if field.key.name.hasPrefix("x-"),
+                let meant = Suggestion.nearest(
+                    to: line.label,
+                    among: unused.filter { old in !lines.contains { $0.label == old.label } }.map(\.label))
+            {
+                throw Problem(
+                    lineNumber: line.number, message: "there is no field \"\(line.label)\"; did you mean \"\(meant)\"?")
+            }
+            try check(field, line)
+            kept.append(field)
             position += 1
         }
         item.fields = kept
         item.text = body
+    }
+
+    private static func check(_ field: ItemField, _ line: Line) throws(Problem) {
+        guard let problem = FieldCheck.problem(field.value, kind: field.kind, key: field.key.name) else { return }
+        throw Problem(lineNumber: line.number, message: problem)
     }
 
     private static func newField(

@@ -6,13 +6,14 @@ internal import CoffretStorage
 
 enum CommonArguments {
     static let item = ArgumentDescription.required(
-        "ITEM", "an id, the beginning of one, a title, or the beginning of a title")
-    static let items = ArgumentDescription.required("ITEM", repeats: true, "ids or titles")
+        "ITEM", .stored("items"), "an id, the beginning of one, a title, or the beginning of a title")
+    static let items = ArgumentDescription.required("ITEM", .stored("items"), repeats: true, "ids or titles")
     static let at = OptionDescription.value(
         "at", "WHEN", "as of a moment (yesterday, '3 May 14:00') or a version from coffret history")
     static let yes = OptionDescription.flag("yes", short: "y", "do not ask")
     static let limit = OptionDescription.value("limit", short: "n", "N", .number(1...1_000_000), "at most N")
-    static let tag = OptionDescription.value("tag", short: "t", "TAG", repeats: true, "with this tag; repeatable")
+    static let tag = OptionDescription.value(
+        "tag", short: "t", "TAG", .stored("tags"), repeats: true, "with this tag; repeatable")
     static let type = OptionDescription.value(
         "type", "TYPE", .choice(ItemKind.allCases.map(\.name)), Suggestion.list(ItemKind.allCases.map(\.name)))
 }

@@ -108,9 +108,12 @@ enum FieldArguments {
                 }
                 fields[index].value = change.value
                 if change.isSecret, !fields[index].kind.isSecret { fields[index].kind = .secret }
+                try FieldCheck.check(fields[index])
             } else if let standard {
-                fields.append(
-                    ItemField(key: standard.key, label: standard.label, kind: standard.kind, value: change.value))
+                let field = ItemField(
+                    key: standard.key, label: standard.label, kind: standard.kind, value: change.value)
+                try FieldCheck.check(field)
+                fields.append(field)
             } else {
                 fields.append(
                     ItemField(

@@ -39,13 +39,14 @@ extension JSONValue {
     }
 
     /// An item in a list.
-    static func summary(_ item: ItemSummary, snippet: String? = nil) -> JSONValue {
+    static func summary(_ item: ItemSummary, snippet: String? = nil, vault: String? = nil) -> JSONValue {
         .fields([
             "id": .string(item.id.uuid.hex), "kind": .string(item.kind.name), "title": .string(item.title),
             "tags": .strings(item.tags), "created": .moment(item.created),
             "modified": .moment(item.modified), "isPinned": .bool(item.isPinned),
             "isArchived": .bool(item.isArchived), "isTrashed": .bool(item.isTrashed),
             "hasAttachments": .bool(item.hasAttachments), "snippet": snippet.map { .string($0) },
+            "vault": vault.map { .string($0) },
         ])
     }
 }

@@ -11,6 +11,8 @@ struct ItemTable {
         /// The words of the title that were looked for, as offsets into its UTF-8.
         var titleMatches: [Range<Int>] = []
         var snippet: MarkedText?
+        /// Where it lies, in a list over several vaults.
+        var vault: VaultSession?
     }
 
     let context: CommandContext
@@ -29,9 +31,12 @@ struct ItemTable {
             .init(role: .faint),
             .init(isFlexible: true, minimumWidth: 6, role: .tag, maximumWidth: 32),
             .init(role: .faint),
+            .init(role: .faint, maximumWidth: 16),
             .init(isFlexible: true, minimumWidth: 0),
         ])
-        let ids = try session.shortIDs(rows.map(\.item.id))
+        var ids = try session.shortIDs(rows.filter { $0.vault == nil }.map(\.item.id))
+        // What one vault tells apart with fewer digits may be two items in two vaults.
+        for row in rows where row.vault != nil { ids[row.item.id] = String(row.item.id.uuid.hex.prefix(8)) }
         for row in rows {
             let item = row.item
             table.add([
@@ -40,6 +45,7 @@ struct ItemTable {
                 MarkedText(showsKind && item.kind != .note ? item.kind.name : ""),
                 MarkedText(TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " "))),
                 MarkedText(context.relativeTime.day(item.modified)),
+                MarkedText(row.vault.map { TextWidth.displaySafe($0.vault.name) } ?? ""),
                 hasSnippets && snippetWidth == nil ? row.snippet ?? MarkedText("") : MarkedText(""),
             ])
         }

@@ -46,7 +46,7 @@ extension FailureMeaning {
             hint: "run it again with --verbose, and ask whoever runs the server"),
         "sync.head.rolled-back": FailureMeaning(
             .rolledBack, "the server shows an older state than it showed before; nothing was changed here",
-            hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
+            hint: "coffret sync --explain says what it may mean, and what to do"),
         "sync.head.forked": FailureMeaning(
             .rolledBack,
             "the server shows another history than it showed before, or than another device has seen; nothing was changed here",

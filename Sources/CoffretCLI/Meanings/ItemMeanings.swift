@@ -66,6 +66,9 @@ extension FailureMeaning {
             .notFound, "there is no such vault", showsPlace: true, hint: "coffret vault ls lists them"),
         "core.vault.ambiguous": FailureMeaning(
             .ambiguous, "several vaults have that name", showsPlace: true, hint: "use the id: coffret vault ls"),
+        "core.vault.is-last": FailureMeaning(
+            .usage, "the only vault of the store stays", showsPlace: true,
+            hint: "coffret vault new NAME makes another one first"),
         "core.vault.name-invalid": FailureMeaning(
             .alreadyExists, "that name is taken or cannot be used", showsPlace: true),
         "core.vault.read-only": FailureMeaning(.permission, "the vault cannot be changed here"),

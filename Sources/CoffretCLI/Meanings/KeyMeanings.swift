@@ -28,7 +28,7 @@ extension FailureMeaning {
             .unsupportedFormat, "a newer coffret wrote this store", hint: "install a newer coffret"),
         "keys.keyring.malformed": FailureMeaning(
             .damaged, "store.keyring is cut short or not a keyring",
-            hint: "restore it, or a backup: coffret help backup"),
+            hint: "restore it, or a backup: coffret help back-up"),
         "keys.keyring.rolled-back": FailureMeaning(
             .rolledBack, "the store is older than this device has already seen",
             hint:

@@ -9,7 +9,7 @@ extension FailureMeaning {
             .noStore, "there is no store at this place", showsPlace: true, hint: "coffret init makes one"),
         "core.store.incomplete": FailureMeaning(
             .damaged, "parts of the store are missing; it was probably copied while incomplete", showsPlace: true,
-            hint: "copy the whole folder again, or restore a backup: coffret help backup"),
+            hint: "copy the whole folder again, or restore a backup: coffret help back-up"),
         "core.store.rolled-back": FailureMeaning(
             .rolledBack, "the store is older than this device has already seen",
             hint:
@@ -51,7 +51,7 @@ extension FailureMeaning {
             hint: "coffret sync fetches it; what is there now can be read and changed meanwhile"),
         "storage.history.local-rollback": FailureMeaning(
             .rolledBack, "this copy of the vault is older than it was: changes made here came back from elsewhere",
-            hint: "put the newer copy back in its place, or restore a backup: coffret help backup"),
+            hint: "put the newer copy back in its place, or restore a backup: coffret help back-up"),
         "storage.fact.value-too-large": FailureMeaning(
             .badInput, "the text is too large", hint: "coffret attach add ITEM FILE keeps files of any size"),
         "storage": FailureMeaning(.damaged, "the vault is damaged", hint: damageHint),

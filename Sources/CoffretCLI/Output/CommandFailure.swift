@@ -96,6 +96,7 @@ enum CLIErrorCode: String, Sendable, CaseIterable {
     case pairingNotFound = "cli.pairing.not-found"
     case pairingAmbiguous = "cli.pairing.ambiguous"
     case vaultNotSynced = "cli.vault.not-synced"
+    case vaultSynced = "cli.vault.synced"
     case storeDamaged = "cli.fsck.damaged"
     case keyNotFound = "cli.key.not-found"
     case keyAmbiguous = "cli.key.ambiguous"

@@ -47,7 +47,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
     case notAuthentic = 84
     /// Too many wrong secrets: the next try has to wait.
     case lockedOut = 85
-    /// The store was locked meanwhile.
+    /// The store is locked, and nobody could be asked; or it was locked while the command ran.
     case locked = 86
     /// The desktop's keyring is locked, and nobody unlocked it.
     case keyringLocked = 87
@@ -92,7 +92,7 @@ enum ExitCode: Int32, Sendable, CaseIterable {
         case .notConfirmed: "a dangerous command was not confirmed"
         case .notAuthentic: "a message or signature was altered, or belongs to another key"
         case .lockedOut: "too many wrong tries; the next one has to wait"
-        case .locked: "the store was locked while the command ran"
+        case .locked: "the store is locked, and nobody could be asked; or it was locked meanwhile"
         case .keyringLocked: "the desktop's keyring is locked"
         case .needsAttention: "the doctor found something to put right"
         case .notExecutable: "the command of run cannot be executed"

@@ -39,19 +39,35 @@ final class CommandContext {
     var relativeTime: RelativeTime { RelativeTime(nowMilliseconds: nowMilliseconds) }
 
     /// Prints a result for people and for programs: the JSON value with `--json`, the text otherwise.
-    func print(_ value: @autoclosure () -> JSONValue, text: () throws -> String) throws {
+    ///
+    /// - Parameter isVerbatim: a value that people copy, whose lines stay as they are; all else breaks between words.
+    func print(
+        _ value: @autoclosure () -> JSONValue, isVerbatim: Bool = false, text: () throws -> String
+    ) throws {
         if isJSON {
             try output.line(value().line)
         } else {
             let text = try text()
-            if !text.isEmpty { try output.line(text) }
+            let width = isVerbatim ? nil : terminal.tableWidth
+            if !text.isEmpty { try show(TextWidth.broken(text, width: width)) }
         }
+    }
+
+    /// Prints a text, through the pager if it is longer than the terminal.
+    private func show(_ text: String) throws {
+        if let height = terminal.height, text.utf8.count(where: { $0 == 0x0A }) + 2 > height, terminal.canMoveCursor,
+            let pager = Pager(environment)
+        {
+            try output.flush()
+            if pager.show(text) { return }
+        }
+        try output.line(text)
     }
 
     /// Says on one line that something was done: silent with `--quiet`, JSON with `--json`.
     func confirmDone(_ value: @autoclosure () -> JSONValue, text: () throws -> String) throws {
         if isQuiet, !isJSON { return }
-        try print(value()) { TextWidth.broken(try text(), width: terminal.tableWidth) }
+        try print(value(), text: text)
     }
 
     /// Tells the person something beside the result, on standard error.
@@ -91,6 +107,14 @@ final class CommandContext {
         TerminalPrompt(showsBullets: terminal.canMoveCursor)
     }
 
+    /// Derives a key, which takes a second: what is typed meanwhile is neither shown nor kept.
+    func deriving<Value>(_ body: () throws -> Value) rethrows -> Value {
+        try timings.measure("key-derivation") {
+            guard !PassphraseSource(context: self).isUnattended, let prompt = prompt() else { return try body() }
+            return try prompt.silently(body)
+        }
+    }
+
     /// A moment from the command line.
     func moment(_ text: String) throws -> Int64 {
         guard let moment = MomentParser(nowMilliseconds: nowMilliseconds).parse(text) else {
@@ -113,7 +137,7 @@ final class CommandContext {
                 .notConfirmed, .notConfirmed, "this needs a yes, and nobody can be asked here",
                 details: [what], hint: "add --yes if that is what you want")
         }
-        prompt.show(TextWidth.broken(what, width: terminal.width) + "\n")
+        prompt.show(what + "\n")
         guard try prompt.confirm(question, isYesDefault: false) else {
             throw CommandFailure(.notConfirmed, .notConfirmed, "not confirmed; nothing was changed")
         }

@@ -80,9 +80,38 @@ extension CommandFailure {
     /// - Parameter isShortened: whether the beginning of an id is enough; keys of fields are whole.
     mutating func add(_ candidates: [CoreError.Candidate], isShortened: Bool = true) {
         let digits = isShortened ? Self.distinguishingDigits(candidates.map(\.id)) : Int.max
-        details += candidates.map { "\($0.id.prefix(digits))  \(TextWidth.displaySafe($0.title))" }
+        let now = SystemWallClock().now
+        details += candidates.map { candidate in
+            let about = Self.about(candidate, now)
+            return "\(candidate.id.prefix(digits))  \(TextWidth.displaySafe(candidate.title))"
+                + (about.isEmpty ? "" : "  \(about)")
+        }
         jsonFields.append(
-            ("candidates", .array(candidates.map { .fields(["id": .string($0.id), "title": .string($0.title)]) })))
+            (
+                "candidates",
+                .array(
+                    candidates.map { candidate in
+                        .fields([
+                            "id": .string(candidate.id), "title": .string(candidate.title),
+                            "kind": candidate.summary.map { .string($0.kind.name) },
+                            "tags": candidate.summary.map { .strings($0.tags) },
+                            "modified": candidate.summary.map { .moment($0.modified) },
+                            "vault": candidate.vault.map { .string($0) },
+                        ])
+                    })
+            ))
+    }
+
+    /// What tells an item from others of its name: where it lies, what it is, its tags, when it was changed.
+    private static func about(_ candidate: CoreError.Candidate, _ now: Milliseconds) -> String {
+        var parts = candidate.vault.map { ["in \(TextWidth.displaySafe($0))"] } ?? []
+        if let summary = candidate.summary {
+            if summary.kind != .note { parts.append(summary.kind.name) }
+            parts += summary.tags.prefix(3).map { "#" + TextWidth.displaySafe($0) }
+            if summary.isTrashed { parts.append("in the trash") }
+            parts.append("changed \(RelativeTime(nowMilliseconds: now).moment(summary.modified))")
+        }
+        return parts.joined(separator: "  ")
     }
 
     /// How many digits tell all the ids apart; at least four.

@@ -50,7 +50,7 @@ extension VaultSession {
         // Somebody may have replaced the record on another device: then the old passphrase is as good.
         let others = (item.lock?.records ?? []).filter { $0 != record.id }.compactMap { try? vault.record($0.hex) }
         do {
-            let opened = try context.timings.measure("key-derivation") {
+            let opened = try context.deriving {
                 try vault.unlockRecord(among: [record] + others, passphrase)
             }
             return opened.record.id == record.id ? passphrase : nil
@@ -121,7 +121,7 @@ extension StoreSession {
     func confirm(passphrase: consuming SecretBytes) throws {
         let passphrase = try PassphraseSource.passphrase(passphrase)
         let path = try StoreAccess.path(context)
-        _ = try context.timings.measure("key-derivation") {
+        _ = try context.deriving {
             try Store.open(at: path, with: .passphrase(passphrase), environment: StoreAccess.environment(context))
         }
     }

@@ -1,23 +1,33 @@
-// What is said about a new passphrase. The one thing to keep true: it is advice with a number, never a
-// refusal, and nothing of the passphrase is repeated.
+// What is said about a new passphrase. The one thing to keep true: nothing of the passphrase is repeated, and nobody is
+// kept from one that they insist on.
 
 internal import CoffretBase
 internal import CoffretCore
 
 enum PassphraseAdvice {
-    /// Says how long guessing would take.
-    static func say(_ passphrase: borrowing SecretBytes, _ prompt: TerminalPrompt) {
+    private static let stronger = "Five random words are stronger and easier: coffret generate --words 5"
+
+    /// Says how long guessing would take, and asks about a passphrase that falls soon.
+    ///
+    /// - Returns: whether to go on with it.
+    static func accept(_ passphrase: borrowing SecretBytes, _ prompt: TerminalPrompt) throws -> Bool {
         // EXPOSE: the estimate works on an array, which is zeroed below.
         var bytes = unsafe passphrase.withUnsafeBytes { unsafe Array($0) }
         defer { bytes.zero() }
-        prompt.show(text(for: StrengthEstimate(utf8: bytes)) + "\n")
+        let estimate = StrengthEstimate(utf8: bytes)
+        prompt.show(text(for: estimate) + "\n")
+        let isWeak = estimate.map { $0.guessBits < StrengthEstimate.leastBits }
+        guard isWeak ?? (bytes.count < StrengthEstimate.leastByteCount) else { return true }
+        return try prompt.confirm("  It is weak. Take it all the same?", isYesDefault: false)
     }
 
-    static func text(for estimate: StrengthEstimate) -> String {
+    static func text(for estimate: StrengthEstimate?) -> String {
+        guard let estimate else {
+            return "  How strong it is cannot be said: install libzxcvbn0 to see it.\n  \(stronger)"
+        }
         let time = duration(seconds: estimate.secondsOnRentedHardware())
-        let advice = "Five random words are stronger and easier: coffret generate --words 5"
         let line = "  Strength: would take \(time) on rented hardware."
-        return estimate.guessBits < 60 ? "\(line)\n  \(advice)" : line
+        return estimate.guessBits < StrengthEstimate.strongBits ? "\(line)\n  \(stronger)" : line
     }
 
     /// `about 40 years`, `less than a minute`.

@@ -63,7 +63,10 @@ struct PassphraseSource {
     }
 
     /// Asks for a new passphrase twice, and says how strong it is.
-    func chooseNew(_ question: String) throws -> Passphrase {
+    func chooseNew(_ question: String) throws -> Passphrase { try Self.passphrase(chooseNewTyped(question)) }
+
+    /// As above, as it was typed.
+    func chooseNewTyped(_ question: String) throws -> SecretBytes {
         let prompt = try prompt()
         while true {
             let first = try prompt.askSecret(question)
@@ -73,9 +76,9 @@ struct PassphraseSource {
                 )
                 continue
             }
-            PassphraseAdvice.say(first, prompt)
+            guard try PassphraseAdvice.accept(first, prompt) else { continue }
             let second = try prompt.askSecret("Repeat: ")
-            if first.isEqual(to: second) { return try Self.passphrase(first) }
+            if first.isEqual(to: second) { return first }
             prompt.show("The two differ. Once more, please.\n")
         }
     }
@@ -109,7 +112,7 @@ struct PassphraseSource {
                 prompt.show("An empty passphrase protects nothing.\n")
                 continue
             }
-            PassphraseAdvice.say(first, prompt)
+            guard try PassphraseAdvice.accept(first, prompt) else { continue }
             if try prompt.askSecret("Repeat: ").isEqual(to: first) { return try NotePassphrase(first) }
             prompt.show("The two differ. Once more, please.\n")
         }
@@ -159,8 +162,11 @@ struct PassphraseSource {
         try? context.output.flush()
         guard let prompt = context.prompt() else {
             throw CommandFailure(
-                .unavailable, .passphraseUnavailable, "the passphrase is needed, and there is no terminal to ask at",
-                hint: "use --passphrase-fd N, or name a file of mode 0600 in COFFRET_PASSPHRASE_FILE")
+                .locked, .passphraseUnavailable,
+                "the store is locked, and there is no terminal to ask for the passphrase at",
+                hint:
+                    "coffret unlock at a terminal opens it for a while; for scripts use --passphrase-fd N, or name a file of mode 0600 in COFFRET_PASSPHRASE_FILE"
+            )
         }
         return prompt
     }

@@ -17,6 +17,8 @@ struct ProcessEnvironment: Sendable {
         case home = "HOME"
         case visual = "VISUAL"
         case editor = "EDITOR"
+        case pager = "PAGER"
+        case ownPager = "COFFRET_PAGER"
         case terminal = "TERM"
         case noColor = "NO_COLOR"
         case columns = "COLUMNS"

@@ -1,5 +1,5 @@
 // Giving a person a recovery key. The one thing to keep true: a key counts only after the person has
-// typed part of it back; one that was not confirmed is taken away again.
+// typed part of it back; until then the store does not have it.
 
 internal import CoffretBase
 internal import CoffretCore
@@ -14,29 +14,34 @@ struct RecoveryCeremony {
     private static let tryCountMax = 3
 
     func run(_ session: StoreSession, named name: String) throws {
-        let (key, slotID) = try session.addRecoveryKey(named: name)
+        // What ends this, a lost connection or the machine, leaves no key that nobody has.
+        let key = RecoveryKey.generate(from: SystemRandomSource())
+        let again = "coffret recovery add makes another one"
+        show(key, try session.store.keyring.fingerprints())
         do {
-            show(key, try session.store.keyring.fingerprints())
             try confirm(
                 key,
                 orThrow: CommandFailure(
                     .notConfirmed, .recoveryMismatch, "the recovery key was not confirmed, so it does not count",
-                    hint: "coffret recovery add makes another one"))
-        } catch {
-            try session.removeSlot(slotID)
-            throw error
+                    hint: again))
+        } catch let failure as CommandFailure where failure.exitCode == .cancelled {
+            throw CommandFailure(
+                .cancelled, .cancelled, "cancelled: the recovery key on the screen does not count", hint: again)
         }
+        try session.addRecoveryKey(key, named: name)
         prompt.show("Recovery key confirmed.\n")
     }
 
     /// Shows the sheet of a paper device and makes sure that it was written down, before it is one.
     func confirm(_ sheet: PaperSheet, server: String) throws {
-        prompt.show("\nWrite this down, or print it, and keep it away from this computer:\n\n  Key\n")
+        // The text comes last, so that it is in sight when parts of it are asked for.
+        prompt.show("\n")
+        showCode(sheet.text())
+        prompt.show("Write this down, or print it, and keep it away from this computer:\n\n  Key\n")
         for line in Self.rows(of: sheet.key.textGroups()) { prompt.show("    \(line)\n") }
         prompt.show("  Account\n")
         for line in Self.rows(of: sheet.accountGroups()) { prompt.show("    \(line)\n") }
         prompt.show("  Server\n    \(TextWidth.displaySafe(server))\n\n")
-        showCode(sheet.text())
         try confirm(
             sheet.key,
             orThrow: CommandFailure(
@@ -46,10 +51,11 @@ struct RecoveryCeremony {
     }
 
     private func show(_ key: RecoveryKey, _ fingerprints: (account: Fingerprint, store: Fingerprint)) {
-        prompt.show("\nWrite this down, or print it, and keep it away from this computer:\n\n")
+        prompt.show("\n")
+        showCode(key.text())
+        prompt.show("Write this down, or print it, and keep it away from this computer:\n\n")
         for line in Self.rows(of: key.textGroups()) { prompt.show("    \(line)\n") }
         prompt.show("\n    Account \(fingerprints.account)\n    Store   \(fingerprints.store)\n\n")
-        showCode(key.text())
     }
 
     private func showCode(_ text: String) {
@@ -64,17 +70,22 @@ struct RecoveryCeremony {
         let numbers = challenge.groupNumbers.map(Self.ordinal).joined(separator: " and ")
         for tryNumber in 1...Self.tryCountMax {
             guard let answer = try prompt.askLine("Type the \(numbers) group to show that you have it: ") else { break }
-            let answers = answer.split(whereSeparator: { $0 == " " || $0 == "-" || $0 == "," }).map(String.init)
+            // With or without spaces, as everywhere.
+            let characters = Array(answer.filter { $0.isLetter || $0.isNumber })
+            let answers = stride(from: 0, to: characters.count, by: RecoveryKey.groupCharacterCount).map { start in
+                String(characters[start..<min(start + RecoveryKey.groupCharacterCount, characters.count)])
+            }
             if challenge.isAnswered(by: answers, for: key) { return }
             if tryNumber < Self.tryCountMax { prompt.show("That is not what is written there.\n") }
         }
         throw failure
     }
 
-    /// Four groups to a line, which is how people read them aloud.
+    /// Four groups to a line, which is how people read them aloud, behind the numbers of the first and the last.
     static func rows(of groups: [String]) -> [String] {
         stride(from: 0, to: groups.count, by: 4).map { start in
-            groups[start..<min(start + 4, groups.count)].joined(separator: "  ")
+            let end = min(start + 4, groups.count)
+            return TextWidth.pad("\(start + 1)-\(end):", to: 7) + groups[start..<end].joined(separator: "  ")
         }
     }
 

@@ -44,7 +44,8 @@ struct SheetPrompt {
             }
             rowCount += 1 + (TextWidth.columns(of: line) + 4) / context.terminal.width
             if line.allSatisfy(\.isWhitespace) { break }
-            text += line + " "
+            // A row may be pasted with its numbers.
+            text += (line.firstIndex(of: ":").map { line[line.index(after: $0)...] } ?? line[...]) + " "
         }
         if context.terminal.canMoveCursor { prompt.show("\u{1B}[\(rowCount)A\r\u{1B}[J") }
         return text

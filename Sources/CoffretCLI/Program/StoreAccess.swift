@@ -85,7 +85,7 @@ enum StoreAccess {
         _ context: CommandContext, passphrase: Passphrase, vaultName: String
     ) throws -> StoreSession {
         let path = try path(context)
-        let store = try context.timings.measure("key-derivation") {
+        let store = try context.deriving {
             try Store.create(
                 at: path, passphrase: passphrase, parameters: parameters(context), deviceName: deviceName,
                 vaultName: vaultName, environment: environment(context))
@@ -169,7 +169,7 @@ enum StoreAccess {
         }
         let secret = try secret(manner, context)
         let backup = try askingForFormer(secret, context) { secret in
-            try context.timings.measure("key-derivation") {
+            try context.deriving {
                 try OpenBackup(at: path, with: secret, environment: environment)
             }
         }

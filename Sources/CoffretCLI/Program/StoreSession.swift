@@ -4,6 +4,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretSync
 internal import CoffretTrust
 
 /// A store that was opened with the person's secret.
@@ -46,12 +47,17 @@ final class StoreSession {
         let news = AgentLocation.canonical(path).map { AgentKeyNews(store: $0, context.environment) }
         if let news { context.keyNews.append(news) }
         let follows = if case .passphrase = manner { false } else { true }
-        let store = try StoreAccess.askingForFormer(secret, context) { secret in
-            try context.timings.measure("key-derivation") {
-                try Store.open(
-                    at: path, with: secret, acceptsRollback: acceptsRollback, follows: follows,
-                    environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
+        let store: Store
+        do {
+            store = try StoreAccess.askingForFormer(secret, context) { secret in
+                try context.deriving {
+                    try Store.open(
+                        at: path, with: secret, acceptsRollback: acceptsRollback, follows: follows,
+                        environment: news.map { environment.keepingStorageKey($0.hear) } ?? environment)
+                }
             }
+        } catch  where FailureCode.of(error) == KeyError.Code.unlockFailed.rawValue {
+            throw WrongSecret.explained(FailureTranslation.failure(from: error), manner, store: path, context)
         }
         if !acceptsRollback { warnIfUnknown(store, context) }
         return StoreSession(
@@ -74,29 +80,49 @@ final class StoreSession {
     // MARK: Vaults
 
     /// The name that `--vault` or COFFRET_VAULT gives, if any.
-    var wantedVault: String? {
+    var namedVault: String? {
         context.arguments.value(GlobalOptions.vault) ?? context.environment.value(.vault)
     }
 
-    func openVault(isWritable: Bool) throws -> Vault {
-        do {
-            return try context.timings.measure("open") {
-                let vault = try store.openVault(wantedVault, isWritable: isWritable)
-                vault.lockPolicy = try BrokenSchemes.policy(context)
-                if vault.isOlderCopy {
-                    context.warn(
-                        "\"\(TextWidth.displaySafe(vault.name))\" is older than this machine remembers: an old copy was "
-                            + "put back (\(CoreError.Code.vaultRolledBack.rawValue)); put the newer one back, "
-                            + "or go on with this one: coffret device renew")
-                }
-                return vault
+    /// The vault that a command works with: the one that was named, else this device's default.
+    var wantedVault: String { get throws { try namedVault ?? defaultVault.vaultID.hex } }
+
+    /// The vault that is meant where none is named: what `coffret vault default` set, else the first one.
+    var defaultVault: VaultRecord {
+        get throws {
+            let path = try StoreAccess.path(context)
+            if let chosen = AgentFamilyCommand.syncRecords(of: path, context)?.defaultVault,
+                let record = try store.vaults.first(where: { $0.vaultID.hex == chosen })
+            {
+                return record
             }
-        } catch let error as CoreError where error.code == .vaultAmbiguous && wantedVault == nil {
-            var failure = CommandFailure(
-                .ambiguous, code: error.code.rawValue, "the store holds several vaults, and none was named",
-                hint: "use --vault NAME, or set COFFRET_VAULT")
-            failure.add(error.candidates)
-            throw failure
+            return try store.firstVault ?? store.vaultRecord(nil)
+        }
+    }
+
+    /// All vaults where several are there and none was named, the default first; otherwise nil.
+    var unnamedVaults: [VaultRecord]? {
+        get throws {
+            guard namedVault == nil else { return nil }
+            let vaults = try store.vaults
+            guard vaults.count > 1 else { return nil }
+            let first = try defaultVault.vaultID
+            return vaults.filter { $0.vaultID == first } + vaults.filter { $0.vaultID != first }
+        }
+    }
+
+    /// - Parameter reference: of a vault; nil for the one that is wanted.
+    func openVault(_ reference: String? = nil, isWritable: Bool) throws -> Vault {
+        try context.timings.measure("open") {
+            let vault = try store.openVault(reference ?? wantedVault, isWritable: isWritable)
+            vault.lockPolicy = try BrokenSchemes.policy(context)
+            if vault.isOlderCopy {
+                context.warn(
+                    "\"\(TextWidth.displaySafe(vault.name))\" is older than this machine remembers: an old copy was "
+                        + "put back (\(CoreError.Code.vaultRolledBack.rawValue)); put the newer one back, "
+                        + "or go on with this one: coffret device renew")
+            }
+            return vault
         }
     }
 
@@ -112,6 +138,14 @@ final class StoreSession {
     func addRecoveryKey(named name: String) throws -> (key: RecoveryKey, slotID: UniqueID) {
         try store.readKeyringAgain()
         return try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: name) }
+    }
+
+    func addRecoveryKey(_ key: borrowing RecoveryKey, named name: String) throws {
+        try store.readKeyringAgain()
+        let text = key.text()
+        _ = try store.changeKeyring { (keyring) throws(KeyError) in
+            try keyring.addRecoveryKey(try RecoveryKey.parse(text), named: name)
+        }
     }
 
     func removeSlot(_ id: UniqueID) throws {

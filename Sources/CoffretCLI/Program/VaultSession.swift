@@ -4,8 +4,11 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTrust
 
 /// The vault that a command works with.
 final class VaultSession {
@@ -13,19 +16,62 @@ final class VaultSession {
     /// Open for reading until the first `writing`.
     private(set) var vault: Vault
     let context: CommandContext
+    /// The vault's id in hex; nil for the one that is wanted.
+    private let reference: String?
 
-    private init(store: StoreSession, vault: Vault, context: CommandContext) {
+    private init(store: StoreSession, reference: String?, context: CommandContext) throws {
         self.store = store
-        self.vault = vault
+        self.reference = reference
         self.context = context
+        vault = try store.openVault(reference, isWritable: false)
         IndexProgress.observe(vault, context)
     }
 
+    /// Opens the vault that was named, else the one that holds the item which was named, else the default.
     static func open(_ context: CommandContext) throws -> VaultSession {
         let store = try StoreSession.open(context, with: .passphrase)
-        let session = VaultSession(store: store, vault: try store.openVault(isWritable: false), context: context)
+        let session = try VaultSession(store: store, reference: try holder(in: store, context), context: context)
         try BrokenSchemes.replace(session, context)
         return session
+    }
+
+    /// Every vault by itself, the default first, where several are there and none was named; otherwise the one of `open`.
+    static func openAll(_ context: CommandContext) throws -> [VaultSession] {
+        let store = try StoreSession.open(context, with: .passphrase)
+        let references = try store.unnamedVaults?.map(\.vaultID.hex)
+        let sessions =
+            try references?.map { try VaultSession(store: store, reference: $0, context: context) }
+            ?? [VaultSession(store: store, reference: nil, context: context)]
+        for session in sessions { try BrokenSchemes.replace(session, context) }
+        return sessions
+    }
+
+    /// The vault that holds the item of the command line; nil if only one can be meant, or none has it.
+    ///
+    /// - Throws: `CoreError.itemAmbiguous` with the vaults if several hold such an item: nothing is guessed (R34).
+    private static func holder(in store: StoreSession, _ context: CommandContext) throws -> String? {
+        guard let item = context.arguments.values(CommonArguments.items).first, let records = try store.unnamedVaults
+        else { return nil }
+        var holders: [String] = []
+        var candidates: [CoreError.Candidate] = []
+        for record in records {
+            let vault = try store.openVault(record.vaultID.hex, isWritable: false)
+            do throws(CoreError) {
+                let summary = ItemSummary(try vault.item(try vault.resolve(item)))
+                candidates.append(CoreError.Candidate(summary, vault: record.name))
+            } catch {
+                guard error.code != .itemNotFound else { continue }
+                guard error.code == .itemAmbiguous else { throw error }
+                candidates += error.candidates.map { candidate in
+                    var candidate = candidate
+                    candidate.vault = record.name
+                    return candidate
+                }
+            }
+            holders.append(record.vaultID.hex)
+        }
+        guard holders.count > 1 else { return holders.first }
+        throw CoreError(.itemAmbiguous, at: item, candidates: candidates)
     }
 
     /// Runs `body` with the vault open for writing; it sees the present as it is then. The lock is given
@@ -33,7 +79,7 @@ final class VaultSession {
     @discardableResult
     func writing<Result>(_ body: (Vault) throws -> Result) throws -> Result {
         if !vault.isWritable {
-            vault = try store.openVault(isWritable: true)
+            vault = try store.openVault(reference, isWritable: true)
             IndexProgress.observe(vault, context)
         }
         return try body(vault)

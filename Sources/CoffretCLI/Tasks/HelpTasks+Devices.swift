@@ -17,7 +17,7 @@ extension HelpTasks {
                 .command("coffret lock", "Locks now, and forgets everything."),
             ]),
         HelpTask(
-            name: "pin", title: "unlock with a PIN or a fingerprint",
+            name: "unlock-by-pin", title: "unlock with a PIN or a fingerprint",
             keywords: ["pin", "tpm", "fingerprint", "presence", "keyring", "biometry", "hello", "short"],
             steps: [
                 .text(
@@ -55,6 +55,24 @@ extension HelpTasks {
                 .command(
                     "coffret conflicts ls",
                     "What two devices changed differently; coffret conflicts resolve settles it."),
+            ]),
+        HelpTask(
+            name: "older-server", title: "what to do when the server shows an older or another state",
+            keywords: ["rollback", "rolled", "older", "server", "restored", "fork", "explain", "attack"],
+            steps: [
+                .text(
+                    "This device remembers what the server has shown it. Now the server shows less. Nothing was changed here, and your data is complete on this device; only your devices do not hear of each other until this is settled."
+                ),
+                .text(
+                    "Ask whoever runs the server, by phone or in person, whether a backup was restored, and of which time. The time is that of the state that is shown now."
+                ),
+                .command("coffret sync --server-was-restored", "if it was: sends the server what it lost"),
+                .text(
+                    "If nobody restored anything, the server is broken, or somebody is holding back what your devices write. Do not add devices, and do not use --server-was-restored. Compare the head codes, and keep a copy:"
+                ),
+                .command("coffret status", "on each of your devices: the head code must be the same"),
+                .command("coffret backup create coffret-backup", "keeps what this device has"),
+                .command("coffret device ls", "shows a device that you do not know, if there is one"),
             ]),
         HelpTask(
             name: "lost-device", title: "throw out a lost device, or come back after losing all",

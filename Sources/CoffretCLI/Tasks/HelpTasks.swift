@@ -128,7 +128,7 @@ enum HelpTasks {
                 ),
                 .command("coffret passphrase --recovery", "Asks for the recovery key and sets a new passphrase."),
                 .text(
-                    "If the store itself is gone as well, a backup file and either the passphrase or the recovery key bring it back: coffret help backup."
+                    "If the store itself is gone as well, a backup file and either the passphrase or the recovery key bring it back: coffret help back-up."
                 ),
             ]),
         HelpTask(
@@ -165,7 +165,7 @@ enum HelpTasks {
                     "Writes it out again; it appears only when it is complete and verified."),
             ]),
         HelpTask(
-            name: "backup", title: "back up and restore",
+            name: "back-up", title: "back up and restore",
             keywords: ["backup", "copy", "disk", "restore", "move", "machine", "computer", "new"],
             steps: [
                 .text(

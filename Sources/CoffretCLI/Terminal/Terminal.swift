@@ -13,6 +13,14 @@ struct Terminal: Sendable {
     let errorStyle: TextStyler
     /// Columns of the terminal, between 40 and 200; 80 when nothing says otherwise.
     let width: Int
+    /// Lines of the terminal of standard output; nil if it is none.
+    var height: Int? {
+        var size = winsize()
+        guard outputIsTerminal, unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else {
+            return nil
+        }
+        return Int(size.ws_row)
+    }
     /// Whether cursor movement works: false for `TERM=dumb`.
     let canMoveCursor: Bool
 

@@ -53,22 +53,67 @@ final class TerminalPrompt: Sendable {
         unsafe tcsetattr(descriptor, TCSAFLUSH, &state)
     }
 
+    /// Runs `body`, during which nothing that is typed is shown, and drops it: it was no answer to a question, and may be a
+    /// secret that was typed too early. A signal that would end the program does so after the terminal is put back.
+    func silently<Value>(_ body: () throws -> Value) rethrows -> Value {
+        guard let original = state else { return try body() }
+        let watch = SignalWatch(SignalWatch.ending + [SIGTSTP])
+        defer {
+            restore(original)
+            _ = watch.descriptor
+        }
+        var silent = original
+        silent.c_lflag &= ~tcflag_t(ECHO | ECHONL)
+        unsafe tcsetattr(descriptor, TCSANOW, &silent)
+        return try body()
+    }
+
     deinit {
         close(descriptor)
     }
 
+    /// The path of the terminal behind the standard streams, by which a process without a controlling terminal reaches it.
+    static var deviceName: String? {
+        for descriptor in [STDERR_FILENO, STDOUT_FILENO, STDIN_FILENO] {
+            var buffer = [CChar](repeating: 0, count: 256)
+            guard unsafe ttyname_r(descriptor, &buffer, buffer.count) == 0 else { continue }
+            let path = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if path != "/dev/tty" { return path }
+        }
+        return nil
+    }
+
     /// Shows text on the terminal itself.
     func show(_ text: String) {
-        try? DescriptorIO.write(Array(text.utf8), to: descriptor)
+        try? DescriptorIO.write(Array(TextWidth.broken(text, width: width).utf8), to: descriptor)
+    }
+
+    /// Sends bytes to the terminal as they are.
+    func send(_ sequence: String) {
+        try? DescriptorIO.write(Array(sequence.utf8), to: descriptor)
+    }
+
+    private var width: Int? {
+        var size = winsize()
+        guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return max(40, Int(size.ws_col))
     }
 
     /// Asks for a line of ordinary text, with the terminal's own editing.
     ///
     /// - Returns: `nil` at the end of input (Ctrl-D).
+    /// - Throws: `CommandFailure` `.cancelled` for Ctrl-C, so that whoever asks can put right what was begun.
     func askLine(_ question: String) throws -> String? {
         show(question)
         var bytes: [UInt8] = []
+        let watch = SignalWatch([SIGINT])
         while bytes.count < 65_536 {
+            let isReadable = watch.wait(for: descriptor)
+            if watch.next() != nil {
+                show("\n")
+                throw CommandFailure(.cancelled, .cancelled, "cancelled")
+            }
+            guard isReadable else { continue }
             let part = try Self.translate { () throws(SystemFailure) in
                 try DescriptorIO.read(from: descriptor, byteCountMax: 4096)
             }
@@ -97,10 +142,11 @@ final class TerminalPrompt: Sendable {
         return try askLine("")
     }
 
-    /// Asks a question that is answered by yes or no.
+    /// Asks a question that is answered by yes or no. What was typed before it stood there is no answer.
     ///
     /// - Parameter isYesDefault: what an empty line means. The end of input always means no.
     func confirm(_ question: String, isYesDefault: Bool) throws -> Bool {
+        tcflush(descriptor, TCIFLUSH)
         while true {
             guard let line = try askLine("\(question) [\(isYesDefault ? "Y/n" : "y/N")] ") else { return false }
             switch line.lowercased().filter({ $0 != " " }) {

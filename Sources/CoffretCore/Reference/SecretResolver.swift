@@ -99,7 +99,9 @@ extension Vault {
         }
         var candidates: [CoreError.Candidate] = []
         for id in found.prefix(ReferenceResolver.candidateCountMax) {
-            candidates.append(CoreError.Candidate(id: id.uuid.hex, title: try reader.item(id)?.title ?? ""))
+            let item = try reader.item(id)
+            candidates.append(
+                item.map { CoreError.Candidate(ItemSummary($0)) } ?? CoreError.Candidate(id: id.uuid.hex, title: ""))
         }
         throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
     }

@@ -242,6 +242,26 @@ package final class Store {
         return id
     }
 
+    /// Removes a vault from this store: its keys first, so that a crash in between leaves files that nobody can read.
+    ///
+    /// - Throws: `CoreError.vaultIsLast` for the only one; `.storage` if somebody is writing in it.
+    package func removeVault(_ reference: String) throws(CoreError) {
+        let record = try vaultRecord(reference)
+        guard try vaults.count > 1 else { throw CoreError(.vaultIsLast, at: record.name) }
+        let writer = try open(record, isWritable: true)
+        try withExtendedLifetime(writer) { () throws(CoreError) in
+            try changeKeyring { (keyring) throws(KeyError) in try keyring.removeVault(record.vaultID) }
+        }
+        try inFiles { () throws(FileSystemError) in
+            try environment.fileSystem.removeTree(layout.vaultPath(record.vaultID))
+        }
+    }
+
+    /// The vault that was made first, or came first.
+    package var firstVault: VaultRecord? {
+        get throws(CoreError) { try inKeys { () throws(KeyError) in try keyring.vaults() }.first }
+    }
+
     /// Gives a vault another name.
     package func renameVault(_ reference: String, to name: String) throws(CoreError) {
         let record = try vaultRecord(reference)

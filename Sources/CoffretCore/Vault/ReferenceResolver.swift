@@ -47,7 +47,9 @@ struct ReferenceResolver {
         guard ids.count > 1 else { return ids.first }
         var candidates: [CoreError.Candidate] = []
         for id in ids {
-            candidates.append(CoreError.Candidate(id: id.uuid.hex, title: try reader.item(id)?.title ?? ""))
+            let item = try reader.item(id)
+            candidates.append(
+                item.map { CoreError.Candidate(ItemSummary($0)) } ?? CoreError.Candidate(id: id.uuid.hex, title: ""))
         }
         throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
     }
@@ -71,7 +73,7 @@ struct ReferenceResolver {
         throw CoreError(
             .itemAmbiguous, at: reference,
             candidates: items.prefix(Self.candidateCountMax).map {
-                CoreError.Candidate(id: $0.id.uuid.hex, title: $0.title)
+                CoreError.Candidate($0)
             })
     }
 }

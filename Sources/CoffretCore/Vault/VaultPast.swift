@@ -93,6 +93,33 @@ extension Vault {
         SnapshotReader(snapshot: try inStorage { () throws(StorageError) in try repository.snapshot(at: commit) })
     }
 
+    /// Adds the items whose files a commit touched, as far as they are there now.
+    private func addOwners(of attachments: [EntityID], to items: inout Set<EntityID>) throws(CoreError) {
+        guard !attachments.isEmpty else { return }
+        var known = Set(items.map { AttachmentID.prefix(for: $0) })
+        for attachment in attachments where items.count < LogEntry.itemCountMax {
+            let prefix = Array(attachment.bytes.prefix(1 + AttachmentID.sharedByteCount))
+            guard known.insert(prefix).inserted else { continue }
+            let digits = prefix.dropFirst().flatMap { [$0 >> 4, $0 & 0x0F] }
+            items.formUnion(try presentReader().itemIDs(beginningWith: digits, countMax: 1))
+        }
+    }
+
+    /// What a commit did to an item, as `history` says it.
+    package func change(of id: EntityID, in commit: BlobName) throws(CoreError) -> ItemChange {
+        let summary = try inStorage { () throws(StorageError) in try repository.commitIfKept(commit) }
+        let after = try wholeView(at: commit).item(id)
+        var before: Item?
+        if let parent = summary?.firstParent,
+            try inStorage({ () throws(StorageError) in try repository.commitIfKept(parent) }) != nil
+        {
+            before = try wholeView(at: parent).item(id)
+        }
+        let change = ItemChange(from: before, to: after)
+        let isHidden = try presentReader().isHidden(id) || before?.isHidden == true || after?.isHidden == true
+        return isHidden && !hiddenGate.isOpen ? change.withoutContents : change
+    }
+
     /// As above, with all contents.
     func wholeView(at commit: BlobName) throws(CoreError) -> VaultView { VaultView(reader: try reader(at: commit)) }
 
@@ -104,7 +131,8 @@ extension Vault {
         guard limit > 0 else { return entries }
         try walkHistory { (commit) throws(CoreError) in
             let changes = try inStorage { () throws(StorageError) in try repository.changes(of: commit) }
-            let items = Set(changes.facts.map(\.key.entity).filter { ItemKind($0) != nil })
+            var items = Set(changes.facts.map(\.key.entity).filter { ItemKind($0) != nil })
+            try addOwners(of: changes.facts.map(\.key.entity).filter { $0.kind == EntityKind.attachment }, to: &items)
             entries.append(
                 LogEntry(
                     commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance,

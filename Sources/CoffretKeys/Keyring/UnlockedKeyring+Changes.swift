@@ -23,9 +23,14 @@ extension UnlockedKeyring {
     /// Adds a recovery key. Its text is printed once and kept nowhere.
     package func addRecoveryKey(named name: String) throws(KeyError) -> (key: RecoveryKey, slotID: UniqueID) {
         let key = RecoveryKey.generate(from: environment.random)
+        return (key, try addRecoveryKey(key, named: name))
+    }
+
+    /// Adds a recovery key that somebody has shown to have.
+    package func addRecoveryKey(_ key: borrowing RecoveryKey, named name: String) throws(KeyError) -> UniqueID {
         let slot = key.slot(id: .generate(from: environment.random), anchor: try anchor())
         try add(slot, named: name)
-        return (key, slot.id)
+        return slot.id
     }
 
     /// Adds a slot of a key store.

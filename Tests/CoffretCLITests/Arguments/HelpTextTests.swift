@@ -112,7 +112,7 @@ struct HelpTextTests {
         "words about a task find it",
         arguments: [
             ("move in a folder of notes", "move-in"), ("lost passphrase", "lost-passphrase"),
-            ("forgot my password", "lost-passphrase"), ("go back in time", "go-back"), ("backup", "backup"),
+            ("forgot my password", "lost-passphrase"), ("go back in time", "go-back"), ("backup", "back-up"),
             ("use in scripts", "scripts"), ("undo", "go-back"), ("leave", "move-out"), ("free disk space", "space"),
         ])
     func tasks(words: String, name: String) {

@@ -58,11 +58,31 @@ struct TimeTextTests {
             ("monday", "2026-05-18 23:59"), ("wednesday", "2026-05-13 23:59"), ("last friday", "2026-05-15 23:59"),
             ("last week", "2026-05-13 23:59"), ("2 days ago", "2026-05-18 12:00"), ("an hour ago", "2026-05-20 11:00"),
             ("2 weeks ago", "2026-05-06 12:00"), ("29 february", "2024-02-29 23:59"),
+            // use 23: what git understands as well.
+            ("5 min ago", "2026-05-20 11:55"), ("2h ago", "2026-05-20 10:00"), ("2.weeks.ago", "2026-05-06 12:00"),
+            ("1 hour 30 minutes ago", "2026-05-20 10:30"), ("1h30m ago", "2026-05-20 10:30"),
+            ("last month", "2026-04-20 23:59"), ("last year", "2025-05-20 23:59"), ("8am", "2026-05-20 08:00"),
+            ("8pm", "2026-05-19 20:00"), ("noon yesterday", "2026-05-19 12:00"),
+            ("yesterday 8:30 pm", "2026-05-19 20:30"),
+            ("22.11.2025", "2025-11-22 23:59"), ("2025/11/22", "2025-11-22 23:59"), ("22.11.", "2025-11-22 23:59"),
+            ("3rd of May", "2026-05-03 23:59"), ("the 3rd of May at 9:15", "2026-05-03 09:15"),
+            ("Sat Nov 22 20:18:00 2025", "2025-11-22 20:18"),
         ])
     func moments(text: String, expected: String) throws {
         let parser = MomentParser(nowMilliseconds: try Self.at("2026-05-20 12:00"))
         let moment = try #require(parser.parse(text), "\(text) is not understood")
         #expect(moment / 60_000 == (try Self.at(expected)) / 60_000)
+    }
+
+    @Test(
+        "use 23: a moment that names its zone is the same everywhere",
+        arguments: [
+            "Sat Nov 22 20:18:00 2025 +0000", "2025-11-22T20:18:00Z", "@1763842680", "2025-11-22 21:18 +0100",
+            "2025-11-22T21:18:00+01:00", "22 Nov 2025 15:18 -0500",
+        ])
+    func zones(text: String) throws {
+        let parser = MomentParser(nowMilliseconds: try Self.at("2026-05-20 12:00"))
+        #expect(try #require(parser.parse(text)) / 60_000 == 1_763_842_680 / 60)
     }
 
     @Test("today means now, not the end of a day that has not ended")
@@ -75,7 +95,8 @@ struct TimeTextTests {
         "what is no moment is refused",
         arguments: [
             "", "soon", "31 feb", "2026-02-30", "2026-13-01", "25:00", "12:60", "3", "3 4", "may may", "days ago",
-            "x days ago", "last", "5 fortnights ago", "-3 days ago", "2026-05", "3 May 14:00 extra", "99999-01-01",
+            "x days ago", "last", "5 fortnights ago", "-3 days ago", "2026-05", "03/05/2026", "2m", "14:00 15:00 16:00",
+            "8 xm", "13pm", "3 May 14:00 extra", "99999-01-01",
         ])
     func noMoment(text: String) throws {
         #expect(MomentParser(nowMilliseconds: try Self.at("2026-05-20 12:00")).parse(text) == nil)

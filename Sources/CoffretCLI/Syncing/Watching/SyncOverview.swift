@@ -64,7 +64,7 @@ struct SyncOverview: Equatable {
         _ session: StoreSession, _ records: SyncRecords, heads: [String: [UInt8]] = [:]
     ) throws -> SyncOverview {
         var wanted = try session.store.vaults.filter { $0.kind == .synced }
-        if let name = session.wantedVault {
+        if let name = session.namedVault {
             let record = try session.store.vaultRecord(name)
             guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
             wanted = [record]
