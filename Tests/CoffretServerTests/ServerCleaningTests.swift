@@ -126,7 +126,9 @@ struct ServerCleaningTests {
         func fetched() throws -> Set<[UInt8]> {
             let client = ServerClient(port: server.port, account: client.account)
             #expect(try client.login().status == 200)
-            #expect(try ServerSweepTests.used(client) == 4 * 500_000 + 1_000_000 + 100)
+            // Beside what lies there the links count, and each row.
+            let used = try ServerSweepTests.used(client) - (4 * 500_000 + 1_000_000 + 100 + 6 * 256)
+            #expect((500..<3_000).contains(used))
             let all = kept + old + [head]
             let answer = try client.send(
                 "POST", "/v1/zones/\(zone)/fetch", ZoneFetch(addresses: all.map(\.address)).encoded())

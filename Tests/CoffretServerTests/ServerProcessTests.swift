@@ -79,14 +79,14 @@ struct ServerProcessTests {
         let path = "/v1/zones/\(zone)/chunks/\(Hex.encode(objects[0].address))"
         let bytes = objects[0].ciphertext
         let part = try client.send(
-            "PUT", path, Array(bytes[..<60_000]), fields: [("Content-Range", "bytes 0-59999/100000")])
-        #expect(part.status == 202 && part.head.single("upload-offset") == "60000")
+            "PUT", path, Array(bytes[..<70_000]), fields: [("Content-Range", "bytes 0-69999/100000")])
+        #expect(part.status == 202 && part.head.single("upload-offset") == "70000")
         let wrong = try client.send(
-            "PUT", path, Array(bytes[70_000...]), fields: [("Content-Range", "bytes 70000-99999/100000")])
-        #expect(wrong.status == 409 && wrong.head.single("upload-offset") == "60000")
-        #expect(try client.send("GET", path).head.single("upload-offset") == "60000")
+            "PUT", path, Array(bytes[80_000...]), fields: [("Content-Range", "bytes 80000-99999/100000")])
+        #expect(wrong.status == 409 && wrong.head.single("upload-offset") == "70000")
+        #expect(try client.send("GET", path).head.single("upload-offset") == "70000")
         let last = try client.send(
-            "PUT", path, Array(bytes[60_000...]), fields: [("Content-Range", "bytes 60000-99999/100000")])
+            "PUT", path, Array(bytes[70_000...]), fields: [("Content-Range", "bytes 70000-99999/100000")])
         #expect(last.status == 201)
         #expect(try client.send("GET", path).body == bytes)
         let range = try client.send("GET", path, fields: [("Range", "bytes=10-19")])

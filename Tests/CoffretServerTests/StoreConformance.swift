@@ -266,7 +266,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                 _ = try world.store.push(
                     ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [object]), to: zone, by: account.owner)
             }
-            let batch = try world.store.objects(at: [good.address], in: zone, for: account.owner)
+            let batch = try world.store.objects(at: [good.address], in: zone, for: account.owner).batch
             #expect(batch.objects.map(\.object) == [garbage, good])
             #expect(batch.objects.allSatisfy { $0.uploader == account.id })
             #expect(try world.pull(zone, account).0 == [garbage, good])
@@ -296,7 +296,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             name: "an account's space is counted, refused above the quota, and given back",
             quota: {
                 var quota = Quota()
-                quota.byteCount = 1_000
+                quota.byteCount = 100_000
                 quota.zoneCount = 2
                 return quota
             }()
@@ -309,25 +309,28 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                         expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: byteCount)]),
                     to: zone, by: account.owner)
             }
-            try push(900)
-            let usage = AccountUsage(usedByteCount: 900, byteCountMax: 1_000)
+            let links = try world.store.usage(of: account.owner).usedByteCount
+            #expect(links > 2 * 256, "the links of account and zone")
+            try push(90_000)
+            let usage = AccountUsage(usedByteCount: links + 90_256, byteCountMax: 100_000)
             #expect(try world.store.usage(of: account.owner) == usage)
-            #expect(code { try push(101) } == .quotaExceeded)
+            let left = 100_000 - Int(usage.usedByteCount) - 256
+            #expect(code { try push(left + 1) } == .quotaExceeded)
             #expect(try world.store.usage(of: account.owner) == usage, "what is refused is not counted")
-            try push(100)
+            try push(left)
             #expect(
                 code { _ = try world.store.upload([1], at: 0, of: 2, address: account.id, in: zone, by: account.owner) }
                     == .quotaExceeded)
             let theirs = try world.zone(other)
             _ = try world.store.push(
-                ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: 1_000)]),
+                ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: 95_000)]),
                 to: theirs, by: other.owner)
             try world.store.deleteZone(zone, by: account.owner)
             let next = try world.zone(account)
             _ = try world.zone(account)
             #expect(code { _ = try world.zone(account) } == .quotaExceeded)
             _ = try world.store.push(
-                ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: 1_000)]),
+                ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: 95_000)]),
                 to: next, by: account.owner)
         },
         StoreCheck(name: "chunks arrive in parts, are seen when whole, and keep their variants") { world in
@@ -515,8 +518,18 @@ struct ServerStoreTests {
     func otherDatabase() throws {
         let folder = try TemporaryDirectory("server-store")
         let database = try SQLiteDatabase(path: folder.file("d"))
-        #expect(throws: ServerFailure(.dataDirectory)) {
+        func open() throws -> ServerStore {
             try ServerStore(database: database, random: SystemRandomSource(), clock: SystemWallClock())
         }
+        #expect(throws: ServerFailure(.dataDirectory)) { try open() }
+        try ServerStore.initialize(database, random: SystemRandomSource())
+        _ = try open()
+        for version in ["02", "04"] {
+            try database.write { (session) throws(ServerFailure) in
+                try session.script("UPDATE meta SET value = x'\(version)' WHERE name = x'76657273696f6e'")
+            }
+            #expect(throws: ServerFailure(.dataDirectory)) { try open() }
+        }
+        database.close()
     }
 }

@@ -101,12 +101,23 @@ class Client:
         self.token = session[3:35].hex()
         return self
 
-    def zone(self):
-        """Makes a vault and its zone; returns its id."""
+    def another(self, source):
+        """The same session on a connection of its own, from another address."""
+        client = Client(self.port, self.device, self.chain, self.host, self.fingerprint, self.context, source)
+        client.token = self.token
+        return client
+
+    def founding(self):
+        """A new vault: its id, and the request that makes its zone."""
         member = chains.Chain(3).append(
             {0: 1, 1: os.urandom(32), 2: self.chain.id, 3: self.chain.hashes[0], 4: bytes(32)}, self.device)
-        self.request("POST", "/v1/zones", cbor([member.id, member.links[0]]))
-        return member.id.hex()
+        return member.id.hex(), cbor([member.id, member.links[0]])
+
+    def zone(self):
+        """Makes a vault and its zone; returns its id."""
+        zone, request = self.founding()
+        self.request("POST", "/v1/zones", request)
+        return zone
 
     def push(self, zone, before, after, objects):
         return self.request("POST", f"/v1/zones/{zone}/push", cbor([before, after, 1, [list(o) for o in objects]]))

@@ -135,7 +135,11 @@ final class ServerService: Sendable {
             return ServerResponse(204)
         case .head(let id): return try head(id, request, for: owner)
         case .push(let id):
-            switch try store.push(try request.message(ZonePush.self), to: id, by: owner) {
+            let push = try request.message(ZonePush.self)
+            guard push.objects.allSatisfy({ $0.ciphertext.count >= ServerLimits.objectByteCountMin }) else {
+                throw ServerFailure(.malformed, "an object shorter than any sealed one")
+            }
+            switch try store.push(push, to: id, by: owner) {
             case .accepted(let receipt): return ServerResponse(200, receipt)
             case .conflict(let head): return ServerResponse(412, head)
             }
@@ -221,26 +225,24 @@ final class ServerService: Sendable {
         _ id: [UInt8], _ addresses: [[UInt8]], for owner: SessionOwner
     ) throws(ServerFailure) -> ServerResponse {
         let store = store
-        var rest: ArraySlice<[UInt8]>? = addresses[...]
-        var first: ChangeBatch? = try store.objects(at: addresses.prefix(1), in: id, for: owner)
+        var place: ServerStore.FetchPlace? = ServerStore.FetchPlace()
+        // The first batch is read now, so that a refusal still has its status.
+        var first: (batch: ChangeBatch, next: ServerStore.FetchPlace?)? = try store.objects(
+            at: addresses, in: id, for: owner)
         return ServerResponse(
             200,
             .stream(
                 ByteStream { () throws(ServerFailure) -> [UInt8]? in
-                    guard let left = rest else { return nil }
-                    // One address at a time may be a mebibyte and its variants; small ones go together.
-                    let batch: ChangeBatch
+                    guard let from = place else { return nil }
+                    let found: (batch: ChangeBatch, next: ServerStore.FetchPlace?)
                     if let ready = first {
-                        batch = ready
+                        found = ready
                         first = nil
-                        rest = left.dropFirst()
                     } else {
-                        batch = try store.objects(at: left.prefix(8), in: id, for: owner)
-                        rest = left.dropFirst(8)
+                        found = try store.objects(at: addresses, from: from, in: id, for: owner)
                     }
-                    let isLast = rest?.isEmpty ?? true
-                    if isLast { rest = nil }
-                    return Self.frames(batch, marking: isLast)
+                    place = found.next
+                    return Self.frames(found.batch, marking: found.next == nil)
                 }))
     }
 
@@ -265,6 +267,9 @@ final class ServerService: Sendable {
             guard let range = ByteRange.content(text), range.last - range.first + 1 == request.body.count,
                 range.total <= ServerLimits.chunkByteCountMax
             else { throw ServerFailure(.malformed, "content-range") }
+            guard range.last + 1 == range.total || request.body.count >= ServerLimits.partByteCountMin else {
+                throw ServerFailure(.malformed, "a part that is too short")
+            }
             part = (range.first, range.total)
         }
         guard part.total > 0 else { throw ServerFailure(.malformed, "an empty chunk") }

@@ -12,12 +12,10 @@ extension ServerCommands {
     private static let tables: [(name: String, keyCount: Int, columns: [String])] = [
         ("accounts", 1, ["account", "used", "created"]), ("links", 3, ["kind", "chain", "seq", "link", "added"]),
         ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry"]),
-        ("zones", 1, ["zone", "number", "account", "head", "epoch", "seq"]),
+        ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq"]),
         ("objects", 2, ["number", "seq", "address", "digest", "account", "data"]),
         ("chunks", 3, ["number", "address", "digest", "account", "created", "data"]),
         ("acks", 2, ["number", "device", "data"]), ("mail", 1, ["id", "account", "device", "created", "data"]),
-    ]
-    private static let tablesOfVersion2: [(name: String, keyCount: Int, columns: [String])] = [
         ("swept", 4, ["number", "kind", "address", "digest", "account", "device", "size", "time"]),
         ("staging", 2, ["number", "device", "time"]),
     ]
@@ -38,7 +36,7 @@ extension ServerCommands {
             let target = try SQLiteDatabase(path: unfinished)
             defer { target.close() }
             try ServerStore.initialize(target, random: SystemRandomSource())
-            count = try copy(from: source.database, ofVersion: ServerSchema.version, to: target)
+            count = try copy(from: source.database, to: target)
         } catch {
             removeDatabase(unfinished)
             throw error
@@ -61,10 +59,10 @@ extension ServerCommands {
         let target = try store(configuration, serving: true)
         let unusable = ServerFailure(
             .dataDirectory, "\(path) is no backup of coffret-server, or is damaged; nothing was changed")
-        let (source, version): (SQLiteDatabase, Int64)
+        let source: SQLiteDatabase
         do throws(ServerFailure) {
             source = try SQLiteDatabase(path: path)
-            version = try source.read { (session) throws(ServerFailure) in try ServerSchema.versionOfBackup(session) }
+            try source.read { (session) throws(ServerFailure) in try ServerSchema.check(session) }
         } catch {
             throw error.code == .dataDirectory && error.detail == ServerSchema.otherVersion.detail ? error : unusable
         }
@@ -74,7 +72,7 @@ extension ServerCommands {
             throw ServerFailure(.dataDirectory, "the database is not empty; nothing was changed")
         }
         do throws(ServerFailure) {
-            return "\(try copy(from: source, ofVersion: version, to: target.database)) rows restored"
+            return "\(try copy(from: source, to: target.database)) rows restored"
         } catch {
             // The database that is filled was made a moment ago.
             throw error.detail.hasPrefix("sqlite.corrupt") ? unusable : error
@@ -82,13 +80,19 @@ extension ServerCommands {
     }
 
     private static func copy(
-        from source: any SQLDatabase, ofVersion version: Int64, to target: any SQLDatabase
+        from source: any SQLDatabase, to target: any SQLDatabase
     ) throws(ServerFailure) -> Int {
         // SAFETY of the nesting: two databases, one reading, one writing.
         try source.read { (from) throws(ServerFailure) -> Int in
             try target.write { (to) throws(ServerFailure) -> Int in
                 var total = 0
-                for table in version > 1 ? tables + tablesOfVersion2 : tables {
+                // Half uploads stay behind, and count no more.
+                let uploads = try from.query(
+                    """
+                    SELECT account, CAST(SUM(LENGTH(data) + \(ServerStore.rowByteCount)) AS BIGINT) FROM uploads
+                    GROUP BY account
+                    """, [])
+                for table in tables {
                     let list = table.columns.joined(separator: ", ")
                     let places = table.columns.indices.map { "$\($0 + 1)" }
                     let key = table.columns.prefix(table.keyCount).joined(separator: ", ")
@@ -106,6 +110,10 @@ extension ServerCommands {
                         last = Array(end.prefix(table.keyCount))
                     }
                 }
+                for row in uploads {
+                    try to.run("UPDATE accounts SET used = used - $1 WHERE account = $2", row[1], row[0])
+                }
+                try to.goOnAfterNumbers()
                 return total
             }
         }
@@ -124,7 +132,8 @@ extension ServerCommands {
                 try session.first(
                     """
                     SELECT COUNT(*) FROM swept s JOIN \(kind.table) t
-                    ON t.number = s.number AND t.address = s.address AND t.digest = s.digest AND LENGTH(t.data) = s.size
+                    ON t.number = s.number AND t.address = s.address AND t.digest = s.digest 
+                    AND LENGTH(t.data) + \(ServerStore.rowByteCount) = s.size
                     WHERE s.kind = $1 AND t.\(kind.mark) < 0
                     """, .int(kind.rawValue))?[0].int ?? 0
             let all = try session.first("SELECT COUNT(*) FROM swept WHERE kind = $1", .int(kind.rawValue))?[0].int ?? 0
@@ -144,16 +153,11 @@ extension ServerCommands {
         try store.database.read { (session) throws(ServerFailure) in
             let accounts = try session.query("SELECT account, used FROM accounts", [])
             for row in accounts {
-                if (try? store.storedDeviceChain(row[0].bytes, session)) == nil {
-                    faults.append("a device chain does not verify")
+                let stored = try? store.storedDeviceChain(row[0].bytes, session) { (links, id) throws(TrustError) in
+                    try VerifiedDeviceChain.verify(links, accountID: id)
                 }
-                var used: Int64 = 0
-                for (table, mark) in [("objects", " AND seq > 0"), ("chunks", " AND created > 0"), ("uploads", "")] {
-                    let sum = try session.first(
-                        "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM \(table) WHERE account = $1\(mark)",
-                        row[0])
-                    used += sum?[0].int ?? 0
-                }
+                if stored == nil { faults.append("a device chain does not verify") }
+                let used = try store.countedByteCount(of: row[0], session)
                 if used != row[1].int {
                     faults.append("an account's used space is \(row[1].int), and should be \(used)")
                 }

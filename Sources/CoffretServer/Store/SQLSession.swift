@@ -28,6 +28,10 @@ package protocol SQLSession: AnyObject {
     var lockClause: String { get }
     /// The database's name for a column of bytes.
     var bytesType: String { get }
+    /// Its definition of a key that counts up and is given to no second row, also when the first is gone.
+    var numberType: String { get }
+    /// Zones were put in with the numbers that they had: the next gets a higher one.
+    func goOnAfterNumbers() throws(ServerFailure)
 }
 
 extension SQLSession {

@@ -122,6 +122,7 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
 
     let lockClause = ""
     let bytesType = "BLOB"
+    let numberType = "INTEGER PRIMARY KEY AUTOINCREMENT"
 
     init(path: String) throws(ServerFailure) {
         do throws(SQLiteError) {
@@ -204,6 +205,9 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
     }
 
     func notify(_ notice: StoreNotice) { notices.append(notice) }
+
+    /// SQLite has counted them.
+    func goOnAfterNumbers() {}
 
     private func bind(_ values: [SQLValue], to statement: Statement) throws(SQLiteError) {
         for (index, value) in values.enumerated() {

@@ -2,9 +2,10 @@
 // hold is what Docs/server.md says the server learns.
 
 enum ServerSchema {
-    static let version: Int64 = 2
+    static let version: Int64 = 3
 
-    /// The statements that make version 1; `BYTES` stands for the database's type.
+    /// `BYTES` and `NUMBER` stand for the database's types: bytes, and a key that counts up and is given to no second row.
+    /// Of an object that was swept `seq` is below 0, of a chunk `created`. `challenges` holds those that were spent.
     private static let tables = """
         CREATE TABLE meta(name BYTES NOT NULL PRIMARY KEY, value BYTES NOT NULL);
         CREATE TABLE accounts(account BYTES NOT NULL PRIMARY KEY, used BIGINT NOT NULL, created BIGINT NOT NULL);
@@ -12,14 +13,15 @@ enum ServerSchema {
             added BIGINT NOT NULL, PRIMARY KEY(kind, chain, seq));
         CREATE TABLE devices(account BYTES NOT NULL, device BYTES NOT NULL, signing BYTES NOT NULL, revoked BIGINT NOT NULL,
             PRIMARY KEY(account, device));
-        CREATE TABLE challenges(nonce BYTES NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
-            client BYTES NOT NULL, expiry BIGINT NOT NULL);
+        CREATE TABLE challenges(nonce BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL);
+        CREATE INDEX challenges_by_expiry ON challenges(expiry);
         CREATE TABLE sessions(token BYTES NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
             expiry BIGINT NOT NULL);
         CREATE INDEX sessions_of_device ON sessions(account, device);
+        CREATE INDEX sessions_by_expiry ON sessions(expiry);
         CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL);
-        CREATE TABLE zones(zone BYTES NOT NULL PRIMARY KEY, number BIGINT NOT NULL UNIQUE, account BYTES NOT NULL,
-            head BYTES NOT NULL, epoch BIGINT NOT NULL, seq BIGINT NOT NULL);
+        CREATE TABLE zones(number NUMBER, zone BYTES NOT NULL UNIQUE, account BYTES NOT NULL, head BYTES NOT NULL,
+            epoch BIGINT NOT NULL, seq BIGINT NOT NULL);
         CREATE INDEX zones_of_account ON zones(account);
         CREATE TABLE objects(number BIGINT NOT NULL, seq BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
             account BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, seq));
@@ -31,12 +33,8 @@ enum ServerSchema {
         CREATE TABLE acks(number BIGINT NOT NULL, device BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, device));
         CREATE TABLE mail(id BYTES NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL, created BIGINT NOT NULL,
             data BYTES NOT NULL);
-        CREATE INDEX mail_of_account ON mail(account, created)
-        """
-
-    /// What version 2 added: what was swept, and who is putting something down. Of an object that was swept `seq` is below 0,
-    /// of a chunk `created`.
-    private static let tablesOfVersion2 = """
+        CREATE INDEX mail_of_account ON mail(account, created);
+        CREATE INDEX mail_by_time ON mail(created);
         CREATE TABLE swept(number BIGINT NOT NULL, kind BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
             account BYTES NOT NULL, device BYTES NOT NULL, size BIGINT NOT NULL, time BIGINT NOT NULL,
             PRIMARY KEY(number, kind, address, digest));
@@ -48,45 +46,28 @@ enum ServerSchema {
     private static let probe = "SELECT value FROM meta WHERE name = $1"
     private static let versionName = SQLValue.bytes(Array("version".utf8))
     static let incarnationName = SQLValue.bytes(Array("incarnation".utf8))
+    static let challengeKeyName = SQLValue.bytes(Array("challenge-key".utf8))
 
     /// Makes the tables of a new database.
     ///
-    /// - Parameter incarnation: what cursors begin with, so that those of another server are known as such.
-    static func create(in session: any SQLSession, incarnation: [UInt8]) throws(ServerFailure) {
-        for script in [tables, tablesOfVersion2] {
-            try session.script(script.replacingWord("BYTES", with: session.bytesType))
-        }
-        try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", versionName, .bytes([UInt8(version)]))
-        try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", incarnationName, .bytes(incarnation))
-    }
-
-    /// Brings tables of an older version up to date; does nothing to others.
-    static func upgrade(_ database: any SQLDatabase, now: Int64) throws(ServerFailure) {
-        guard let row = try? database.lookUp(probe, [versionName]).first, row[0].bytes == [1] else { return }
-        try database.write { (session) throws(ServerFailure) in
-            // Several servers on one database may begin together.
-            guard try session.first(probe + session.lockClause, versionName)?[0].bytes == [1] else { return }
-            try session.script(tablesOfVersion2.replacingWord("BYTES", with: session.bytesType))
-            // Somebody may be in the middle of a push, of which nothing was noted.
-            try session.run(
-                "INSERT INTO staging(number, device, time) SELECT number, CAST($1 AS \(session.bytesType)), CAST($2 AS BIGINT) FROM zones",
-                .bytes([]), .int(now))
-            try session.run("UPDATE meta SET value = $1 WHERE name = $2", .bytes([UInt8(version)]), versionName)
+    /// - Parameters:
+    ///   - incarnation: what cursors begin with, so that those of another server are known as such.
+    ///   - challengeKey: by which challenges are known.
+    static func create(
+        in session: any SQLSession, incarnation: [UInt8], challengeKey: [UInt8]
+    ) throws(ServerFailure) {
+        try session.script(
+            tables.replacingWord("BYTES", with: session.bytesType).replacingWord("NUMBER", with: session.numberType))
+        for (name, value) in [
+            (versionName, [UInt8(version)]), (incarnationName, incarnation), (challengeKeyName, challengeKey),
+        ] {
+            try session.run("INSERT INTO meta(name, value) VALUES($1, $2)", name, .bytes(value))
         }
     }
 
     /// - Throws: `.dataDirectory` if the tables are missing or of another version.
     static func check(_ session: any SQLSession) throws(ServerFailure) {
         guard try storedVersion(session) == version else { throw otherVersion }
-    }
-
-    /// The version of a backup.
-    ///
-    /// - Throws: `.dataDirectory` if its tables are missing or of a version that is not known here.
-    static func versionOfBackup(_ session: any SQLSession) throws(ServerFailure) -> Int64 {
-        let stored = try storedVersion(session)
-        guard (1...version).contains(stored) else { throw otherVersion }
-        return stored
     }
 
     static var otherVersion: ServerFailure {

@@ -1,24 +1,16 @@
-// Accounts, chains, logins. The one thing to keep true: an account is its device chain, and only links that the
-// whole chain verifies with are ever stored.
+// Accounts and logins. The one thing to keep true: an account is its device chain, and what a stranger asks for writes
+// nothing.
 
 package import CoffretBase
 internal import CoffretCrypto
-package import CoffretTrust
+internal import CoffretTrust
 package import CoffretWire
-
-/// What an append came to.
-package enum AppendOutcome: Equatable, Sendable {
-    case appended(ChainHead)
-    /// The chain ends elsewhere.
-    case conflict(ChainHead)
-    /// The link does not verify.
-    case untrusted(TrustError)
-}
 
 extension ServerStore {
     static let challengeMilliseconds: Int64 = 60_000
     static let sessionMilliseconds: Int64 = 12 * 3_600_000
-    static let linkByteCountMaxPerAnswer = 1 << 20
+    /// An older session ends where a device opens more.
+    private static let sessionCountMaxPerDevice: Int64 = 16
 
     // MARK: Registration
 
@@ -31,6 +23,9 @@ extension ServerStore {
             chain = try VerifiedDeviceChain.verify([try UnverifiedLink(decoding: request.link)])
         } catch {
             return .untrusted(error)
+        }
+        guard chain.links[0].link.sealedPart.count <= ServerLimits.linkSealedPartByteCountMax else {
+            throw ServerFailure(.quotaExceeded)
         }
         let account = chain.accountID.bytes
         let now = now
@@ -53,7 +48,8 @@ extension ServerStore {
             try session.run(
                 "INSERT INTO accounts(account, used, created) VALUES($1, 0, $2)", .bytes(account), .int(now))
             try store(request.link, .device, account, at: 0, now: now, session)
-            try setDevices(of: chain, session)
+            try charge(account, Int64(request.link.count) + Self.rowByteCount, session, .small)
+            try setDevices(of: chain, before: nil, session)
             return .appended(chain.wireHead)
         }
     }
@@ -73,48 +69,61 @@ extension ServerStore {
     package func challenge(
         _ request: LoginChallengeRequest, serverName: String
     ) throws(ServerFailure) -> LoginChallenge {
-        let nonce = random.bytes(count: ServerLimits.nonceByteCount)
-        let expiry = now + Self.challengeMilliseconds
-        try database.write { (session) throws(ServerFailure) in
-            try session.run(
-                "INSERT INTO challenges(nonce, account, device, client, expiry) VALUES($1, $2, $3, $4, $5)",
-                .bytes(nonce), .bytes(request.accountID), .bytes(request.deviceID.bytes), .bytes(request.clientNonce),
-                .int(expiry))
-        }
-        return LoginChallenge(serverName: serverName, serverNonce: nonce, expiry: UInt64(expiry))
+        let expiry = UInt64(now + Self.challengeMilliseconds)
+        let beginning = random.bytes(count: ServerLimits.nonceByteCount / 2)
+        let nonce = beginning + mark(of: beginning, request, expiry)
+        return LoginChallenge(serverName: serverName, serverNonce: nonce, expiry: expiry)
     }
 
-    /// Checks a device's proof and opens a session. Every failure is the same.
+    /// The second half of a challenge's nonce, by which the server knows its own without having kept it.
+    private func mark(of beginning: [UInt8], _ request: LoginChallengeRequest, _ expiry: UInt64) -> [UInt8] {
+        let message =
+            beginning + request.accountID + request.deviceID.bytes + request.clientNonce + expiry.bigEndianBytes
+        let code = unsafe HMAC.authenticationCode(
+            .sha256, key: challengeKey.span.bytes, message: message.span.bytes)
+        return Array(code.prefix(ServerLimits.nonceByteCount / 2))
+    }
+
+    /// Checks a device's proof and opens a session. Every failure is the same, and writes nothing.
     package func login(
         _ request: LoginRequest, serverName: String, fingerprint: [UInt8]
     ) throws(ServerFailure) -> LoginSession {
         let now = now
-        // The nonce is spent by the attempt, right or wrong, so this is a transaction of its own.
-        let challenge = try database.write { (session) throws(ServerFailure) -> [SQLValue]? in
-            try session.first(
-                "DELETE FROM challenges WHERE nonce = $1 RETURNING account, device, client, expiry",
-                .bytes(request.serverNonce))
-        }
-        guard let challenge, challenge[0].bytes == request.accountID, challenge[1].bytes == request.deviceID.bytes,
-            challenge[2].bytes == request.clientNonce, UInt64(challenge[3].int) == request.expiry,
-            challenge[3].int >= now, let accountID = ChainID(request.accountID)
+        let asked = LoginChallengeRequest(
+            accountID: request.accountID, deviceID: request.deviceID, clientNonce: request.clientNonce)
+        let beginning = Array(request.serverNonce.prefix(ServerLimits.nonceByteCount / 2))
+        guard let limit = Int64(exactly: request.expiry), limit >= now, let accountID = ChainID(request.accountID),
+            ConstantTime.isEqual(beginning + mark(of: beginning, asked, request.expiry), request.serverNonce)
         else { throw ServerFailure(.loginRefused) }
         let proof = LoginProof(
             serverName: serverName, fingerprint: fingerprint, accountID: accountID, deviceID: request.deviceID,
             serverNonce: request.serverNonce, clientNonce: request.clientNonce, expiry: request.expiry)
         let token = random.bytes(count: ServerLimits.tokenByteCount)
         let expiry = now + Self.sessionMilliseconds
+        var isSurplus = false
+        defer { if isSurplus { sessionChanges.note() } }
+        let device: [SQLValue] = [.bytes(request.accountID), .bytes(request.deviceID.bytes)]
+        let trusted = "SELECT signing FROM devices WHERE account = $1 AND device = $2 AND revoked = 0"
+        guard let row = try database.lookUp(trusted, device).first, let key = try? VerifyingKey(row[0].bytes),
+            (try? proof.verify(request.signature, by: key)) != nil
+        else { throw ServerFailure(.loginRefused) }
         try database.write { (session) throws(ServerFailure) in
             // Read under the account's lock: a revocation that commits first is seen, one that commits later
             // finds the session and ends it.
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(request.accountID))
-            let device = try session.first(
-                "SELECT signing FROM devices WHERE account = $1 AND device = $2 AND revoked = 0",
-                .bytes(request.accountID), .bytes(request.deviceID.bytes))
-            guard let device, let key = try? VerifyingKey(device[0].bytes),
-                (try? proof.verify(request.signature, by: key)) != nil
-            else { throw ServerFailure(.loginRefused) }
+            let spent = try session.run(
+                "INSERT INTO challenges(nonce, expiry) VALUES($1, $2) ON CONFLICT(nonce) DO NOTHING",
+                .bytes(request.serverNonce), .int(limit))
+            guard spent == 1, try session.query(trusted, device).first == row else {
+                throw ServerFailure(.loginRefused)
+            }
+            // Of a device that logs in again and again the newest count.
+            let surplus = try session.query(
+                "SELECT token FROM sessions WHERE account = $1 AND device = $2 ORDER BY expiry DESC LIMIT 64 OFFSET $3",
+                device + [.int(Self.sessionCountMaxPerDevice - 1)])
+            for row in surplus { try session.run("DELETE FROM sessions WHERE token = $1", row[0]) }
+            isSurplus = !surplus.isEmpty
             try session.run(
                 "INSERT INTO sessions(token, account, device, expiry) VALUES($1, $2, $3, $4)",
                 .bytes(BLAKE2b.hash(token)), .bytes(request.accountID), .bytes(request.deviceID.bytes), .int(expiry))
@@ -162,169 +171,4 @@ extension ServerStore {
             try session.notify(.pairing(accountID: accountID, relayID: relayID))
         }
     }
-
-    // MARK: Chains
-
-    /// The links of a chain from a sequence number on, as many as one answer holds.
-    package func links(
-        _ kind: ChainKind, _ id: [UInt8], from start: Int64, for owner: SessionOwner
-    ) throws(ServerFailure) -> ChainLinks {
-        try database.read { (session) throws(ServerFailure) -> ChainLinks in
-            if kind == .member { _ = try zone(id, of: owner, session) }
-            let rows = try session.query(
-                "SELECT link FROM links WHERE kind = $1 AND chain = $2 AND seq >= $3 ORDER BY seq LIMIT $4",
-                [.int(Int64(kind.rawValue)), .bytes(id), .int(start), .int(Int64(ServerLimits.linkCountMaxPerRequest))])
-            guard !rows.isEmpty || start > 0 else { throw ServerFailure(.chainUnknown) }
-            var byteCount = 0
-            var links: [[UInt8]] = []
-            for row in rows {
-                byteCount += row[0].bytes.count
-                if !links.isEmpty, byteCount > Self.linkByteCountMaxPerAnswer { break }
-                links.append(row[0].bytes)
-            }
-            return ChainLinks(links)
-        }
-    }
-
-    /// Adds the next link of a chain, or a recovery that replaces the links from its place on. A device that is
-    /// no longer trusted then loses its sessions in the same transaction (R28).
-    package func append(
-        _ bytes: [UInt8], to kind: ChainKind, _ id: [UInt8], by owner: SessionOwner
-    ) throws(ServerFailure) -> AppendOutcome {
-        guard kind == .member || id == owner.accountID else { throw ServerFailure(.forbidden) }
-        let now = now
-        defer { sessionChanges.note() }
-        return try database.write { (session) throws(ServerFailure) -> AppendOutcome in
-            // What a device swept comes back with the link that revokes it.
-            if kind == .device { try lockZones(of: owner.accountID, session) }
-            _ = try session.first(
-                "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
-            if kind == .member { _ = try zone(id, of: owner, session) }
-            let device = try storedDeviceChain(owner.accountID, session)
-            if kind == .member { return try appendMember(bytes, id, founder: device.chain, now: now, session) }
-            let stored = device.chain.links
-            let link: UnverifiedLink
-            let followed: FollowedDeviceChain
-            do throws(TrustError) {
-                link = try UnverifiedLink(decoding: bytes)
-                let number = link.sequenceNumber
-                // A device whose answer was lost asks again.
-                if number < UInt64(stored.count), stored[Int(number)].link == link {
-                    return .appended(device.chain.wireHead)
-                }
-                guard number <= UInt64(stored.count) else { return .conflict(device.chain.wireHead) }
-                followed = try device.chain.following([link], watch: device.watch(now: now), now: now)
-            } catch {
-                return error.code == .chainForked || error.code == .chainBroken
-                    ? .conflict(device.chain.wireHead) : .untrusted(error)
-            }
-            try session.run(
-                "DELETE FROM links WHERE kind = 1 AND chain = $1 AND seq >= $2", .bytes(id),
-                .int(Int64(link.sequenceNumber)))
-            try store(bytes, .device, id, at: Int64(link.sequenceNumber), now: now, session)
-            try setDevices(of: followed.chain, session)
-            try notifyChain(.device, id, link.sequenceNumber, account: owner.accountID, session)
-            return .appended(followed.chain.wireHead)
-        }
-    }
-
-    private func appendMember(
-        _ bytes: [UInt8], _ id: [UInt8], founder: VerifiedDeviceChain, now: Int64, _ session: any SQLSession
-    ) throws(ServerFailure) -> AppendOutcome {
-        let rows = try session.query(
-            "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq", [.bytes(id)])
-        let chain: VerifiedMemberChain
-        let next: VerifiedMemberChain
-        do throws(TrustError) {
-            var links: [UnverifiedLink] = []
-            for row in rows { links.append(try UnverifiedLink(decoding: row[0].bytes)) }
-            chain = try VerifiedMemberChain.verify(links, founder: founder, vaultID: VaultID(id))
-            let link = try UnverifiedLink(decoding: bytes)
-            if link.sequenceNumber < UInt64(links.count), links[Int(link.sequenceNumber)] == link {
-                return .appended(chain.wireHead)
-            }
-            guard link.sequenceNumber == UInt64(links.count) else { return .conflict(chain.wireHead) }
-            next = try VerifiedMemberChain.verify(links + [link], founder: founder, vaultID: VaultID(id))
-        } catch {
-            return .untrusted(error)
-        }
-        try store(bytes, .member, id, at: Int64(rows.count), now: now, session)
-        try notifyChain(.member, id, UInt64(rows.count), account: founder.accountID.bytes, session)
-        return .appended(next.wireHead)
-    }
-
-    // MARK: Parts
-
-    func store(
-        _ bytes: [UInt8], _ kind: ChainKind, _ id: [UInt8], at number: Int64, now: Int64, _ session: any SQLSession
-    ) throws(ServerFailure) {
-        try session.run(
-            "INSERT INTO links(kind, chain, seq, link, added) VALUES($1, $2, $3, $4, $5)", .int(Int64(kind.rawValue)),
-            .bytes(id), .int(number), .bytes(bytes), .int(now))
-    }
-
-    private func notifyChain(
-        _ kind: ChainKind, _ id: [UInt8], _ number: UInt64, account: [UInt8], _ session: any SQLSession
-    ) throws(ServerFailure) {
-        let event = ServerEvent.chain(kind: kind.rawValue, id: id, sequenceNumber: number)
-        try session.notify(.event(accountID: account, bytes: event.encoded()))
-    }
-
-    /// A device chain as it is stored, verified again, with the times at which its links came.
-    struct StoredDeviceChain {
-        let chain: VerifiedDeviceChain
-        let times: [Int64]
-
-        /// Announcements count from when they came here, whatever they state.
-        func watch(now: Int64) -> ChainWatch {
-            var announced: [UInt64: Milliseconds] = [:]
-            for announcement in chain.announcements {
-                announced[announcement.sequenceNumber] = times[Int(announcement.sequenceNumber)]
-            }
-            return ChainWatch(confirmedAt: now, announcedAfter: announced)
-        }
-    }
-
-    func storedDeviceChain(_ account: [UInt8], _ session: any SQLSession) throws(ServerFailure) -> StoredDeviceChain {
-        let rows = try session.query(
-            "SELECT link, added FROM links WHERE kind = 1 AND chain = $1 ORDER BY seq", [.bytes(account)])
-        guard !rows.isEmpty else { throw ServerFailure(.chainUnknown) }
-        do throws(TrustError) {
-            var links: [UnverifiedLink] = []
-            for row in rows { links.append(try UnverifiedLink(decoding: row[0].bytes)) }
-            let chain = try VerifiedDeviceChain.verify(links, accountID: ChainID(account))
-            return StoredDeviceChain(chain: chain, times: rows.map { $0[1].int })
-        } catch {
-            throw ServerFailure(.storageUnavailable, "a stored chain does not verify: \(error.code.rawValue)")
-        }
-    }
-
-    /// Writes who may log in, and ends the sessions of those who may not.
-    private func setDevices(of chain: VerifiedDeviceChain, _ session: any SQLSession) throws(ServerFailure) {
-        let account = chain.accountID.bytes
-        let before = try session.query(
-            "SELECT device FROM devices WHERE account = $1 AND revoked = 0", [.bytes(account)]
-        ).map { $0[0].bytes }
-        try session.run("DELETE FROM devices WHERE account = $1", .bytes(account))
-        for device in chain.devices {
-            try session.run(
-                "INSERT INTO devices(account, device, signing, revoked) VALUES($1, $2, $3, $4)", .bytes(account),
-                .bytes(device.id.bytes), .bytes(device.keys.signing.bytes), .int(device.isTrusted ? 0 : 1))
-        }
-        let trusted = Set(chain.devices.filter(\.isTrusted).map(\.id.bytes))
-        for device in before where !trusted.contains(device) {
-            try session.run(
-                "DELETE FROM sessions WHERE account = $1 AND device = $2", .bytes(account), .bytes(device))
-            try session.notify(.sessionsEnded(accountID: account, deviceID: device))
-            try restoreSweeps(by: device, of: account, session)
-        }
-    }
-}
-
-extension VerifiedDeviceChain {
-    var wireHead: ChainHead { ChainHead(sequenceNumber: head.sequenceNumber, linkHash: head.linkHash) }
-}
-
-extension VerifiedMemberChain {
-    var wireHead: ChainHead { ChainHead(sequenceNumber: head.sequenceNumber, linkHash: head.linkHash) }
 }

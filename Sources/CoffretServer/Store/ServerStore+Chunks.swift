@@ -50,7 +50,7 @@ extension ServerStore {
                 try dropUpload(key, session)
             }
             if offset + part.count < total {
-                try charge(owner.accountID, Int64(part.count), session)
+                try charge(owner.accountID, Int64(part.count) + Self.rowByteCount, session)
                 try session.execute(
                     "INSERT INTO uploads(number, address, account, start, total, updated, data) VALUES($1, $2, $3, $4, $5, $6, $7)",
                     key + [.int(Int64(offset)), .int(Int64(total)), .int(now), .bytes(part)])
@@ -73,7 +73,7 @@ extension ServerStore {
                 """, .int(zone.number), .bytes(address), .bytes(digest), .bytes(owner.accountID), .int(now),
                 .bytes(whole))
             if added == 1 {
-                try charge(owner.accountID, Int64(whole.count), session)
+                try charge(owner.accountID, Int64(whole.count) + Self.rowByteCount, session)
                 try forgetSweep(of: .chunk, address, digest, in: zone.number, session)
             }
             return .complete
@@ -86,7 +86,8 @@ extension ServerStore {
     func dropUpload(_ key: [SQLValue], _ session: any SQLSession) throws(ServerFailure) {
         let condition = "WHERE number = $1 AND address = $2 AND account = $3"
         let row = try session.query(
-            "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM uploads \(condition)", key
+            "SELECT CAST(COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) AS BIGINT) FROM uploads \(condition)",
+            key
         ).first
         guard let byteCount = row?[0].int, byteCount > 0 else { return }
         try charge(key[2].bytes, -byteCount, session)
@@ -158,7 +159,8 @@ extension ServerStore {
             let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
             let condition = "WHERE number = $1 AND address = $2 AND account = $3 AND created > 0"
             let row = try session.query(
-                "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) FROM chunks \(condition)", key
+                "SELECT CAST(COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) AS BIGINT) FROM chunks \(condition)",
+                key
             ).first
             try charge(owner.accountID, -(row?[0].int ?? 0), session)
             try session.execute("DELETE FROM chunks \(condition)", key)
@@ -185,6 +187,7 @@ extension ServerStore {
             guard (count?[0].int ?? 0) < Int64(ServerLimits.mailboxEntryCountMax) else {
                 throw ServerFailure(.quotaExceeded)
             }
+            try charge(account, Int64(mail.bytes.count) + Self.rowByteCount, session, .small)
             try session.run(
                 "INSERT INTO mail(id, account, device, created, data) VALUES($1, $2, $3, $4, $5)", .bytes(id.bytes),
                 .bytes(account), .bytes(mail.deviceID?.bytes ?? []), .int(now), .bytes(mail.bytes))
@@ -201,12 +204,15 @@ extension ServerStore {
             .bytes(device))
         guard known != nil else { throw ServerFailure(.recipientUnknown) }
         let surplus = try session.query(
-            "SELECT id FROM mail WHERE account = $1 AND device = $2 ORDER BY created DESC, id DESC LIMIT $3 OFFSET $4",
+            "SELECT id, LENGTH(data) FROM mail WHERE account = $1 AND device = $2 ORDER BY created DESC, id DESC LIMIT $3 OFFSET $4",
             [
                 .bytes(account), .bytes(device), .int(Int64(ServerLimits.mailboxEntryCountMax)),
                 .int(Int64(ServerLimits.mailboxEntryCountMaxPerDevice - 1)),
             ])
-        for row in surplus { try session.run("DELETE FROM mail WHERE id = $1", row[0]) }
+        for row in surplus {
+            try session.run("DELETE FROM mail WHERE id = $1", row[0])
+            try charge(account, -row[1].int - Self.rowByteCount, session)
+        }
     }
 
     /// What waits for a device, at most 4 MiB at a time.
@@ -224,11 +230,14 @@ extension ServerStore {
 
     /// Removes a message that a device has taken; one for another device stays.
     package func deleteMail(_ id: UniqueID, for owner: SessionOwner) throws(ServerFailure) {
-        let count = try database.write { (session) throws(ServerFailure) -> Int in
-            try session.run(
-                "DELETE FROM mail WHERE id = $1 AND account = $2 AND (device = $3 OR LENGTH(device) = 0)",
-                .bytes(id.bytes), .bytes(owner.accountID), .bytes(owner.deviceID))
+        try database.write { (session) throws(ServerFailure) in
+            let row = try session.first(
+                """
+                DELETE FROM mail WHERE id = $1 AND account = $2 AND (device = $3 OR LENGTH(device) = 0)
+                RETURNING LENGTH(data)
+                """, .bytes(id.bytes), .bytes(owner.accountID), .bytes(owner.deviceID))
+            guard let row else { throw ServerFailure(.objectUnknown) }
+            try charge(owner.accountID, -row[0].int - Self.rowByteCount, session)
         }
-        guard count == 1 else { throw ServerFailure(.objectUnknown) }
     }
 }

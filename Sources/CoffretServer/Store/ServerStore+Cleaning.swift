@@ -21,15 +21,33 @@ extension ServerStore {
             try session.run("DELETE FROM sessions WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM invitations WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM staging WHERE time < $1", .int(now - Self.stagingMilliseconds))
-            try session.run(
-                """
-                DELETE FROM mail WHERE created < $1 AND (device = $2 OR EXISTS (SELECT 1 FROM mail AS later
-                    WHERE later.account = mail.account AND later.device = mail.device AND later.created > mail.created))
-                """, .int(now - Self.mailMilliseconds), .bytes([]))
         }
+        while mayGoOn(), try deleteMail() {}
         while mayGoOn(), try dropUpload() {}
         while mayGoOn(), try deleteSwept() {}
         while mayGoOn(), try database.giveBackSpace() {}
+    }
+
+    /// Deletes mail that nobody took in time.
+    ///
+    /// - Returns: whether there may be more.
+    private func deleteMail() throws(ServerFailure) -> Bool {
+        let end = SQLValue.int(now - Self.mailMilliseconds)
+        return try database.write { (session) throws(ServerFailure) -> Bool in
+            let rows = try session.query(
+                """
+                DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE created < $1 AND (device = $2 OR
+                    EXISTS (SELECT 1 FROM mail AS later WHERE later.account = mail.account
+                        AND later.device = mail.device AND later.created > mail.created)) LIMIT \(Self.deletedCountMax))
+                RETURNING account, LENGTH(data)
+                """, [end, .bytes([])])
+            var byteCounts: [[UInt8]: Int64] = [:]
+            for row in rows { byteCounts[row[0].bytes, default: 0] += row[1].int + Self.rowByteCount }
+            for (account, byteCount) in byteCounts.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+                try charge(account, -byteCount, session)
+            }
+            return rows.count == Self.deletedCountMax
+        }
     }
 
     /// Forgets an upload of which no part came for a day.

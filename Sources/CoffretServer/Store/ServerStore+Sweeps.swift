@@ -105,11 +105,12 @@ extension ServerStore {
             let kept = try session.first(
                 "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM swept WHERE account = $1", .bytes(owner.accountID))
             guard (kept?[0].int ?? 0) <= quota.byteCount else { throw ServerFailure(.quotaExceeded) }
-            return .swept(SweepReceipt(count: count, byteCount: UInt64(max(0, byteCounts.values.reduce(0, +)))))
+            let byteCount = byteCounts.values.reduce(0, +) - Int64(count) * Self.rowByteCount
+            return .swept(SweepReceipt(count: count, byteCount: UInt64(max(0, byteCount))))
         }
     }
 
-    /// - Returns: digest, account and length of each variant that was taken out.
+    /// - Returns: digest, account and counted length of each variant that was taken out.
     private func sweep(
         _ kind: StoredKind, _ address: [UInt8], _ zone: Int64, _ owner: SessionOwner, _ now: Int64,
         _ session: any SQLSession
@@ -117,7 +118,8 @@ extension ServerStore {
         // The sign keeps both databases from going through the whole zone by this column, instead of by the address.
         let place = "WHERE number = $1 AND address = $2 AND +\(kind.mark) > 0"
         let rows = try session.query(
-            "SELECT digest, account, LENGTH(data) FROM \(kind.table) \(place)", [.int(zone), .bytes(address)])
+            "SELECT digest, account, LENGTH(data) + \(Self.rowByteCount) FROM \(kind.table) \(place)",
+            [.int(zone), .bytes(address)])
         for row in rows {
             try session.run(
                 """

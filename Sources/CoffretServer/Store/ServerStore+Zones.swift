@@ -56,41 +56,56 @@ extension ServerStore {
     ///
     /// - Returns: nil if the founding link does not verify for this account.
     package func createZone(_ request: ZoneCreation, by owner: SessionOwner) throws(ServerFailure) -> ZoneHead? {
+        // A device asks whenever it is not sure: for one that is there nothing is verified, and nobody waits.
+        if let head = try existingZone(request.vaultID, of: owner) { return head }
         let now = now
-        return try database.write { (session) throws(ServerFailure) -> ZoneHead? in
+        let founder = try deviceChain(of: owner.accountID).chain
+        guard let vaultID = VaultID(request.vaultID), let link = try? UnverifiedLink(decoding: request.link),
+            (try? VerifiedMemberChain.verify([link], founder: founder, vaultID: vaultID)) != nil
+        else { return nil }
+        guard link.sealedPart.count <= ServerLimits.linkSealedPartByteCountMax else {
+            throw ServerFailure(.quotaExceeded)
+        }
+        try database.write { (session) throws(ServerFailure) in
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
-            let founder = try storedDeviceChain(owner.accountID, session).chain
-            guard let vaultID = VaultID(request.vaultID),
-                let link = try? UnverifiedLink(decoding: request.link),
-                (try? VerifiedMemberChain.verify([link], founder: founder, vaultID: vaultID)) != nil
-            else { return nil }
-            if let row = try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(request.vaultID)) {
-                // A vault's id names its founder, so nobody else can have been here.
-                guard row[0].bytes == owner.accountID else { throw ServerFailure(.zoneExists) }
-                return wire(try zone(request.vaultID, of: owner, session))
-            }
+            guard try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(request.vaultID)) == nil
+            else { return }
             let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
             guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
-            // A number may come again: deleting a zone deletes all that bears it.
-            let last = try session.first("SELECT COALESCE(MAX(number), 0) FROM zones")?[0].int ?? 0
             try session.run(
-                "INSERT INTO zones(zone, number, account, head, epoch, seq) VALUES($1, $2, $3, $4, 0, 0)",
-                .bytes(request.vaultID), .int(last + 1), .bytes(owner.accountID), .bytes([]))
+                "INSERT INTO zones(zone, account, head, epoch, seq) VALUES($1, $2, $3, 0, 0)",
+                .bytes(request.vaultID), .bytes(owner.accountID), .bytes([]))
             try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(request.vaultID))
             try store(request.link, .member, request.vaultID, at: 0, now: now, session)
-            return wire(try zone(request.vaultID, of: owner, session))
+            try charge(owner.accountID, Int64(request.link.count) + Self.rowByteCount, session, .small)
         }
+        return try existingZone(request.vaultID, of: owner)
+    }
+
+    /// - Throws: `.zoneExists` for one of another account: a vault's id names its founder, so nobody else can have made it.
+    private func existingZone(_ id: [UInt8], of owner: SessionOwner) throws(ServerFailure) -> ZoneHead? {
+        guard let row = try database.lookUp("SELECT account FROM zones WHERE zone = $1", [.bytes(id)]).first
+        else { return nil }
+        guard row[0].bytes == owner.accountID else { throw ServerFailure(.zoneExists) }
+        return try head(id, for: owner)
     }
 
     package func deleteZone(_ id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
         try database.write { (session) throws(ServerFailure) in
             let zone = try zone(id, of: owner, session, locking: true)
             let number = SQLValue.int(zone.number)
+            let small = try session.first(
+                """
+                SELECT CAST((SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM acks WHERE number = $1) +
+                    (SELECT COALESCE(SUM(LENGTH(link) + \(Self.rowByteCount)), 0) FROM links WHERE kind = 3 AND chain = $2)
+                    AS BIGINT)
+                """, number, .bytes(id))
+            try charge(owner.accountID, -(small?[0].int ?? 0), session)
             // What was swept counts on nobody's space any more.
             for (table, mark) in [("objects", " AND seq > 0"), ("chunks", " AND created > 0"), ("uploads", "")] {
                 let rows = try session.query(
-                    "SELECT account, CAST(SUM(LENGTH(data)) AS BIGINT) FROM \(table) WHERE number = $1\(mark) GROUP BY account",
+                    "SELECT account, CAST(SUM(LENGTH(data) + \(Self.rowByteCount)) AS BIGINT) FROM \(table) WHERE number = $1\(mark) GROUP BY account",
                     [number])
                 for row in rows { try charge(row[0].bytes, -row[1].int, session) }
                 try session.run("DELETE FROM \(table) WHERE number = $1", number)
@@ -141,7 +156,7 @@ extension ServerStore {
                     .bytes(owner.accountID), .bytes(object.ciphertext))
                 if added == 1 {
                     seq += 1
-                    byteCount += Int64(object.ciphertext.count)
+                    byteCount += Int64(object.ciphertext.count) + Self.rowByteCount
                 }
                 if added == 1, hasSwept {
                     try forgetSweep(of: .object, object.address, digest, in: zone.number, session)
@@ -203,21 +218,55 @@ extension ServerStore {
         }
     }
 
-    /// All variants of some addresses, with those that were swept and are kept: who asks for one needs it.
+    /// Where a fetch goes on: behind a variant of an address.
+    package struct FetchPlace: Equatable, Sendable {
+        /// The place among the addresses that were asked for.
+        package var index = 0
+        /// The position of the variant that was sent last; 0 for none.
+        package var seq: Int64 = 0
+
+        package init() {}
+    }
+
+    /// Addresses that are looked for in one batch.
+    private static let batchAddressCount = 256
+
+    /// Variants of some addresses, with those that were swept and are kept: who asks for one needs it. Of each address the
+    /// first 64, those that count before the others.
+    ///
+    /// - Returns: as many as one batch holds, and where the next goes on; nil at the end.
     package func objects(
-        at addresses: ArraySlice<[UInt8]>, in id: [UInt8], for owner: SessionOwner
-    ) throws(ServerFailure) -> ChangeBatch {
-        try database.read { (session) throws(ServerFailure) -> ChangeBatch in
+        at addresses: [[UInt8]], from place: FetchPlace = FetchPlace(), in id: [UInt8], for owner: SessionOwner
+    ) throws(ServerFailure) -> (batch: ChangeBatch, next: FetchPlace?) {
+        try database.read { (session) throws(ServerFailure) -> (ChangeBatch, FetchPlace?) in
             let zone = try zone(id, of: owner, session)
             var objects: [(object: ZoneObject, uploader: [UInt8])] = []
-            for address in addresses {
-                // The sign: by the address, and not through the whole zone in order.
-                let rows = try session.query(
-                    "SELECT address, data, account FROM objects WHERE number = $1 AND address = $2 ORDER BY +seq",
-                    [.int(zone.number), .bytes(address)])
-                objects += rows.map(Self.object)
+            var (place, byteCount) = (place, 0)
+            let end = min(addresses.count, place.index + Self.batchAddressCount)
+            while place.index < end {
+                // Lengths first. The sign: by the address, and not through the whole zone in order.
+                let sizes = try session.query(
+                    """
+                    SELECT seq, LENGTH(data) FROM objects WHERE number = $1 AND address = $2
+                    ORDER BY CASE WHEN seq > 0 THEN 0 ELSE 1 END, +seq LIMIT \(ServerLimits.variantCountMax)
+                    """, [.int(zone.number), .bytes(addresses[place.index])])
+                let sent = sizes.firstIndex { abs($0[0].int) == abs(place.seq) }.map { $0 + 1 } ?? 0
+                for row in sizes[sent...] {
+                    byteCount += Int(row[1].int)
+                    if !objects.isEmpty, byteCount > Self.batchByteCount {
+                        return (ChangeBatch(objects: objects, head: wire(zone), isLast: false), place)
+                    }
+                    let found = try session.query(
+                        "SELECT address, data, account FROM objects WHERE number = $1 AND seq = $2",
+                        [.int(zone.number), row[0]])
+                    objects += found.map(Self.object)
+                    place.seq = row[0].int
+                }
+                place.index += 1
+                place.seq = 0
             }
-            return ChangeBatch(objects: objects, head: wire(zone), isLast: true)
+            let isLast = place.index == addresses.count
+            return (ChangeBatch(objects: objects, head: wire(zone), isLast: isLast), isLast ? nil : place)
         }
     }
 
@@ -229,7 +278,13 @@ extension ServerStore {
 
     package func acknowledge(_ bytes: [UInt8], in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
         try database.write { (session) throws(ServerFailure) in
-            let zone = try zone(id, of: owner, session)
+            // Locked, so that the zone is not deleted meanwhile, and one word of a device follows the other.
+            let zone = try zone(id, of: owner, session, locking: true)
+            let before = try session.first(
+                "SELECT LENGTH(data) FROM acks WHERE number = $1 AND device = $2", .int(zone.number),
+                .bytes(owner.deviceID))
+            try charge(
+                owner.accountID, Int64(bytes.count) - (before?[0].int ?? -Self.rowByteCount), session, .small)
             try session.run(
                 """
                 INSERT INTO acks(number, device, data) VALUES($1, $2, $3)

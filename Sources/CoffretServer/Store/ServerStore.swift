@@ -46,9 +46,15 @@ package struct ServerStore: Sendable {
     let quota: Quota
     /// The first bytes of every cursor.
     let incarnation: [UInt8]
+    /// By which this server, and others on its database, know challenges that they gave.
+    let challengeKey: [UInt8]
     let sessionChanges = SessionChanges()
+    let chains = ChainMemory()
 
     package static let incarnationByteCount = 8
+    static let challengeKeyByteCount = 32
+    /// What a row counts beside its bytes: about what it takes on the disk.
+    package static let rowByteCount: Int64 = 256
 
     /// Opens what `initialize` made.
     package init(
@@ -58,22 +64,26 @@ package struct ServerStore: Sendable {
         self.random = random
         self.clock = clock
         self.quota = quota
-        try ServerSchema.upgrade(database, now: clock.now)
-        incarnation = try database.read { (session) throws(ServerFailure) -> [UInt8] in
+        let values = try database.read { (session) throws(ServerFailure) -> [[UInt8]] in
             try ServerSchema.check(session)
-            let row = try session.first("SELECT value FROM meta WHERE name = $1", ServerSchema.incarnationName)
-            return row?[0].bytes ?? []
+            var values: [[UInt8]] = []
+            for name in [ServerSchema.incarnationName, ServerSchema.challengeKeyName] {
+                values.append(try session.first("SELECT value FROM meta WHERE name = $1", name)?[0].bytes ?? [])
+            }
+            return values
         }
-        guard incarnation.count == Self.incarnationByteCount else {
+        guard values[0].count == Self.incarnationByteCount, values[1].count == Self.challengeKeyByteCount else {
             throw ServerFailure(.dataDirectory, "the database lost its incarnation")
         }
+        (incarnation, challengeKey) = (values[0], values[1])
     }
 
     /// Makes the tables in an empty database.
     package static func initialize(_ database: any SQLDatabase, random: any RandomSource) throws(ServerFailure) {
         let incarnation = random.bytes(count: incarnationByteCount)
+        let challengeKey = random.bytes(count: challengeKeyByteCount)
         try database.write { (session) throws(ServerFailure) in
-            try ServerSchema.create(in: session, incarnation: incarnation)
+            try ServerSchema.create(in: session, incarnation: incarnation, challengeKey: challengeKey)
         }
     }
 
@@ -97,15 +107,52 @@ package struct ServerStore: Sendable {
 
     // MARK: Quotas
 
-    /// Adds to what an account uses.
+    /// How much more than its space an account may use for something.
+    enum Allowance {
+        case none
+        /// For what devices need to understand each other when the space is used up: links, acknowledgements, mail.
+        case small
+        /// For what ends a device's power.
+        case always
+    }
+
+    private static let smallByteCount: Int64 = 16 << 20
+
+    /// Adds to what an account uses: of each row its bytes and `rowByteCount`.
     ///
     /// - Throws: `.quotaExceeded`, `.accountUnknown`.
-    func charge(_ accountID: [UInt8], _ byteCount: Int64, _ session: any SQLSession) throws(ServerFailure) {
+    func charge(
+        _ accountID: [UInt8], _ byteCount: Int64, _ session: any SQLSession, _ allowance: Allowance = .none
+    ) throws(ServerFailure) {
         guard byteCount != 0 else { return }
+        let limit: Int64 =
+            switch allowance {
+            case .none: quota.byteCount
+            case .small: quota.byteCount.addingReportingOverflow(Self.smallByteCount).partialValue
+            case .always: .max
+            }
         let changed = try session.run(
             "UPDATE accounts SET used = used + $1 WHERE account = $2 AND used + $3 <= $4", .int(byteCount),
-            .bytes(accountID), .int(byteCount), .int(byteCount > 0 ? quota.byteCount : .max))
+            .bytes(accountID), .int(byteCount), .int(byteCount > 0 ? limit : .max))
         guard changed == 1 else { throw ServerFailure(.quotaExceeded) }
+    }
+
+    /// What all rows that count on an account's space come to: as it should stand with the account.
+    package func countedByteCount(of account: SQLValue, _ session: any SQLSession) throws(ServerFailure) -> Int64 {
+        var total: Int64 = 0
+        for (rows, bytes) in [
+            ("objects WHERE account = $1 AND seq > 0", "data"), ("chunks WHERE account = $1 AND created > 0", "data"),
+            ("uploads WHERE account = $1", "data"), ("mail WHERE account = $1", "data"),
+            ("links WHERE kind = 1 AND chain = $1", "link"),
+            ("links WHERE kind = 3 AND chain IN (SELECT zone FROM zones WHERE account = $1)", "link"),
+            ("acks WHERE number IN (SELECT number FROM zones WHERE account = $1)", "data"),
+        ] {
+            let sum = try session.first(
+                "SELECT CAST(COALESCE(SUM(LENGTH(\(bytes)) + \(Self.rowByteCount)), 0) AS BIGINT) FROM \(rows)", account
+            )
+            total += sum?[0].int ?? 0
+        }
+        return total
     }
 
     /// What an account uses of its space.

@@ -43,7 +43,7 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
     package var announcements: [RevocationAnnouncement] { chain.rules.announcements }
     package var head: RememberedHead { chain.head }
 
-    package func device(_ id: UniqueID) -> VerifiedDevice? { devices.first { $0.id == id } }
+    package func device(_ id: UniqueID) -> VerifiedDevice? { chain.rules.device(id) }
 
     private init(_ chain: VerifiedChain<DeviceRules>) { self.chain = chain }
 
@@ -56,6 +56,19 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
     ) throws(TrustError) -> VerifiedDeviceChain {
         VerifiedDeviceChain(
             try VerifiedChain.verify(links, expectedID: accountID, remembered: remembered, rules: DeviceRules()))
+    }
+
+    /// A chain whose every link was verified before it was put where nobody else writes: places and hashes are checked
+    /// again, and no signature.
+    ///
+    /// - Complexity: one hash per link.
+    package static func resume(
+        _ links: [UnverifiedLink], accountID: ChainID
+    ) throws(TrustError) -> VerifiedDeviceChain {
+        guard let last = links.last else { throw TrustError(.chainEmpty) }
+        let head = RememberedHead(
+            sequenceNumber: UInt64(links.count - 1), linkHash: last.hash(inChain: links.count == 1 ? nil : accountID))
+        return try verify(links, accountID: accountID, remembered: head)
     }
 
     /// Goes on with what a server gives, from any link of this chain to the newest.

@@ -20,8 +20,6 @@ package struct DeviceKeys: Equatable, Sendable {
 
     /// Signing key ‖ box key ‖ Noise key.
     package var bytes: [UInt8] { signing.bytes + box.bytes + noise.bytes }
-
-    func hasAny(of other: DeviceKeys) -> Bool { signing == other.signing || box == other.box || noise == other.noise }
 }
 
 package enum DeviceKind: UInt8, Sendable {

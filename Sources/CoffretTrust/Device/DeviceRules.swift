@@ -42,6 +42,11 @@ struct DeviceRules: ChainRules {
 
     private(set) var devices: [VerifiedDevice] = []
     private(set) var announcements: [RevocationAnnouncement] = []
+    /// Places in `devices`, so that a link costs the same however many there are.
+    private var places: [UniqueID: Int] = [:]
+    private var signerPlaces: [[UInt8]: Int] = [:]
+    /// Box and Noise keys that are taken.
+    private var agreementKeys: [Set<[UInt8]>] = [[], []]
 
     var beginning: DeviceRules { DeviceRules() }
 
@@ -51,17 +56,13 @@ struct DeviceRules: ChainRules {
         let number = link.sequenceNumber
         let operation = try DeviceOperation(decoding: link)
         guard number > 0 else { return try applyFirst(operation, signedBy: key) }
-        guard let signer = devices.first(where: { $0.keys.signing == key }) else {
-            throw TrustError(.signerUnknown, at: number)
-        }
+        guard let signer = signer(key.bytes) else { throw TrustError(.signerUnknown, at: number) }
         guard signer.isTrusted else { throw TrustError(.signerRevoked, at: number) }
         switch operation {
         case .add(let id, let kind, let keys, let countersignature):
-            guard !devices.contains(where: { $0.id == id || $0.keys.hasAny(of: keys) }) else {
-                throw TrustError(.deviceExists, at: number)
-            }
+            guard places[id] == nil, !isTaken(keys) else { throw TrustError(.deviceExists, at: number) }
             if !isVerified { try Self.checkCountersignature(countersignature, id, keys, number, chainID) }
-            devices.append(
+            append(
                 VerifiedDevice(
                     id: id, kind: kind, keys: keys, addedAt: number, describedAt: number,
                     rank: signer.kind == .paper ? signer.rank : number)
@@ -93,8 +94,26 @@ struct DeviceRules: ChainRules {
         case .describe(let id):
             devices[try trusted(id, at: number)].describedAt = number
         }
-        let trustedIDs = devices.filter(\.isTrusted).map(\.id)
-        announcements.removeAll { !trustedIDs.contains($0.target) || !trustedIDs.contains($0.announcer) }
+        announcements = announcements.filter {
+            device($0.target)?.isTrusted == true && device($0.announcer)?.isTrusted == true
+        }
+    }
+
+    func device(_ id: UniqueID) -> VerifiedDevice? { places[id].map { devices[$0] } }
+
+    private func signer(_ key: [UInt8]) -> VerifiedDevice? { signerPlaces[key].map { devices[$0] } }
+
+    private func isTaken(_ keys: DeviceKeys) -> Bool {
+        signerPlaces[keys.signing.bytes] != nil || agreementKeys[0].contains(keys.box.bytes)
+            || agreementKeys[1].contains(keys.noise.bytes)
+    }
+
+    private mutating func append(_ device: VerifiedDevice) {
+        places[device.id] = devices.count
+        signerPlaces[device.keys.signing.bytes] = devices.count
+        agreementKeys[0].insert(device.keys.box.bytes)
+        agreementKeys[1].insert(device.keys.noise.bytes)
+        devices.append(device)
     }
 
     /// Link 0 adds the device that signs it.
@@ -104,13 +123,11 @@ struct DeviceRules: ChainRules {
         }
         guard keys.signing == key else { throw TrustError(.signerUnknown, at: 0) }
         guard countersignature.isEmpty else { throw TrustError(.linkMalformed, at: 0) }
-        devices.append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: 0, describedAt: 0, rank: 0))
+        append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: 0, describedAt: 0, rank: 0))
     }
 
     private func trusted(_ id: UniqueID, at number: UInt64) throws(TrustError) -> Int {
-        guard let index = devices.firstIndex(where: { $0.id == id && $0.isTrusted }) else {
-            throw TrustError(.deviceUnknown, at: number)
-        }
+        guard let index = places[id], devices[index].isTrusted else { throw TrustError(.deviceUnknown, at: number) }
         return index
     }
 
@@ -132,6 +149,7 @@ struct DeviceRules: ChainRules {
         let isAscending = zip(kept, kept.dropFirst()).allSatisfy { $0.bytes.lexicographicallyPrecedes($1.bytes) }
         guard isAscending, kept.contains(signer.id) else { throw TrustError(.linkMalformed, at: number) }
         for id in kept { _ = try trusted(id, at: number) }
+        let kept = Set(kept)
         for index in devices.indices where devices[index].isTrusted && !kept.contains(devices[index].id) {
             guard signer.mayRevoke(devices[index]) else { throw TrustError(.paperOutranks, at: number) }
             devices[index].revokedAt = number
@@ -147,11 +165,9 @@ struct DeviceRules: ChainRules {
         for other in replaced {
             guard case .recover = try DeviceOperation(decoding: other.link) else { continue }
             // Who came into the chain with what is replaced has no say over it: a thief may bring paper, too.
-            let isTrustedHere = devices.contains { $0.isTrusted && $0.keys.signing.bytes == other.link.signerKey }
-            if isTrustedHere { throw TrustError(.chainForked, at: number) }
+            if signer(other.link.signerKey)?.isTrusted == true { throw TrustError(.chainForked, at: number) }
         }
-        let signer = seen.devices.first { $0.keys.signing.bytes == link.signerKey }
-        if let signer, !signer.isTrusted { throw TrustError(.signerRevoked, at: number) }
+        if let signer = seen.signer(link.signerKey), !signer.isTrusted { throw TrustError(.signerRevoked, at: number) }
     }
 }
 

@@ -36,14 +36,24 @@ package enum ServerLimits {
     package static let cursorByteCountMax = 64
     /// One link of a chain, encoded.
     package static let linkByteCountMax = 160 << 10
+    /// The sealed part of a link: a device's name and model, a vault's.
+    package static let linkSealedPartByteCountMax = 4 << 10
+    /// Links of one chain; twice as many where a link ends a device's power.
+    package static let chainLinkCountMax = 4_096
     package static let linkCountMaxPerRequest = 1_000
     /// One sealed blob: a blob's content, its header and its padding.
     package static let objectByteCountMax = Limits.blobByteCountMax + (64 << 10)
     /// One sealed chunk of an attachment.
     package static let chunkByteCountMax = Limits.attachmentChunkByteCount + (64 << 10)
+    /// Shorter ones than any sealed blob is.
+    package static let objectByteCountMin = 64
+    /// Variants of one address that are kept and served.
+    package static let variantCountMax = 64
+    /// A part of a chunk, but the last.
+    package static let partByteCountMin = 64 << 10
     /// The body of one push.
     package static let pushByteCountMax = 16 << 20
-    package static let pushObjectCountMax = 65_536
+    package static let pushObjectCountMax = 16_384
     /// Addresses that one request may name.
     package static let addressCountMax = 16_384
     /// Addresses of each kind that one sweep may name.

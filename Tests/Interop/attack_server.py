@@ -1,0 +1,283 @@
+"""Attacks a coffret-server on loopback, and measures what a well-behaved client beside them notices.
+
+Usage: attack_server.py PROGRAM [ATTACK]...     default: all
+
+Each attack has a server of its own. The well-behaved client is a process of its own with one account, one connection and
+an address of its own; it pushes 1 KiB and asks for its head, again and again with a pause of 5 ms, three seconds before the
+attack and SECONDS during it. Attackers are processes with the lowest priority, from other addresses, within the limits of a
+server as it is set up without settings. Prints a line per attack and ends with 1 when a goal is missed.
+"""
+import itertools
+import multiprocessing
+import os
+import resource
+import socket
+import statistics
+import sys
+import tempfile
+import threading
+import time
+
+from server_client import Client, Refused, Server, cbor
+
+SECONDS, RESIDENT_MIB = 6, 300
+program, wanted = sys.argv[1], sys.argv[2:]
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+processes = multiprocessing.get_context("fork")
+
+
+def member(port, source):
+    return Client(port, source=source).register().login()
+
+
+def busy(count, end, work):
+    """Calls `work(number)` again and again on so many threads until the end; a refusal is an answer."""
+    done = itertools.count()
+
+    def loop(number):
+        while not end.is_set():
+            try:
+                work(number)
+                next(done)
+            except Refused as refused:
+                next(done)
+                time.sleep(0.05 if refused.status == 429 else 0)
+            except OSError:
+                time.sleep(0.05)
+
+    threads = [threading.Thread(target=loop, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return next(done)
+
+
+# Each attack prepares itself, says `ready`, and goes on until `end`.
+
+
+def chains(port, ready, end):
+    """An account with a long chain posts its own zone and reads its chain on six connections."""
+    first = member(port, "127.0.1.1")
+    for _ in range(1_000):
+        first.chain.append({0: 6, 1: first.device.id}, first.device, sealed=os.urandom(4_000))
+        try:
+            first.request("POST", f"/v1/chains/device/{first.chain.id.hex()}", cbor([first.chain.links[-1]]))
+        except Refused:
+            time.sleep(0.1)
+    _, zone = first.founding()
+    first.request("POST", "/v1/zones", zone)
+    clients = [first.another(f"127.0.1.{2 + number}") for number in range(6)]
+    ready.set()
+
+    def work(number):
+        if number % 3 == 2:
+            clients[number].request("GET", f"/v1/chains/device/{first.chain.id.hex()}")
+        else:
+            clients[number].request("POST", "/v1/zones", zone)
+    return busy(6, end, work)
+
+
+def variants(port, ready, end):
+    """300 variants of a mebibyte under one address, asked for on four connections."""
+    first = member(port, "127.0.1.1")
+    zone, address = first.zone(), os.urandom(32)
+    for _ in range(30):
+        first.push(zone, b"", b"", [(address, os.urandom(1 << 20)) for _ in range(10)])
+    clients = [first.another(f"127.0.1.{2 + number}") for number in range(4)]
+    ready.set()
+    return busy(4, end, lambda number: clients[number].request("POST", f"/v1/zones/{zone}/fetch", cbor([address])))
+
+
+def bodies(port, ready, end):
+    """Strangers from 16 addresses begin registrations of 164,000 bytes, as often as they may, and send nothing more."""
+    ready.set()
+    head = b"POST /v1/accounts HTTP/1.1\r\nHost: a\r\nContent-Length: 164000\r\n\r\n"
+    held = []
+
+    def work(number):
+        stream = socket.create_connection(("127.0.0.1", port), 5, (f"127.0.1.{1 + number}", 0))
+        stream.sendall(head + bytes(1_000))
+        held.append(stream)
+        time.sleep(0.1)
+    return busy(16, end, work)
+
+
+def streams(port, ready, end):
+    """Eight accounts with 16 streams each that are read as slowly as may be."""
+    requests = []
+    for number in range(8):
+        first = member(port, f"127.0.1.{1 + number}")
+        zone = first.zone()
+        first.push(zone, b"", b"", [(os.urandom(32), os.urandom(1 << 20)) for _ in range(8)])
+        head = f"GET /v1/zones/{zone}/changes HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {first.token}\r\n\r\n"
+        requests += [(f"127.0.1.{1 + number}", head.encode())] * 16
+    ready.set()
+    held = [None] * len(requests)
+
+    def work(number):
+        if held[number] is None:
+            source, head = requests[number]
+            held[number] = socket.socket()
+            held[number].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            held[number].settimeout(5)
+            held[number].bind((source, 0))
+            held[number].connect(("127.0.0.1", port))
+            held[number].sendall(head)
+        if not held[number].recv(5_000):
+            held[number] = None
+        time.sleep(0.5)
+    return busy(len(requests), end, work)
+
+
+def connections(port, ready, end):
+    """20 addresses take all the connections that they get."""
+    held = []
+    ready.set()
+
+    def work(number):
+        stream = socket.create_connection(("127.0.0.1", port), 5, (f"127.0.1.{1 + number}", 0))
+        stream.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n")
+        held.append(stream)
+        if len(held) > 20_000:
+            time.sleep(0.1)
+    return busy(20, end, work)
+
+
+def challenges(port, ready, end):
+    """Strangers from 32 addresses ask for challenges, and answer some of them wrongly."""
+    clients = [Client(port, source=f"127.0.1.{1 + number}") for number in range(32)]
+    ready.set()
+
+    def work(number):
+        client = clients[number]
+        client.request("POST", "/v1/login/challenge", cbor([client.chain.id, client.device.id, os.urandom(32)]))
+        client.login()
+    return busy(32, end, work)
+
+
+def rows(port, ready, end):
+    """Four accounts push as many objects as one push takes, each of 64 bytes, one after the other."""
+    clients = [member(port, f"127.0.1.{1 + number}") for number in range(4)]
+    zones = [client.zone() for client in clients]
+    pushes = [[(os.urandom(32), os.urandom(64)) for _ in range(16_384)] for _ in clients]
+    for client in clients:
+        client.close()
+    ready.set()
+
+    def work(number):
+        pushes[number] = [(os.urandom(4) + address[4:], data) for address, data in pushes[number]]
+        clients[number].push(zones[number], b"", b"", pushes[number])
+    return busy(4, end, work)
+
+
+def questions(port, ready, end):
+    """One account asks for 16,384 missing chunks at a time, on eight connections."""
+    first = member(port, "127.0.1.1")
+    zone = first.zone()
+    clients = [first.another(f"127.0.1.{2 + number}") for number in range(8)]
+    body = cbor([[os.urandom(32), os.urandom(32)] for _ in range(16_384)])
+    ready.set()
+    return busy(8, end, lambda number: clients[number].request("POST", f"/v1/zones/{zone}/chunks/missing", body))
+
+
+def events(port, ready, end):
+    """One account listens on all the sockets that it gets, and moves a head again and again."""
+    first = member(port, "127.0.1.1")
+    zone, sockets, head = first.zone(), [], b""
+    for number in range(1_500):
+        try:
+            sockets.append(first.another(f"127.0.1.{2 + number % 8}").socket("/v1/events"))
+        except (Refused, OSError):
+            pass
+    first.close()
+    ready.set()
+    state = {"head": head}
+
+    def work(number):
+        after = os.urandom(32)
+        first.push(zone, state["head"], after, [(after, os.urandom(100))])
+        state["head"] = after
+    return busy(1, end, work)
+
+
+def well_behaved(port, requests, results):
+    client = member(port, "127.0.2.1")
+    zone, head = client.zone(), b""
+    while (seconds := requests.get()) is not None:
+        times, refused, until = {"push": [], "head": []}, 0, time.monotonic() + seconds
+        while time.monotonic() < until:
+            after = os.urandom(32)
+            started = time.monotonic()
+            try:
+                client.push(zone, head, after, [(after, os.urandom(1024))])
+                head = after
+                pushed = time.monotonic()
+                times["push"].append(pushed - started)
+                client.request("GET", f"/v1/zones/{zone}/head")
+                times["head"].append(time.monotonic() - pushed)
+            except (Refused, OSError):
+                refused += 1
+                client.close()
+            time.sleep(0.005)
+        results.put((times, refused))
+
+
+def attacker(attack, port, ready, end, results):
+    os.nice(19)
+    results.put(attack(port, ready, end))
+
+
+def run(attack):
+    faults = []
+    with tempfile.TemporaryDirectory() as folder, Server(program, folder) as server:
+        requests, results, done = processes.Queue(), processes.Queue(), processes.Queue()
+        ready, end, over = processes.Event(), processes.Event(), threading.Event()
+        client = processes.Process(target=well_behaved, args=(server.port, requests, results))
+        other = processes.Process(target=attacker, args=(attack, server.port, ready, end, done))
+        client.start()
+        requests.put(3)
+        before, _ = results.get(timeout=60)
+        other.start()
+        if not ready.wait(120):
+            sys.exit(f"{attack.__name__}: was never ready")
+        most = [0.0]
+
+        def watch():
+            while not over.wait(0.05):
+                most[0] = max(most[0], server.resident_mib())
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        time.sleep(0.5)
+        requests.put(SECONDS)
+        during, refused = results.get(timeout=120)
+        over.set()
+        watcher.join()
+        end.set()
+        answers = done.get(timeout=60)
+        requests.put(None)
+        other.join(20)
+        client.join(20)
+        words = []
+        for kind in ("push", "head"):
+            medians = [statistics.median(times[kind] or [float("inf")]) * 1000 for times in (before, during)]
+            worst = [max(times[kind] or [float("inf")]) * 1000 for times in (before, during)]
+            words.append(f"{kind} {medians[0]:.2f} -> {medians[1]:.2f} ms (worst {worst[0]:.1f} -> {worst[1]:.1f})")
+            if medians[1] > 2 * medians[0]:
+                faults.append(f"{attack.__name__} {kind}")
+        if refused:
+            faults.append(f"{attack.__name__} refusals")
+        if most[0] > RESIDENT_MIB:
+            faults.append(f"{attack.__name__} memory")
+        print(f"{attack.__name__}: {', '.join(words)}; refused {refused} of {refused + len(during['push'])}; "
+              f"server {most[0]:.0f} MiB; {answers} requests of the attack", flush=True)
+    return faults
+
+
+attacks = [chains, variants, bodies, streams, connections, challenges, rows, questions, events]
+if strange := set(wanted) - {attack.__name__ for attack in attacks}:
+    sys.exit(f"there is no attack {', '.join(strange)}")
+missed = [fault for attack in attacks if not wanted or attack.__name__ in wanted for fault in run(attack)]
+print("attacks: good" if not missed else f"attacks: missed: {', '.join(missed)}")
+sys.exit(1 if missed else 0)
