@@ -294,8 +294,15 @@ package final class Account {
     }
 
     /// Deletes a vault's place at the server with all that lies there; nothing happens if it has none.
+    ///
+    /// A server keeps it for 30 days; where this device syncs the vault again until then, it goes on with it.
     package func deleteZone(of vault: VaultRecord) throws(AccountError) {
-        try connection.send("DELETE", "/v1/zones/\(vault.vaultID.hex)", accepted: [204, 404])
+        let identity = try inAccount { () throws(KeyError) in try store.keyring.authorIdentity(for: vault.vaultID) }
+        let signature = ZoneProof.deletion(accountID: identity.accountID.bytes)
+            .sign(zone: vault.vaultID.bytes, with: identity.signingKey)
+        try connection.send(
+            "POST", "/v1/zones/\(vault.vaultID.hex)/delete", ZoneDeletion(signature: signature).encoded(),
+            accepted: [204, 404])
     }
 
     // MARK: Keys

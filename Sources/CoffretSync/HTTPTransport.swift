@@ -2,8 +2,10 @@
 // is no answer.
 
 internal import CoffretBase
+package import CoffretCrypto
 package import CoffretHTTP
 internal import CoffretStorage
+internal import CoffretTrust
 package import CoffretWire
 
 /// Speaks to one zone of one server with the session of one device. Blocks; one request at a time.
@@ -13,6 +15,8 @@ package final class HTTPZoneTransport: SyncTransport {
     private let devicePath: String
     /// Of the session as it is at that time.
     private let fields: () -> [(name: String, value: String)]
+    private let zone: [UInt8]
+    private let signingKey: SigningKey
     /// Makes a new session when the server has forgotten the old one; false if that failed.
     let renew: () -> Bool
     /// Asked while a chunk of a file comes, and before each: false lets changes go first. Nil where nothing waits. With it
@@ -32,12 +36,15 @@ package final class HTTPZoneTransport: SyncTransport {
     private static let streamByteCountMax = Int.max
 
     /// - Parameters:
+    ///   - signingKey: the device's, for what a session alone may not.
     ///   - fields: headers that bear the session; asked for at each request.
     ///   - renew: logs in anew; says whether it could.
     package init(
-        client: HTTPClient, zone: [UInt8], device: [UInt8], fields: @escaping () -> [(name: String, value: String)],
-        renew: @escaping () -> Bool
+        client: HTTPClient, zone: [UInt8], device: [UInt8], signingKey: SigningKey,
+        fields: @escaping () -> [(name: String, value: String)], renew: @escaping () -> Bool
     ) {
+        self.zone = zone
+        self.signingKey = signingKey
         self.client = client
         zonePath = "/v1/zones/" + Hex.encode(zone)
         devicePath = Hex.encode(device)
@@ -76,7 +83,10 @@ package final class HTTPZoneTransport: SyncTransport {
             case .fetch(let addresses):
                 let body = ZoneFetch(addresses: addresses.map(\.bytes)).encoded()
                 return try stream("POST", "/fetch", body: body, frame)
-            case .push(let push):
+            case .push(var push):
+                let proof = ZoneProof.push(
+                    expectedHead: push.expectedHead, newHead: push.newHead, epoch: push.epoch)
+                push.signature = proof.sign(zone: zone, with: signingKey)
                 let response = try ask("POST", "/push", body: push.encoded(), byteCountMax: Self.headByteCountMax)
                 if response.status == 412 {
                     guard let head = try? ZoneHead(decoding: response.body) else { return .unreachable }

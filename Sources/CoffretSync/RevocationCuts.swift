@@ -25,6 +25,17 @@ struct RevocationCuts {
         return true
     }
 
+    /// Revoked devices of which the vault says what of theirs counts: whatever else they left, it can do without.
+    func devicesWithCut(in repository: VaultRepository) throws(StorageError) -> Set<[UInt8]> {
+        guard !repository.headNames.isEmpty else { return [] }
+        var devices: Set<[UInt8]> = []
+        for device in chain.devices {
+            guard let link = device.revokedAt, try !lacksCut(in: repository, upTo: link) else { continue }
+            devices.insert(device.id.bytes)
+        }
+        return devices
+    }
+
     func lacksCut(in repository: VaultRepository, upTo last: UInt64) throws(StorageError) -> Bool {
         let positions = chain.devices.filter { $0.kind == .ordinary }.compactMap(\.revokedAt).filter { $0 <= last }
         guard let newest = positions.max(), !repository.headNames.isEmpty else { return false }
@@ -66,6 +77,7 @@ extension SyncReport {
         both.conflictedItemCount = max(conflictedItemCount, next.conflictedItemCount)
         both.quarantinedCount += quarantinedCount
         both.setAsideCount += setAsideCount
+        both.replacedHeadCount += replacedHeadCount
         both.removals = removals + next.removals
         both.removedCommitCount += removedCommitCount
         both.sentFileCount += sentFileCount

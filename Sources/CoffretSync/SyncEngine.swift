@@ -10,8 +10,9 @@ internal import CoffretWire
 /// Pure: events in, actions out; whoever drives it does the asking. Actions are done in order; each request gets its
 /// reply before the next event. After `finished` or `failed` the engine is spent.
 package struct SyncEngine {
-    private enum Phase: Equatable {
-        case idle, askingHead, presenting, judging, pulling, fetching, adopting, exporting, sendingFiles, noting,
+    enum Phase: Equatable {
+        case idle, askingHead, askingSetter, presenting, judging, pulling, fetching, adopting, exporting, sendingFiles,
+            noting,
             preparing, pushing
         case remembering, acknowledging, reading, inspecting, done
     }
@@ -21,32 +22,40 @@ package struct SyncEngine {
     /// Rounds of asking for single blobs before everything is read from the beginning.
     static let fetchRoundCountMax = 64
 
-    private let options: Options
-    private let knownEpoch: UInt32
-    private var memory: SyncMemory
+    let options: Options
+    let knownEpoch: UInt32
+    var memory: SyncMemory
     /// Until the history of the present is here, nothing is said to the server.
-    private var present: PresentStanding
-    private var phase = Phase.idle
-    private var report = SyncReport()
-    private var serverHead: BlobAddress?
-    private var export: SyncExport?
-    private var partIsLast = false
-    private var partByteCount = 0
-    private var attempts = 0
-    private var fetchRounds = 0
-    private var unstagedByteCount = 0
-    private var newBlobCount = 0
-    private var hasMark = false
-    private var hasMore = false
-    private var hasRestarted = false
-    private var hasJudged = false
+    var present: PresentStanding
+    var phase = Phase.idle
+    var report = SyncReport()
+    var serverHead: BlobAddress?
+    var export: SyncExport?
+    var partIsLast = false
+    var partByteCount = 0
+    var attempts = 0
+    var fetchRounds = 0
+    var unstagedByteCount = 0
+    /// What was asked for by its address and has not come.
+    var wanted: Set<BlobAddress> = []
+    var offered: BlobAddress?
+    /// A head that could not be taken and was set by a device that is revoked now: the own one goes in its place.
+    var voidHead: BlobAddress?
+    var hasVoided = false
+    /// What the sync ends with unless the head turns out to be such a one.
+    var doubt: SyncError?
+    var newBlobCount = 0
+    var hasMark = false
+    var hasMore = false
+    var hasRestarted = false
+    var hasJudged = false
     /// This device has something to say, once the number of its word is durable.
-    private var isWordDue = false
+    var isWordDue = false
     /// The own head is not the server's.
-    private var isPushDue = false
-    private var missingPlace: String?
+    var isPushDue = false
+    var missingPlace: String?
     /// What the sync ends with once what was seen of the other devices is durable.
-    private var finding: SyncError?
+    var finding: SyncError?
     /// Audits that failed in a row until that is an error of its own (R8).
     static let failedAuditCountMax: UInt64 = 3
 
@@ -69,7 +78,7 @@ package struct SyncEngine {
         case .server(.unreachable): return endOfAudit(SyncError(.unreachable))
         case .server(.refused(let code)): return endOfAudit(SyncError(refusal: code))
         case .server(let reply): return server(reply)
-        case .vault(.failed(let error)): return fail(error)
+        case .vault(.failed(let error)): return doubtHead(error)
         case .vault(let reply): return vault(reply)
         case .filesSent(let tally) where phase == .sendingFiles:
             report.sentFileCount += tally.movedCount
@@ -80,7 +89,7 @@ package struct SyncEngine {
         }
     }
 
-    private mutating func begin() -> [Action] {
+    mutating func begin() -> [Action] {
         // Words that were put back with the server are no lies.
         if options.acceptsRestoredServer {
             memory.others = [:]
@@ -96,9 +105,10 @@ package struct SyncEngine {
 
     // MARK: The server's replies
 
-    private mutating func server(_ reply: ServerReply) -> [Action] {
+    mutating func server(_ reply: ServerReply) -> [Action] {
         switch (phase, reply) {
         case (.askingHead, .head(let head)): return consider(head)
+        case (.askingSetter, .head(let head)): return passOver(head)
         case (.pulling, .frame(let frame)), (.fetching, .frame(let frame)): return take(frame)
         case (.pulling, .streamEnd): return endOfChanges()
         case (.fetching, .streamEnd): return endOfFetch()
@@ -116,7 +126,7 @@ package struct SyncEngine {
     }
 
     /// An error; among the words of the other devices it is counted, since who hides those may hide more.
-    private mutating func endOfAudit(_ error: SyncError) -> [Action] {
+    mutating func endOfAudit(_ error: SyncError) -> [Action] {
         guard phase == .acknowledging || phase == .reading else { return fail(error) }
         isWordDue = false
         memory.failedAuditCount += 1
@@ -126,7 +136,7 @@ package struct SyncEngine {
         return [.vault(.remember(memory))]
     }
 
-    private mutating func inspected(_ memory: SyncMemory, _ audit: SyncAudit) -> [Action] {
+    mutating func inspected(_ memory: SyncMemory, _ audit: SyncAudit) -> [Action] {
         report.peers = audit.peers
         report.isStale = audit.isStale
         report.olderWords = audit.olderWords
@@ -152,14 +162,15 @@ package struct SyncEngine {
     }
 
     /// The number of a word is durable before it is said: else this device would take its own word for a newer copy's.
-    private mutating func inspectionKept() -> [Action] {
+    mutating func inspectionKept() -> [Action] {
         guard isWordDue else { return finish() }
         isWordDue = false
         phase = .acknowledging
         return [.vault(.acknowledgement(memory))]
     }
 
-    private mutating func consider(_ head: ZoneHead) -> [Action] {
+    mutating func consider(_ head: ZoneHead) -> [Action] {
+        voidHead = nil
         guard head.epoch <= knownEpoch else { return fail(SyncError(.epochStale)) }
         memory.epoch = max(memory.epoch, head.epoch)
         guard let bytes = head.address else {
@@ -183,31 +194,38 @@ package struct SyncEngine {
         }
     }
 
-    private mutating func judge(_ address: BlobAddress) -> [Action] {
+    mutating func judge(_ address: BlobAddress) -> [Action] {
         phase = .judging
         return [.vault(.judge(address, remembered: memory.head))]
     }
 
-    private mutating func askPresent() -> [Action] {
+    mutating func askPresent() -> [Action] {
         phase = .presenting
         return [.vault(.present(memory))]
     }
 
     /// The whole history then tells the present, as without.
-    private mutating func leavePresent() -> [Action] {
+    mutating func leavePresent() -> [Action] {
         guard let serverHead else { return fail(SyncError(.answerMalformed)) }
         present = .whole
         fetchRounds = 0
         return judge(serverHead)
     }
 
-    private mutating func take(_ frame: ChangeFrame) -> [Action] {
+    mutating func take(_ frame: ChangeFrame) -> [Action] {
         switch frame {
         case .object(let object, _):
             guard let address = BlobAddress(bytes: object.address) else { return fail(SyncError(.answerMalformed)) }
+            // Each once, however often it is sent.
+            if phase == .fetching, !wanted.contains(address) { return [] }
+            offered = address
             report.progress.receivedCount += 1
             report.progress.receivedByteCount += object.ciphertext.count
             unstagedByteCount += object.ciphertext.count
+            // A mark comes after each mebibyte; who sends none fills the memory here.
+            if phase == .pulling, unstagedByteCount > options.unmarkedByteCountMax {
+                return fail(SyncError(.answerMalformed))
+            }
             return [.vault(.offer(SealedBlob(address: address, bytes: object.ciphertext)))]
         case .mark(let head, let cursor, let more):
             if phase == .fetching { return [] }
@@ -218,7 +236,11 @@ package struct SyncEngine {
                 guard let head, let address = BlobAddress(bytes: head) else {
                     return fail(SyncError(.headRolledBack, seen: memory.head, shown: nil))
                 }
-                serverHead = address
+                // Passed over, it is still what the server shows.
+                if address != voidHead {
+                    serverHead = address
+                    voidHead = nil
+                }
             }
             guard unstagedByteCount >= options.stagedByteCountMax else { return [.progress(report.progress)] }
             unstagedByteCount = 0
@@ -226,7 +248,7 @@ package struct SyncEngine {
         }
     }
 
-    private mutating func endOfChanges() -> [Action] {
+    mutating func endOfChanges() -> [Action] {
         guard hasMark else { return fail(SyncError(.unreachable)) }
         if hasMore {
             hasMark = false
@@ -239,11 +261,11 @@ package struct SyncEngine {
         return adopt()
     }
 
-    private mutating func endOfFetch() -> [Action] {
+    mutating func endOfFetch() -> [Action] {
         if newBlobCount > 0, fetchRounds < Self.fetchRoundCountMax { return present == .told ? askPresent() : adopt() }
         if present == .told { return leavePresent() }
         // Perhaps the cursor came from elsewhere: once, everything from the beginning.
-        guard !hasRestarted else { return fail(SyncError(.chainBroken, at: missingPlace)) }
+        guard !hasRestarted else { return doubtHead(SyncError(.chainBroken, at: missingPlace)) }
         hasRestarted = true
         fetchRounds = 0
         memory.cursor = []
@@ -251,13 +273,13 @@ package struct SyncEngine {
         return ask(.changes(since: []), .pulling)
     }
 
-    private mutating func adopt() -> [Action] {
+    mutating func adopt() -> [Action] {
         guard let serverHead else { return fail(SyncError(.answerMalformed)) }
         phase = .adopting
         return [.vault(.adopt(serverHead, memory))]
     }
 
-    private mutating func pushed(_ receipt: PushReceipt) -> [Action] {
+    mutating func pushed(_ receipt: PushReceipt) -> [Action] {
         report.progress.sentByteCount += partByteCount
         guard partIsLast else { return [.progress(report.progress)] + nextPart() }
         memory.cursor = receipt.cursor
@@ -266,12 +288,14 @@ package struct SyncEngine {
         memory.epoch = max(memory.epoch, export?.epoch ?? 0)
         report.sentCommitCount += export?.commitCount ?? 0
         serverHead = export?.address
+        if voidHead != nil { report.replacedHeadCount += 1 }
+        voidHead = nil
         return [.progress(report.progress)] + remember()
     }
 
     // MARK: The vault's replies
 
-    private mutating func vault(_ reply: VaultReply) -> [Action] {
+    mutating func vault(_ reply: VaultReply) -> [Action] {
         switch (phase, reply) {
         case (.judging, .judged(let standing)): return judged(standing)
         case (.pulling, .offered): return []
@@ -279,7 +303,10 @@ package struct SyncEngine {
             if areRemovalsDue { memory.areRemovalsDue = true }
             return []
         case (.fetching, .offered(let isGood)):
-            if isGood { newBlobCount += 1 }
+            if isGood {
+                newBlobCount += 1
+                if let offered { wanted.remove(offered) }
+            }
             return []
         case (.presenting, .presentHere):
             present = .ahead
@@ -299,6 +326,7 @@ package struct SyncEngine {
             missingPlace = place
             fetchRounds += 1
             newBlobCount = 0
+            wanted = Set(addresses)
             return ask(.fetch(addresses), .fetching)
         case (.adopting, .adopted(let adoption)): return adopted(adoption)
         case (.adopting, .judged(.older(let head))): return judged(.older(head))
@@ -313,7 +341,7 @@ package struct SyncEngine {
         }
     }
 
-    private mutating func judged(_ standing: HeadStanding) -> [Action] {
+    mutating func judged(_ standing: HeadStanding) -> [Action] {
         hasJudged = true
         switch standing {
         case .unknown:
@@ -324,6 +352,8 @@ package struct SyncEngine {
         case .newer(let head):
             memory.head = head
             return prepare(from: head)
+        // What was set before it was behind what this device has seen: that counts.
+        case .older where voidHead != nil: return prepare(from: memory.head)
         case .older(let head):
             guard options.acceptsRestoredServer else {
                 return fail(SyncError(.headRolledBack, seen: memory.head, shown: head))
@@ -335,7 +365,7 @@ package struct SyncEngine {
         }
     }
 
-    private mutating func adopted(_ adoption: SyncAdoption) -> [Action] {
+    mutating func adopted(_ adoption: SyncAdoption) -> [Action] {
         memory.head = adoption.head
         report.receivedCommitCount += adoption.newCommitCount
         report.mergeCount += adoption.mergeCount
@@ -346,13 +376,15 @@ package struct SyncEngine {
         if adoption.areRemovalsDue { memory.areRemovalsDue = true }
         memory.take(adoption.stated)
         let triesFiles = options.triesWaitingFiles && (!memory.waitingFiles.isEmpty || memory.hasMoreWaitingFiles)
-        if adoption.localHead == adoption.head, !triesFiles, !options.acceptsRestoredServer, !memory.areRemovalsDue {
+        if adoption.localHead == adoption.head, voidHead == nil, !triesFiles, !options.acceptsRestoredServer,
+            !memory.areRemovalsDue
+        {
             return acknowledge()
         }
         return prepare(from: adoption.head)
     }
 
-    private mutating func prepare(from head: BlobName?) -> [Action] {
+    mutating func prepare(from head: BlobName?) -> [Action] {
         // What was removed goes here first, so that what says so of own commits is pushed with them: alone, what was built on
         // what is gone could not be taken.
         guard !memory.areRemovalsDue else { return finish() }
@@ -361,70 +393,19 @@ package struct SyncEngine {
         return [.vault(.export(from: head, withAllFiles: withAllFiles))]
     }
 
-    private mutating func exported(_ export: SyncExport) -> [Action] {
-        self.export = export
-        report.head = export.head
-        if serverHead == nil { serverHead = export.base }
-        isPushDue = export.head != nil && export.head != memory.head
-        // A server that came back from a backup may lack files though it has the head.
-        let sendsFiles = isPushDue || memory.hasMoreWaitingFiles || options.acceptsRestoredServer
-        var files = sendsFiles ? export.files : []
-        let waiting = options.triesWaitingFiles ? memory.waitingFiles : []
-        files += waiting.map(\.fileID).filter { !files.contains($0) }
-        if isPushDue { report.progress.sendCount = export.blobCount }
-        guard !files.isEmpty else {
-            if options.triesWaitingFiles { memory.hasMoreWaitingFiles = false }
-            return isPushDue ? nextPart() : remember()
-        }
-        phase = .sendingFiles
-        return [.sendFiles(files, known: waiting)]
-    }
-
-    /// Files that found no room are noted, durably, before a head that names them is pushed: a later sync goes by that.
-    private mutating func filesSent(_ tally: FileTally) -> [Action] {
-        let untried = options.triesWaitingFiles ? [] : memory.waitingFiles
-        let tried = Set(tally.waiting.map(\.fileID))
-        let before = memory
-        let all = tally.waiting + untried.filter { !tried.contains($0.fileID) }
-        memory.waitingFiles = Array(all.prefix(SyncMemory.waitingFileCountMax))
-        memory.hasMoreWaitingFiles =
-            all.count > SyncMemory.waitingFileCountMax
-            || (!options.triesWaitingFiles && memory.hasMoreWaitingFiles)
-        guard isPushDue else { return remember() }
-        guard memory != before else { return nextPart() }
-        phase = .noting
-        return [.vault(.remember(memory))]
-    }
-
-    private mutating func nextPart() -> [Action] {
-        phase = .preparing
-        return [.vault(.nextPart(byteCountMax: options.partByteCountMax))]
-    }
-
-    private mutating func push(_ objects: [ZoneObject], isLast: Bool) -> [Action] {
-        guard let export, let address = export.address else { return fail(SyncError(.answerMalformed)) }
-        partIsLast = isLast
-        partByteCount = objects.reduce(0) { $0 + $1.ciphertext.count }
-        report.progress.sentCount += objects.count
-        let push = ZonePush(
-            expectedHead: serverHead?.bytes, newHead: isLast ? address.bytes : serverHead?.bytes, epoch: export.epoch,
-            objects: objects)
-        return ask(.push(push), .pushing)
-    }
-
-    private mutating func remember() -> [Action] {
+    mutating func remember() -> [Action] {
         phase = .remembering
         return [.vault(.remember(memory))]
     }
 
-    private mutating func acknowledge() -> [Action] {
+    mutating func acknowledge() -> [Action] {
         guard options.acknowledges, memory.head != nil || !memory.stated.isEmpty else { return finish() }
         return ask(.acknowledgements, .reading)
     }
 
     // MARK: Ends
 
-    private mutating func finish() -> [Action] {
+    mutating func finish() -> [Action] {
         if let finding { return fail(finding) }
         phase = .done
         report.serverHead = serverHead
@@ -432,17 +413,17 @@ package struct SyncEngine {
         return [.finished(report, memory)]
     }
 
-    private mutating func fail(_ error: SyncError) -> [Action] {
+    mutating func fail(_ error: SyncError) -> [Action] {
         phase = .done
         return [.failed(error)]
     }
 
-    private mutating func ask(_ request: ServerRequest, _ phase: Phase) -> [Action] {
+    mutating func ask(_ request: ServerRequest, _ phase: Phase) -> [Action] {
         self.phase = phase
         return [count(request)]
     }
 
-    private mutating func count(_ request: ServerRequest) -> Action {
+    mutating func count(_ request: ServerRequest) -> Action {
         report.requestCount += 1
         return .server(request)
     }

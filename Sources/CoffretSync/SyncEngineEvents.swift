@@ -36,6 +36,8 @@ extension SyncEngine {
         package var beginning = Beginning.head
         /// Pushes again what a server lost that was put back to an older state; only when a person said so.
         package var acceptsRestoredServer = false
+        /// Revoked devices, whose heads may be pushed over where they cannot be taken.
+        package var revokedDevices: Set<[UInt8]> = []
         /// Leaves a signed word for the other devices, and looks at theirs.
         package var acknowledges = true
         /// Leaves it even if nothing changed, because syncs before did not.
@@ -46,6 +48,8 @@ extension SyncEngine {
         package var partByteCountMax = 4 << 20
         /// What came is made durable at the next mark behind so many bytes.
         package var stagedByteCountMax = 8 << 20
+        /// A server that sends more without a mark is not believed.
+        package var unmarkedByteCountMax = 16 << 20
 
         package init() {}
     }

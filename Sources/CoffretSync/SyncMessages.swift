@@ -236,6 +236,8 @@ package struct SyncReport: Equatable, Sendable {
     package var conflictedItemCount = 0
     /// Commits of this device's past that a revocation took out; what this device wrote in them was written again.
     package var setAsideCount = 0
+    /// Heads of revoked devices that could not be taken, and that the own one replaced.
+    package var replacedHeadCount = 0
     package var peers: [SyncPeer] = []
     /// Received commits that say what a compaction removed.
     package var removals: [BlobName] = []

@@ -152,9 +152,12 @@ package final class VaultSyncer {
         defer { side.cancel() }
         let files = FileExchange(store: try vault.contents(), transport: transport, progress: fileProgress)
         var lastMemory: SyncMemory?
+        let cuts = RevocationCuts(chain: chain, signers: signers)
         func run() throws -> SyncReport {
             var memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: server)
             if memory.server != server { memory = SyncMemory(server: server) }
+            var options = options
+            options.revokedDevices = try cuts.devicesWithCut(in: repository)
             let engine = SyncEngine(
                 memory: memory, knownEpoch: repository.currentEpoch, present: try repository.presentStanding,
                 options: options)
@@ -163,7 +166,6 @@ package final class VaultSyncer {
             lastMemory = done.memory
             return done.report
         }
-        let cuts = RevocationCuts(chain: chain, signers: signers)
         // Who revoked says where it takes effect: what this device had by then. Others say it only where nobody else has.
         // Cuts lie in the history: before it has come, nobody can tell whether one lacks.
         if try repository.presentStanding == .whole, let own = try store.keyring.newestOwnRevocation() {

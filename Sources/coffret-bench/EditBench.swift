@@ -99,7 +99,9 @@ enum EditBench {
         let record = try device.store.vaultRecord(nil)
         let transport = HTTPZoneTransport(
             client: account.connection.client, zone: record.vaultID.bytes,
-            device: try device.store.keyring.deviceID().bytes, fields: { account.connection.fields }, renew: { false })
+            device: try device.store.keyring.deviceID().bytes,
+            signingKey: try device.store.keyring.authorIdentity(for: record.vaultID).signingKey,
+            fields: { account.connection.fields }, renew: { false })
         let syncer = try VaultSyncer(
             device.store, record, server: account.connection.settings.address.url, transport: transport,
             random: SystemRandomSource(), clock: SystemWallClock())

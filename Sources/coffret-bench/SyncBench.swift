@@ -33,7 +33,9 @@ enum SyncBench {
         func transport(_ record: VaultRecord) throws -> HTTPZoneTransport {
             HTTPZoneTransport(
                 client: account.connection.client, zone: record.vaultID.bytes,
-                device: try store.keyring.deviceID().bytes, fields: { account.connection.fields },
+                device: try store.keyring.deviceID().bytes,
+                signingKey: try store.keyring.authorIdentity(for: record.vaultID).signingKey,
+                fields: { account.connection.fields },
                 renew: { (try? account.renewSession()) != nil })
         }
 

@@ -118,7 +118,8 @@ struct ServerCleaningTests {
         #expect(try client.push(zone, from: head.address, to: head.address, [old[0]]).status == 200)
         let revocation = client.account.revoking(second)
         #expect(try client.append(revocation).status == 200)
-        #expect(try place.count("swept") == 50)
+        // The third waits for the server to clean, which it does when it begins.
+        #expect(try place.count("swept") == 53)
         #expect(server.stop() == 0)
         let sizeBefore = try place.byteCount()
         #expect(sizeBefore > 27_000_000)
@@ -207,10 +208,10 @@ struct ServerFullDiskTests {
                 stored.dropLast().map(\.address), on: head.address, in: zone, by: client.device))
         #expect(try SweepReceipt(decoding: swept.body).count == UInt64(stored.count - 1))
         let other = try ServerProcessTests.zone(client)
-        #expect(try client.send("DELETE", "/v1/zones/\(zone)").status == 204)
+        // What is taken away is kept for 30 days, and the disk is as full as before.
+        #expect(try client.deleteZone(zone).status == 204)
         let next = ZoneObject.random(byteCount: 1_000_000)
-        #expect(try client.push(other, from: nil, to: next.address, [next]).status == 200)
-        #expect(try ServerSweepTests.changes(client, other) == [next])
+        #expect(try client.push(other, from: nil, to: next.address, [next]).code == "server.storage.full")
         #expect(server.stop() == 0)
     }
 }

@@ -107,7 +107,7 @@ struct ServerCostTests {
         try step(-356) { try world.store.deleteMail(mail.id, for: account.owner) }
         // Objects up to the end of the space.
         let rest = 50_000 - (try usage()) - 256
-        _ = try world.store.push(
+        _ = try world.store.take(
             ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [.random(byteCount: rest)]), to: zone,
             by: account.owner)
         #expect(try usage() == 50_000)
@@ -115,9 +115,7 @@ struct ServerCostTests {
         var refused = 0
         for _ in 0..<2 {
             let link = Self.describing(account, byteCount: ServerLimits.linkSealedPartByteCountMax + 1)
-            if StoreCheck.code({
-                _ = try world.store.append(link, to: .device, account.id, by: account.owner)
-            }) == .quotaExceeded {
+            if case .untrusted = try world.store.append(link, to: .device, account.id, by: account.owner) {
                 refused += 1
             }
         }
@@ -147,7 +145,7 @@ struct ServerCostTests {
         let others = (0..<99).map { _ in
             ZoneObject(address: good.address, ciphertext: SystemRandomSource().bytes(count: 100_000))
         }
-        _ = try world.store.push(
+        _ = try world.store.take(
             ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [good] + others), to: zone, by: account.owner)
         _ = costs.counts.take()
         #expect(try world.fetched([good.address], zone, account) == Array(([good] + others).prefix(64)))
@@ -155,7 +153,7 @@ struct ServerCostTests {
         #expect(counts.byteCountMax < 1_200_000, "\(counts)")
         // Beside many addresses, with the order and the end kept.
         let small = (0..<600).map { _ in ZoneObject.random() }
-        _ = try world.store.push(
+        _ = try world.store.take(
             ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: small), to: zone, by: account.owner)
         let asked = small.map(\.address) + [good.address]
         #expect(try world.fetched(asked, zone, account) == small + ([good] + others).prefix(64))
@@ -233,7 +231,7 @@ struct ServerCostTests {
         }
         let zone = try world.zone(account)
         let first = try number(zone)
-        try world.store.deleteZone(zone, by: account.owner)
+        try world.store.delete(zone, by: account.owner)
         #expect(try number(try world.zone(account)) > first)
     }
 

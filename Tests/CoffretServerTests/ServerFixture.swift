@@ -7,6 +7,7 @@ import CoffretTestSupport
 import CoffretTrust
 import CoffretWire
 import Foundation
+import Synchronization
 import Testing
 
 /// A device with its private key.
@@ -15,11 +16,18 @@ struct TestDevice: Sendable {
     let signing = SigningKey.generate(from: SystemRandomSource())
     let keys: DeviceKeys
 
+    /// All that were made, so that who is known by a session can sign.
+    private static let all = Mutex<[[UInt8]: SigningKey]>([:])
+
+    static func signingKey(of deviceID: [UInt8]) -> SigningKey? { all.withLock { $0[deviceID] } }
+
     init() {
         let random = SystemRandomSource()
         keys = DeviceKeys(
             signing: signing.verifyingKey, box: AgreementKey.generate(from: random).publicKey,
             noise: AgreementKey.generate(from: random).publicKey)
+        let made = (id.bytes, signing)
+        Self.all.withLock { $0[made.0] = made.1 }
     }
 }
 
@@ -65,6 +73,29 @@ final class TestAccount {
         let link = VerifiedMemberChain.found(foundation, details: [], with: device.signing)
         let verified = try VerifiedMemberChain.verify([link], founder: chain)
         return ZoneCreation(vaultID: verified.vaultID.bytes, link: link.encoded)
+    }
+}
+
+extension ZonePush {
+    func signed(for zone: [UInt8], by key: SigningKey) -> ZonePush {
+        var push = self
+        push.signature = ZoneProof.push(expectedHead: expectedHead, newHead: newHead, epoch: epoch)
+            .sign(zone: zone, with: key)
+        return push
+    }
+}
+
+extension ServerStore {
+    /// A push with the word of the session's device.
+    func take(_ push: ZonePush, to zone: [UInt8], by owner: SessionOwner) throws(ServerFailure) -> PushOutcome {
+        guard let key = TestDevice.signingKey(of: owner.deviceID) else { throw ServerFailure(.forbidden) }
+        return try self.push(push.signed(for: zone, by: key), to: zone, by: owner)
+    }
+
+    func delete(_ zone: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+        guard let key = TestDevice.signingKey(of: owner.deviceID) else { throw ServerFailure(.forbidden) }
+        let signature = ZoneProof.deletion(accountID: owner.accountID).sign(zone: zone, with: key)
+        try deleteZone(ZoneDeletion(signature: signature), zone, by: owner)
     }
 }
 

@@ -225,7 +225,14 @@ final class ServerClient {
     {
         try send(
             "POST", "/v1/zones/\(zone)/push",
-            ZonePush(expectedHead: head, newHead: next, epoch: 1, objects: objects).encoded())
+            ZonePush(expectedHead: head, newHead: next, epoch: 1, objects: objects)
+                .signed(for: try Hex.decode(zone), by: device.signing).encoded())
+    }
+
+    func deleteZone(_ zone: String) throws -> ClientResponse {
+        let signature = ZoneProof.deletion(accountID: account.id)
+            .sign(zone: try Hex.decode(zone), with: device.signing)
+        return try send("POST", "/v1/zones/\(zone)/delete", ZoneDeletion(signature: signature).encoded())
     }
 
     static func objects(_ frames: [ChangeFrame]) -> [ZoneObject] {

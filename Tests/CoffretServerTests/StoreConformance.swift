@@ -95,7 +95,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
         if case .accepted(let receipt) = outcome { receipt } else { nil }
     }
 
-    static let all = basics + sweeps
+    static let all = basics + sweeps + ends
 
     private static let basics: [StoreCheck] = [
         StoreCheck(name: "registration follows the policy, and the same link twice is one account") { world in
@@ -216,12 +216,12 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             #expect(
                 code { _ = try world.store.changes(in: vault.vaultID, since: [], for: stranger.owner) } == .zoneUnknown)
             let push = ZonePush(expectedHead: nil, newHead: [UInt8](repeating: 1, count: 32), epoch: 1, objects: [])
-            #expect(code { _ = try world.store.push(push, to: vault.vaultID, by: stranger.owner) } == .zoneUnknown)
+            #expect(code { _ = try world.store.take(push, to: vault.vaultID, by: stranger.owner) } == .zoneUnknown)
             #expect(
                 code { _ = try world.store.links(.member, vault.vaultID, from: 0, for: stranger.owner) } == .zoneUnknown
             )
             #expect(try world.store.links(.member, vault.vaultID, from: 0, for: account.owner).links == [vault.link])
-            try world.store.deleteZone(vault.vaultID, by: account.owner)
+            try world.store.delete(vault.vaultID, by: account.owner)
             #expect(code { _ = try world.store.head(vault.vaultID, for: account.owner) } == .zoneUnknown)
         },
         StoreCheck(name: "a push moves the head by compare and swap, whole or not at all, and may be repeated") {
@@ -229,31 +229,36 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             let account = try world.account()
             let zone = try world.zone(account)
             let (first, second, third) = (ZoneObject.random(), ZoneObject.random(), ZoneObject.random())
-            let push = ZonePush(expectedHead: nil, newHead: first.address, epoch: 3, objects: [first, second])
+            // A second link, so that there may be a second epoch.
+            _ = try world.secondDevice(of: account)
+            let push = ZonePush(expectedHead: nil, newHead: first.address, epoch: 2, objects: [first, second])
             let receipt = try #require(
-                receiptOf(try world.store.push(push, to: zone, by: account.owner)))
+                receiptOf(try world.store.take(push, to: zone, by: account.owner)))
             let head = try world.store.head(zone, for: account.owner)
-            #expect(head == ZoneHead(address: first.address, cursor: receipt.cursor, epoch: 3))
+            #expect(
+                head
+                    == ZoneHead(
+                        address: first.address, cursor: receipt.cursor, epoch: 2, setter: account.device.id))
             #expect(
                 world.notices.has(
                     .event(
                         accountID: account.id,
                         bytes: ServerEvent.zone(id: zone, head: first.address, cursor: receipt.cursor).encoded())))
             #expect(
-                try world.store.push(push, to: zone, by: account.owner) == .accepted(receipt), "the answer was lost")
-            let stale = ZonePush(expectedHead: nil, newHead: third.address, epoch: 3, objects: [third])
-            #expect(try world.store.push(stale, to: zone, by: account.owner) == .conflict(head))
+                try world.store.take(push, to: zone, by: account.owner) == .accepted(receipt), "the answer was lost")
+            let stale = ZonePush(expectedHead: nil, newHead: third.address, epoch: 2, objects: [third])
+            #expect(try world.store.take(stale, to: zone, by: account.owner) == .conflict(head))
             #expect(try world.pull(zone, account).0 == [first, second], "nothing of a refused push is there")
-            let old = ZonePush(expectedHead: first.address, newHead: third.address, epoch: 2, objects: [third])
-            #expect(code { _ = try world.store.push(old, to: zone, by: account.owner) } == .epochStale)
-            let staging = ZonePush(expectedHead: first.address, newHead: first.address, epoch: 9, objects: [third])
-            guard case .accepted(let staged) = try world.store.push(staging, to: zone, by: account.owner) else {
+            let old = ZonePush(expectedHead: first.address, newHead: third.address, epoch: 1, objects: [third])
+            #expect(code { _ = try world.store.take(old, to: zone, by: account.owner) } == .epochStale)
+            let staging = ZonePush(expectedHead: first.address, newHead: first.address, epoch: 2, objects: [third])
+            guard case .accepted(let staged) = try world.store.take(staging, to: zone, by: account.owner) else {
                 Issue.record("a push that leaves the head was refused")
                 return
             }
             #expect(
                 try world.store.head(zone, for: account.owner)
-                    == ZoneHead(address: first.address, cursor: staged.cursor, epoch: 3))
+                    == ZoneHead(address: first.address, cursor: staged.cursor, epoch: 2, setter: account.device.id))
             #expect(try world.pull(zone, from: receipt.cursor, account).0 == [third])
         },
         StoreCheck(name: "every variant under an address is kept and served, with who put it there (poisoned address)")
@@ -263,7 +268,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             let good = ZoneObject.random()
             let garbage = ZoneObject(address: good.address, ciphertext: [1, 2, 3])
             for object in [garbage, good, good] {
-                _ = try world.store.push(
+                _ = try world.store.take(
                     ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [object]), to: zone, by: account.owner)
             }
             let batch = try world.store.objects(at: [good.address], in: zone, for: account.owner).batch
@@ -276,7 +281,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             let zone = try world.zone(account)
             let objects = (0..<9).map { _ in ZoneObject.random(byteCount: 300_000) }
             for object in objects {
-                _ = try world.store.push(
+                _ = try world.store.take(
                     ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [object]), to: zone, by: account.owner)
             }
             let first = try world.store.changes(in: zone, since: [], for: account.owner)
@@ -304,7 +309,7 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             let (account, other) = (try world.account(), try world.account())
             let zone = try world.zone(account)
             let push = { (byteCount: Int) throws in
-                _ = try world.store.push(
+                _ = try world.store.take(
                     ZonePush(
                         expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: byteCount)]),
                     to: zone, by: account.owner)
@@ -322,14 +327,14 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                 code { _ = try world.store.upload([1], at: 0, of: 2, address: account.id, in: zone, by: account.owner) }
                     == .quotaExceeded)
             let theirs = try world.zone(other)
-            _ = try world.store.push(
+            _ = try world.store.take(
                 ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: 95_000)]),
                 to: theirs, by: other.owner)
-            try world.store.deleteZone(zone, by: account.owner)
+            try world.store.delete(zone, by: account.owner)
             let next = try world.zone(account)
             _ = try world.zone(account)
             #expect(code { _ = try world.zone(account) } == .quotaExceeded)
-            _ = try world.store.push(
+            _ = try world.store.take(
                 ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [ZoneObject.random(byteCount: 95_000)]),
                 to: next, by: account.owner)
         },
@@ -375,10 +380,6 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
                 try world.store.uploadOffset(address: address, in: zone, for: account.owner) == 0,
                 "what rests is dropped")
             #expect(try world.used(account) == 1_001, "and counts no more")
-            try world.store.deleteChunk(address: address, in: zone, by: account.owner)
-            #expect(
-                code { _ = try world.store.chunk(address: address, variant: 0, in: zone, for: account.owner) }
-                    == .objectUnknown)
         },
         StoreCheck(name: "acknowledgements are one per device, replaced") { world in
             let account = try world.account()
@@ -474,9 +475,9 @@ struct StoreCheck: Sendable, CustomTestStringConvertible {
             DispatchQueue.concurrentPerform(iterations: 8) { _ in
                 let object = ZoneObject.random()
                 let push = ZonePush(expectedHead: nil, newHead: object.address, epoch: 1, objects: [object])
-                if case .accepted? = try? store.push(push, to: zone, by: owner) { wins.add() }
+                if case .accepted? = try? store.take(push, to: zone, by: owner) { wins.add() }
                 let staging = ZonePush(expectedHead: nil, newHead: nil, epoch: 1, objects: [object])
-                _ = try? store.push(staging, to: zone, by: owner)
+                _ = try? store.take(staging, to: zone, by: owner)
             }
             #expect(wins.count == 1)
             let (objects, head) = try world.pull(zone, account)

@@ -13,6 +13,8 @@ package final class SimulatedZone {
     private var digests: Set<[UInt8]> = []
     package var head: [UInt8]?
     package private(set) var epoch: UInt32 = 1
+    private var setter: UniqueID?
+    private var headBefore: [UInt8]?
     package private(set) var pushCount = 0
     /// Tells apart the cursors of this server from those of others.
     package var family: UInt8 = 1
@@ -27,7 +29,10 @@ package final class SimulatedZone {
 
     private func cursor(_ count: Int) -> [UInt8] { [family] + UInt64(count).bigEndianBytes }
 
-    package var state: ZoneHead { ZoneHead(address: head, cursor: cursor(objects.count), epoch: epoch) }
+    package var state: ZoneHead {
+        ZoneHead(
+            address: head, cursor: cursor(objects.count), epoch: epoch, setter: setter, headBefore: headBefore)
+    }
 
     package func push(_ push: ZonePush, by device: [UInt8] = [0]) -> ServerReply {
         // A push that was made already is answered as it was then.
@@ -39,6 +44,8 @@ package final class SimulatedZone {
         }
         if push.isStaging { staging.insert(device) } else { staging.remove(device) }
         if push.newHead != head {
+            if setter != UniqueID(bytes: device) { headBefore = head }
+            setter = UniqueID(bytes: device)
             head = push.newHead
             epoch = max(epoch, push.epoch)
             pushCount += 1

@@ -39,9 +39,11 @@ struct SyncRemovalTests {
 
         #expect(try first.run("vault", "unsync", "Personal", "--delete-from-server").exitCode == 83)
         let deleted = try first.succeed("vault", "unsync", "Personal", "--delete-from-server", "--yes")
-        #expect(deleted.contains("nothing of it any more"), "\(deleted)")
+        #expect(deleted.contains("shows nothing of it any more"), "\(deleted)")
         let lost = try second.run("sync")
-        #expect(lost.exitCode == 72, "it must not go unnoticed: \(lost.errorText)")
+        #expect(
+            lost.exitCode != 0 && lost.errorText.contains("server.zone.unknown"),
+            "it must not go unnoticed: \(lost.errorText)")
         #expect(try second.succeed("show", "Tomatoes").contains("line 6"))
         // Begun anew by whoever deleted it.
         try first.succeed("vault", "sync", "Personal")

@@ -17,7 +17,7 @@ def plant(port, word):
     zone = client.zone()
     events = client.socket("/v1/events")
     address = os.urandom(32)
-    client.push(zone, b"", address, [(address, b"object " + word)])
+    client.push(zone, b"", address, [(address, b"object " + word + bytes(64))])
     assert events.receive()[4:36].hex() == zone
     events.close()
     print("object")

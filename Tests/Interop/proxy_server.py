@@ -71,7 +71,7 @@ with tempfile.TemporaryDirectory() as folder:
             zone, head = first.zone(), os.urandom(32)
             events = first.socket("/v1/events")
             body = os.urandom(1 << 20)
-            first.push(zone, b"", head, [(os.urandom(32), body) for _ in range(12)] + [(head, b"head")])
+            first.push(zone, b"", head, [(os.urandom(32), body) for _ in range(12)] + [(head, bytes(64))])
             assert events.receive()[4:36].hex() == zone
             print("event")
             stream = first.request("GET", f"/v1/zones/{zone}/changes")

@@ -120,7 +120,9 @@ class Client:
         return zone
 
     def push(self, zone, before, after, objects):
-        return self.request("POST", f"/v1/zones/{zone}/push", cbor([before, after, 1, [list(o) for o in objects]]))
+        signature = chains.sign(self.device.key, b"push", bytes.fromhex(zone), before + after + (1).to_bytes(4, "big"))
+        return self.request(
+            "POST", f"/v1/zones/{zone}/push", cbor([before, after, 1, [list(o) for o in objects], signature]))
 
     def socket(self, path):
         """A WebSocket, once the server has agreed to it."""

@@ -386,6 +386,10 @@ enum SyncCommand {
                 "\(name): the server showed what a revoked device wrote; it was set aside, and yours put in its place "
                     + "(sync.head.revoked-signer); coffret device rescue shows it")
         }
+        if report.replacedHeadCount > 0 {
+            context.warn(
+                "\(name): a revoked device left a head at the server that nobody can take; yours was put in its place")
+        }
         if report.setAsideCount > 0 {
             context.warn(
                 "\(name): a revocation took out \(NumberText.counted(report.setAsideCount, "change")) of the history here; "

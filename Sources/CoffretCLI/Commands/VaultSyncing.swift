@@ -90,7 +90,7 @@ enum VaultSyncing {
         try context.confirmDone(value) {
             "This device no longer syncs \"\(name)\". "
                 + (deletes
-                    ? "The server has nothing of it any more; what is on your devices stays."
+                    ? "The server shows nothing of it any more, and forgets it after 30 days; what is on your devices stays."
                     : "What lies on the server and on your other devices stays.")
         }
     }

@@ -17,7 +17,9 @@ enum SyncedFiles {
     ) throws -> HTTPZoneTransport {
         HTTPZoneTransport(
             client: account.connection.client, zone: record.vaultID.bytes,
-            device: try session.store.keyring.deviceID().bytes, fields: { account.connection.fields },
+            device: try session.store.keyring.deviceID().bytes,
+            signingKey: try session.store.keyring.authorIdentity(for: record.vaultID).signingKey,
+            fields: { account.connection.fields },
             renew: { (try? account.renewSession()) != nil })
     }
 

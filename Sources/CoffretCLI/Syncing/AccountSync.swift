@@ -93,6 +93,7 @@ package final class AccountSync {
         let account = account
         return HTTPZoneTransport(
             client: client, zone: record.vaultID.bytes, device: try store.keyring.deviceID().bytes,
+            signingKey: try store.keyring.authorIdentity(for: record.vaultID).signingKey,
             fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
     }
 

@@ -86,9 +86,11 @@ package enum Context: String, CaseIterable, Sendable {
     case commit = "commit"
     case acknowledgement = "acknowledgement/signature"
     case login = "login"
+    case push = "push"
     case sweep = "sweep"
     case keyringSignature = "keyring/signature"
     case backupSignature = "backup/signature"
+    case zoneDeletion = "zone/delete"
     case deviceBoxSignature = "device-box/signature"
     case pairingPossession = "pair/possession"
 

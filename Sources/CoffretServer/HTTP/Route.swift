@@ -107,7 +107,7 @@ enum RouteTable {
         Definition("GET", "/v1/usage", "accounts.usage") { _ in .usage },
         Definition("GET", "/v1/zones", "zones.list") { _ in .zones },
         Definition("POST", "/v1/zones", "zones.create", body: link) { _ in .createZone },
-        Definition("DELETE", "/v1/zones/{zone}", "zones.delete") { .deleteZone($0.ids[0]) },
+        Definition("POST", "/v1/zones/{zone}/delete", "zones.delete", body: 256) { .deleteZone($0.ids[0]) },
         Definition("GET", "/v1/zones/{zone}/head", "zones.head") { .head($0.ids[0]) },
         Definition("POST", "/v1/zones/{zone}/push", "zones.push", body: ServerLimits.pushByteCountMax) {
             .push($0.ids[0])

@@ -131,7 +131,7 @@ final class ServerService: Sendable {
             }
             return ServerResponse(201, head)
         case .deleteZone(let id):
-            try store.deleteZone(id, by: owner)
+            try store.deleteZone(try request.message(ZoneDeletion.self), id, by: owner)
             return ServerResponse(204)
         case .head(let id): return try head(id, request, for: owner)
         case .push(let id):
@@ -163,7 +163,7 @@ final class ServerService: Sendable {
         case .chunk(let id, let address): return try chunk(id, address, request, for: owner)
         case .putChunk(let id, let address): return try putChunk(id, address, request, by: owner)
         case .deleteChunk(let id, let address):
-            try store.deleteChunk(address: address, in: id, by: owner)
+            try store.withdrawChunk(address: address, in: id, by: owner)
             return ServerResponse(204)
         default: throw ServerFailure(.unknownRoute)
         }

@@ -12,12 +12,13 @@ extension ServerCommands {
     private static let tables: [(name: String, keyCount: Int, columns: [String])] = [
         ("accounts", 1, ["account", "used", "created"]), ("links", 3, ["kind", "chain", "seq", "link", "added"]),
         ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry"]),
-        ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq"]),
+        ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq", "setter", "previous"]),
         ("objects", 2, ["number", "seq", "address", "digest", "account", "data"]),
         ("chunks", 3, ["number", "address", "digest", "account", "created", "data"]),
         ("acks", 2, ["number", "device", "data"]), ("mail", 1, ["id", "account", "device", "created", "data"]),
         ("swept", 4, ["number", "kind", "address", "digest", "account", "device", "size", "time"]),
         ("staging", 2, ["number", "device", "time"]),
+        ("deletions", 1, ["number", "account", "device", "time", "size"]), ("returns", 2, ["account", "device"]),
     ]
     /// Few rows at a time: one may be a mebibyte.
     private static let pageRowCount = 64

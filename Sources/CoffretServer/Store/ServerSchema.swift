@@ -21,7 +21,7 @@ enum ServerSchema {
         CREATE INDEX sessions_by_expiry ON sessions(expiry);
         CREATE TABLE invitations(hash BYTES NOT NULL PRIMARY KEY, expiry BIGINT NOT NULL);
         CREATE TABLE zones(number NUMBER, zone BYTES NOT NULL UNIQUE, account BYTES NOT NULL, head BYTES NOT NULL,
-            epoch BIGINT NOT NULL, seq BIGINT NOT NULL);
+            epoch BIGINT NOT NULL, seq BIGINT NOT NULL, setter BYTES NOT NULL, previous BYTES NOT NULL);
         CREATE INDEX zones_of_account ON zones(account);
         CREATE TABLE objects(number BIGINT NOT NULL, seq BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
             account BYTES NOT NULL, data BYTES NOT NULL, PRIMARY KEY(number, seq));
@@ -38,9 +38,14 @@ enum ServerSchema {
         CREATE TABLE swept(number BIGINT NOT NULL, kind BIGINT NOT NULL, address BYTES NOT NULL, digest BYTES NOT NULL,
             account BYTES NOT NULL, device BYTES NOT NULL, size BIGINT NOT NULL, time BIGINT NOT NULL,
             PRIMARY KEY(number, kind, address, digest));
-        CREATE INDEX swept_of_account ON swept(account);
+        CREATE INDEX swept_of_account ON swept(account, device);
         CREATE INDEX swept_by_time ON swept(time);
-        CREATE TABLE staging(number BIGINT NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, device))
+        CREATE TABLE staging(number BIGINT NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, device));
+        CREATE TABLE placed(number BIGINT NOT NULL, device BYTES NOT NULL, address BYTES NOT NULL,
+            PRIMARY KEY(number, device, address));
+        CREATE TABLE deletions(number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
+            time BIGINT NOT NULL, size BIGINT NOT NULL);
+        CREATE TABLE returns(account BYTES NOT NULL, device BYTES NOT NULL, PRIMARY KEY(account, device))
         """
 
     private static let probe = "SELECT value FROM meta WHERE name = $1"

@@ -112,7 +112,7 @@ extension ServerStore {
         // Whoever remembers a session looks again only where one may have ended.
         defer { if isEnding { sessionChanges.note() } }
         let isStored = try database.write { (session) throws(ServerFailure) -> Bool in
-            // What a device swept comes back with the link that revokes it.
+            // What a device took away comes back with the link that revokes it.
             try lockZones(of: account, session)
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(account))
@@ -231,7 +231,7 @@ extension ServerStore {
             let id = device.id.bytes
             try session.run("DELETE FROM sessions WHERE account = $1 AND device = $2", .bytes(account), .bytes(id))
             try session.notify(.sessionsEnded(accountID: account, deviceID: id))
-            try restoreSweeps(by: id, of: account, session)
+            try undo(by: id, of: account, session)
         }
     }
 }

@@ -75,6 +75,7 @@ extension ServerStore {
             if added == 1 {
                 try charge(owner.accountID, Int64(whole.count) + Self.rowByteCount, session)
                 try forgetSweep(of: .chunk, address, digest, in: zone.number, session)
+                try notePlaced(address, in: zone.number, by: owner, session)
             }
             return .complete
         }
@@ -149,22 +150,6 @@ extension ServerStore {
                 if row == nil { missing.append(chunk) }
             }
             return ChunkList(missing)
-        }
-    }
-
-    /// Removes what this account put under an address.
-    package func deleteChunk(address: [UInt8], in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
-        try database.write { (session) throws(ServerFailure) in
-            let zone = try zone(id, of: owner, session, locking: true)
-            let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
-            let condition = "WHERE number = $1 AND address = $2 AND account = $3 AND created > 0"
-            let row = try session.query(
-                "SELECT CAST(COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) AS BIGINT) FROM chunks \(condition)",
-                key
-            ).first
-            try charge(owner.accountID, -(row?[0].int ?? 0), session)
-            try session.execute("DELETE FROM chunks \(condition)", key)
-            try dropUpload(key, session)
         }
     }
 

@@ -10,7 +10,7 @@ extension ServerStore {
     private static let uploadMilliseconds: Int64 = 86_400_000
     private static let mailMilliseconds: Int64 = 90 * 86_400_000
 
-    /// Removes what has expired: challenges, sessions, half uploads after a day, what was swept after 30 days, mail after 90.
+    /// Removes what has expired: challenges, sessions, half uploads after a day, what was swept or deleted after 30 days, mail after 90; what a revoked device swept is put back.
     /// The newest mail for a device stays: a device on paper fetches it when all others are lost, whenever that is.
     ///
     /// - Parameter mayGoOn: asked again and again; false leaves the rest for the next time.
@@ -21,10 +21,17 @@ extension ServerStore {
             try session.run("DELETE FROM sessions WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM invitations WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM staging WHERE time < $1", .int(now - Self.stagingMilliseconds))
+            try session.run(
+                """
+                DELETE FROM placed WHERE NOT EXISTS (SELECT 1 FROM staging s
+                    WHERE s.number = placed.number AND s.device = placed.device)
+                """)
         }
         while mayGoOn(), try deleteMail() {}
         while mayGoOn(), try dropUpload() {}
+        while mayGoOn(), try putBack() {}
         while mayGoOn(), try deleteSwept() {}
+        while mayGoOn(), try deleteEnded() {}
         while mayGoOn(), try database.giveBackSpace() {}
     }
 
@@ -77,14 +84,17 @@ extension ServerStore {
     /// - Returns: whether there may be more.
     private func deleteSwept() throws(ServerFailure) -> Bool {
         let end = SQLValue.int(now - Self.sweptMilliseconds)
-        guard let zone = try database.lookUp("SELECT number FROM swept WHERE time < $1 LIMIT 1", [end]).first
+        // What is on its way back stays, however long that takes.
+        let kept = "NOT EXISTS (SELECT 1 FROM returns r WHERE r.account = swept.account AND r.device = swept.device)"
+        guard
+            let zone = try database.lookUp("SELECT number FROM swept WHERE time < $1 AND \(kept) LIMIT 1", [end]).first
         else { return false }
         try database.write { (session) throws(ServerFailure) in
             try lockZone(zone[0], session)
             // The sign: by the time, and not through all that was swept of the zone.
             let rows = try session.query(
                 """
-                SELECT kind, address, digest, size FROM swept WHERE +number = $1 AND time < $2
+                SELECT kind, address, digest, size FROM swept WHERE +number = $1 AND time < $2 AND \(kept)
                 LIMIT \(Self.deletedCountMax)
                 """, [zone[0], end])
             var byteCount: Int64 = 0

@@ -73,12 +73,9 @@ extension ServerStore {
         let now = now
         return try database.write { (session) throws(ServerFailure) -> SweepOutcome in
             let zone = try zone(id, of: owner, session, locking: true)
-            let device = try session.first(
-                "SELECT signing FROM devices WHERE account = $1 AND device = $2 AND revoked = 0",
-                .bytes(owner.accountID), .bytes(owner.deviceID))
             let proof = SweepProof(
                 zoneID: id, expectedHead: request.expectedHead, objects: request.objects, chunks: request.chunks)
-            guard let device, let key = try? VerifyingKey(device[0].bytes),
+            guard let key = try signingKey(of: owner, session),
                 (try? proof.verify(request.signature, by: key)) != nil
             else { throw ServerFailure(.forbidden, "the sweep's signature") }
             guard zone.head == request.expectedHead else { return .conflict(wire(zone)) }
@@ -102,16 +99,16 @@ extension ServerStore {
                 try charge(account, -byteCount, session)
             }
             // So that nobody keeps more by sweeping than by paying for it, and nothing goes before its time.
-            let kept = try session.first(
-                "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM swept WHERE account = $1", .bytes(owner.accountID))
-            guard (kept?[0].int ?? 0) <= quota.byteCount else { throw ServerFailure(.quotaExceeded) }
+            guard try keptByteCount(of: owner.accountID, session) <= quota.byteCount else {
+                throw ServerFailure(.quotaExceeded)
+            }
             let byteCount = byteCounts.values.reduce(0, +) - Int64(count) * Self.rowByteCount
             return .swept(SweepReceipt(count: count, byteCount: UInt64(max(0, byteCount))))
         }
     }
 
     /// - Returns: digest, account and counted length of each variant that was taken out.
-    private func sweep(
+    func sweep(
         _ kind: StoredKind, _ address: [UInt8], _ zone: Int64, _ owner: SessionOwner, _ now: Int64,
         _ session: any SQLSession
     ) throws(ServerFailure) -> [[SQLValue]] {
@@ -157,35 +154,6 @@ extension ServerStore {
             "SELECT number FROM zones WHERE account = $1 ORDER BY number" + session.lockClause, [.bytes(account)])
     }
 
-    /// Puts back what a device swept: it was revoked, and may have done that as somebody else's. The zones are locked.
-    func restoreSweeps(by device: [UInt8], of account: [UInt8], _ session: any SQLSession) throws(ServerFailure) {
-        let zones = try session.query(
-            "SELECT number, seq FROM zones WHERE account = $1 ORDER BY number", [.bytes(account)])
-        for zone in zones {
-            var seq = zone[1].int
-            let rows = try session.query(
-                """
-                SELECT kind, address, digest, account, size FROM swept WHERE number = $1 AND device = $2
-                ORDER BY kind, address, digest
-                """, [zone[0], .bytes(device)])
-            guard !rows.isEmpty else { continue }
-            for row in rows {
-                let kind = StoredKind(rawValue: row[0].int) ?? .object
-                // At the end, so that whoever reads on from a cursor meets them.
-                if kind == .object { seq += 1 }
-                try session.run(
-                    """
-                    UPDATE \(kind.table) SET \(kind.mark) = $1
-                    WHERE number = $2 AND address = $3 AND digest = $4 AND \(kind.mark) < 0
-                    """, .int(kind == .object ? seq : now), zone[0], row[1], row[2])
-                // Its space was its before: it comes back whatever else came meanwhile.
-                try session.run("UPDATE accounts SET used = used + $1 WHERE account = $2", row[4], row[3])
-            }
-            try session.run("DELETE FROM swept WHERE number = $1 AND device = $2", zone[0], .bytes(device))
-            try session.run("UPDATE zones SET seq = $1 WHERE number = $2", .int(seq), zone[0])
-        }
-    }
-
     // MARK: What is under way
 
     /// Notes that a device puts something down that no head names yet. The zone is locked.
@@ -218,6 +186,8 @@ extension ServerStore {
 
     /// A device moved the head: what it had put down is named by it.
     func endStaging(in zone: Int64, by owner: SessionOwner, _ session: any SQLSession) throws(ServerFailure) {
+        try session.run(
+            "DELETE FROM placed WHERE number = $1 AND device = $2", .int(zone), .bytes(owner.deviceID))
         try session.run(
             "DELETE FROM staging WHERE number = $1 AND device = $2", .int(zone), .bytes(owner.deviceID))
     }

@@ -18,6 +18,16 @@ struct ZoneRow {
     let head: [UInt8]
     let epoch: Int64
     let seq: Int64
+    /// The device that set the head, and the last head that another one had set.
+    let setter: [UInt8]
+    let previous: [UInt8]
+
+    static let columns = "number, head, epoch, seq, setter, previous"
+
+    init(_ row: [SQLValue]) {
+        (number, head, epoch, seq) = (row[0].int, row[1].bytes, row[2].int, row[3].int)
+        (setter, previous) = (row[4].bytes, row[5].bytes)
+    }
 }
 
 /// Objects in the order in which they were stored, and where they end.
@@ -36,14 +46,16 @@ extension ServerStore {
         _ id: [UInt8], of owner: SessionOwner, _ session: any SQLSession, locking: Bool = false
     ) throws(ServerFailure) -> ZoneRow {
         let row = try session.first(
-            "SELECT number, head, epoch, seq FROM zones WHERE zone = $1 AND account = $2"
+            "SELECT \(ZoneRow.columns) FROM zones WHERE zone = $1 AND account = $2"
                 + (locking ? session.lockClause : ""), .bytes(id), .bytes(owner.accountID))
         guard let row else { throw ServerFailure(.zoneUnknown) }
-        return ZoneRow(number: row[0].int, head: row[1].bytes, epoch: row[2].int, seq: row[3].int)
+        return ZoneRow(row)
     }
 
-    func wire(_ zone: ZoneRow) -> ZoneHead {
-        ZoneHead(address: zone.head.isEmpty ? nil : zone.head, cursor: cursor(zone.seq), epoch: UInt32(zone.epoch))
+    func wire(_ zone: ZoneRow, seq: Int64? = nil) -> ZoneHead {
+        ZoneHead(
+            address: zone.head.isEmpty ? nil : zone.head, cursor: cursor(seq ?? zone.seq), epoch: UInt32(zone.epoch),
+            setter: UniqueID(bytes: zone.setter), headBefore: zone.previous.isEmpty ? nil : zone.previous)
     }
 
     package func zones(of owner: SessionOwner) throws(ServerFailure) -> [[UInt8]] {
@@ -74,8 +86,9 @@ extension ServerStore {
             let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
             guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
             try session.run(
-                "INSERT INTO zones(zone, account, head, epoch, seq) VALUES($1, $2, $3, 0, 0)",
-                .bytes(request.vaultID), .bytes(owner.accountID), .bytes([]))
+                """
+                INSERT INTO zones(zone, account, head, epoch, seq, setter, previous) VALUES($1, $2, $3, 0, 0, $4, $5)
+                """, .bytes(request.vaultID), .bytes(owner.accountID), .bytes([]), .bytes([]), .bytes([]))
             try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(request.vaultID))
             try store(request.link, .member, request.vaultID, at: 0, now: now, session)
             try charge(owner.accountID, Int64(request.link.count) + Self.rowByteCount, session, .small)
@@ -87,45 +100,23 @@ extension ServerStore {
     private func existingZone(_ id: [UInt8], of owner: SessionOwner) throws(ServerFailure) -> ZoneHead? {
         guard let row = try database.lookUp("SELECT account FROM zones WHERE zone = $1", [.bytes(id)]).first
         else { return nil }
+        if row[0].bytes.isEmpty {
+            // Deleted, and kept: another device's sync does not undo that.
+            guard try bringBack(id, for: owner) else { throw ServerFailure(.zoneUnknown) }
+            return try head(id, for: owner)
+        }
         guard row[0].bytes == owner.accountID else { throw ServerFailure(.zoneExists) }
         return try head(id, for: owner)
-    }
-
-    package func deleteZone(_ id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
-        try database.write { (session) throws(ServerFailure) in
-            let zone = try zone(id, of: owner, session, locking: true)
-            let number = SQLValue.int(zone.number)
-            let small = try session.first(
-                """
-                SELECT CAST((SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM acks WHERE number = $1) +
-                    (SELECT COALESCE(SUM(LENGTH(link) + \(Self.rowByteCount)), 0) FROM links WHERE kind = 3 AND chain = $2)
-                    AS BIGINT)
-                """, number, .bytes(id))
-            try charge(owner.accountID, -(small?[0].int ?? 0), session)
-            // What was swept counts on nobody's space any more.
-            for (table, mark) in [("objects", " AND seq > 0"), ("chunks", " AND created > 0"), ("uploads", "")] {
-                let rows = try session.query(
-                    "SELECT account, CAST(SUM(LENGTH(data) + \(Self.rowByteCount)) AS BIGINT) FROM \(table) WHERE number = $1\(mark) GROUP BY account",
-                    [number])
-                for row in rows { try charge(row[0].bytes, -row[1].int, session) }
-                try session.run("DELETE FROM \(table) WHERE number = $1", number)
-            }
-            for table in ["acks", "swept", "staging"] {
-                try session.run("DELETE FROM \(table) WHERE number = $1", number)
-            }
-            try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(id))
-            try session.run("DELETE FROM zones WHERE zone = $1", .bytes(id))
-        }
     }
 
     /// One look-up, whatever the zone holds.
     package func head(_ id: [UInt8], for owner: SessionOwner) throws(ServerFailure) -> ZoneHead {
         let row = try database.lookUp(
-            "SELECT number, head, epoch, seq FROM zones WHERE zone = $1 AND account = $2",
+            "SELECT \(ZoneRow.columns) FROM zones WHERE zone = $1 AND account = $2",
             [.bytes(id), .bytes(owner.accountID)]
         ).first
         guard let row else { throw ServerFailure(.zoneUnknown) }
-        return wire(ZoneRow(number: row[0].int, head: row[1].bytes, epoch: row[2].int, seq: row[3].int))
+        return wire(ZoneRow(row))
     }
 
     // MARK: Push
@@ -142,6 +133,7 @@ extension ServerStore {
             let isRepeated = !push.isStaging && zone.head == push.newHead
             guard isRepeated || zone.head == push.expectedHead ?? [] else { return .conflict(wire(zone)) }
             guard Int64(push.epoch) >= zone.epoch else { throw ServerFailure(.epochStale) }
+            try checkWord(for: push, zone, id, by: owner, session)
             var seq = zone.seq
             var byteCount: Int64 = 0
             let hasSwept = try hasSwept(zone.number, session)
@@ -169,18 +161,48 @@ extension ServerStore {
             } else {
                 try endStaging(in: zone.number, by: owner, session)
             }
-            if isMoving { seq += 1 }
+            if isMoving {
+                seq += 1
+                try checkHead(push, zone, session)
+            }
             guard seq != zone.seq else { return .accepted(PushReceipt(cursor: cursor(seq))) }
             let head = isMoving ? push.newHead ?? [] : zone.head
             try session.run(
-                "UPDATE zones SET head = $1, epoch = $2, seq = $3 WHERE number = $4", .bytes(head),
-                .int(push.isStaging ? zone.epoch : max(zone.epoch, Int64(push.epoch))), .int(seq), .int(zone.number))
+                "UPDATE zones SET head = $1, epoch = $2, seq = $3, setter = $4, previous = $5 WHERE number = $6",
+                .bytes(head), .int(push.isStaging ? zone.epoch : max(zone.epoch, Int64(push.epoch))), .int(seq),
+                .bytes(isMoving ? owner.deviceID : zone.setter),
+                .bytes(isMoving && zone.setter != owner.deviceID ? zone.head : zone.previous), .int(zone.number))
             if isMoving {
                 let event = ServerEvent.zone(id: id, head: push.newHead, cursor: cursor(seq))
                 try session.notify(.event(accountID: owner.accountID, bytes: event.encoded()))
             }
             return .accepted(PushReceipt(cursor: cursor(seq)))
         }
+    }
+
+    /// A push is its device's own word, and its epoch one that the account's chain can have made: that of a link.
+    private func checkWord(
+        for push: ZonePush, _ zone: ZoneRow, _ id: [UInt8], by owner: SessionOwner, _ session: any SQLSession
+    ) throws(ServerFailure) {
+        let proof = ZoneProof.push(expectedHead: push.expectedHead, newHead: push.newHead, epoch: push.epoch)
+        guard let key = try signingKey(of: owner, session),
+            (try? proof.verify(push.signature, zone: id, by: key)) != nil
+        else { throw ServerFailure(.forbidden, "the push's signature") }
+        guard Int64(push.epoch) > max(zone.epoch, 1) else { return }
+        let last = try session.first(
+            "SELECT COALESCE(MAX(seq), 0) FROM links WHERE kind = 1 AND chain = $1", .bytes(owner.accountID))
+        guard Int64(push.epoch) <= (last?[0].int ?? 0) + 1 else { throw ServerFailure(.malformed, "the epoch") }
+    }
+
+    /// A head is something that lies in the zone.
+    private func checkHead(
+        _ push: ZonePush, _ zone: ZoneRow, _ session: any SQLSession
+    ) throws(ServerFailure) {
+        // The sign: by the address, and not through the whole zone in order.
+        let there = try session.first(
+            "SELECT seq FROM objects WHERE number = $1 AND address = $2 AND +seq > 0 LIMIT 1", .int(zone.number),
+            .bytes(push.newHead ?? []))
+        guard there != nil else { throw ServerFailure(.malformed, "the head is no object of the zone") }
     }
 
     // MARK: Pull
@@ -213,8 +235,8 @@ extension ServerStore {
                 : try session.query(
                     "SELECT address, data, account FROM objects WHERE number = $1 AND seq > $2 AND seq <= $3 ORDER BY seq",
                     [.int(zone.number), .int(start), .int(last)])
-            let end = ZoneRow(number: zone.number, head: zone.head, epoch: zone.epoch, seq: isLast ? zone.seq : last)
-            return ChangeBatch(objects: rows.map(Self.object), head: wire(end), isLast: isLast)
+            return ChangeBatch(
+                objects: rows.map(Self.object), head: wire(zone, seq: isLast ? zone.seq : last), isLast: isLast)
         }
     }
 

@@ -140,8 +140,10 @@ package struct ServerStore: Sendable {
     /// What all rows that count on an account's space come to: as it should stand with the account.
     package func countedByteCount(of account: SQLValue, _ session: any SQLSession) throws(ServerFailure) -> Int64 {
         var total: Int64 = 0
+        let there = "number NOT IN (SELECT number FROM deletions)"
         for (rows, bytes) in [
-            ("objects WHERE account = $1 AND seq > 0", "data"), ("chunks WHERE account = $1 AND created > 0", "data"),
+            ("objects WHERE account = $1 AND seq > 0 AND \(there)", "data"),
+            ("chunks WHERE account = $1 AND created > 0 AND \(there)", "data"),
             ("uploads WHERE account = $1", "data"), ("mail WHERE account = $1", "data"),
             ("links WHERE kind = 1 AND chain = $1", "link"),
             ("links WHERE kind = 3 AND chain IN (SELECT zone FROM zones WHERE account = $1)", "link"),

@@ -95,6 +95,15 @@ extension CBORDecoder {
         return id
     }
 
+    /// Reads an id, or nil from an empty string: nobody.
+    mutating func readOptionalDeviceID() throws(CBORError) -> UniqueID? {
+        let start = byteOffset
+        let bytes = try readBytes(countMax: UniqueID.byteCount)
+        let id = UniqueID(bytes: bytes)
+        guard bytes.isEmpty || id != nil else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        return id
+    }
+
     /// Reads an address, or nil from an empty string: a zone without a head.
     mutating func readOptionalAddress() throws(CBORError) -> [UInt8]? {
         let start = byteOffset

@@ -191,13 +191,3 @@ package struct ServerRefusal: ServerMessage {
         guard map.remaining == 0 else { throw CBORError(.unexpectedKey, byteOffset: start) }
     }
 }
-
-extension CBORDecoder {
-    fileprivate mutating func readOptionalDeviceID() throws(CBORError) -> UniqueID? {
-        let start = byteOffset
-        let bytes = try readBytes(countMax: UniqueID.byteCount)
-        if bytes.isEmpty { return nil }
-        guard let id = UniqueID(bytes: bytes) else { throw CBORError(.unexpectedItem, byteOffset: start) }
-        return id
-    }
-}

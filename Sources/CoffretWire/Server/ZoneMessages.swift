@@ -49,7 +49,7 @@ package struct ZoneCreation: ServerMessage {
     }
 }
 
-/// What the server says about a zone: [head address(32) or empty, cursor, epoch].
+/// What the server says about a zone: [head address(32) or empty, cursor, epoch, setter(16) or empty, head before or empty].
 ///
 /// Answers `GET /v1/zones/{id}/head`, and a push whose expected head is not the head (412).
 package struct ZoneHead: ServerMessage {
@@ -57,25 +57,37 @@ package struct ZoneHead: ServerMessage {
     package let address: [UInt8]?
     package let cursor: [UInt8]
     package let epoch: UInt32
+    /// The device that set the head, by the server's word.
+    package let setter: UniqueID?
+    /// The last head that another device had set.
+    package let headBefore: [UInt8]?
 
-    package init(address: [UInt8]?, cursor: [UInt8], epoch: UInt32) {
+    package init(
+        address: [UInt8]?, cursor: [UInt8], epoch: UInt32, setter: UniqueID? = nil, headBefore: [UInt8]? = nil
+    ) {
         self.address = address
         self.cursor = cursor
         self.epoch = epoch
+        self.setter = setter
+        self.headBefore = headBefore
     }
 
     package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 3)
+        encoder.encodeArrayHeader(count: 5)
         encoder.encode(bytes: address ?? [])
         encoder.encode(bytes: cursor)
         encoder.encode(unsigned: UInt64(epoch))
+        encoder.encode(bytes: setter?.bytes ?? [])
+        encoder.encode(bytes: headBefore ?? [])
     }
 
     package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 3)
+        try decoder.readArrayHeader(count: 5)
         address = try decoder.readOptionalAddress()
         cursor = try decoder.readCursor()
         epoch = try decoder.readUnsigned(as: UInt32.self)
+        setter = try decoder.readOptionalDeviceID()
+        headBefore = try decoder.readOptionalAddress()
     }
 }
 
@@ -102,7 +114,7 @@ package struct ZoneObject: ServerMessage {
     }
 }
 
-/// `POST /v1/zones/{id}/push`: [expected head or empty, new head or empty, epoch, [object…]].
+/// `POST /v1/zones/{id}/push`: [expected head or empty, new head or empty, epoch, [object…], signature(64)].
 ///
 /// With new head = expected head the objects are stored and the head stays: a first sync sends what is large in
 /// several pushes and moves the head with the last.
@@ -112,6 +124,8 @@ package struct ZonePush: ServerMessage {
     /// The vault-key epoch that the objects are sealed under; not below the zone's.
     package let epoch: UInt32
     package let objects: [ZoneObject]
+    /// By the session's device; zeros until it is sent.
+    package var signature = [UInt8](repeating: 0, count: ServerLimits.signatureByteCount)
 
     package init(expectedHead: [UInt8]?, newHead: [UInt8]?, epoch: UInt32, objects: [ZoneObject]) {
         self.expectedHead = expectedHead
@@ -124,16 +138,17 @@ package struct ZonePush: ServerMessage {
     package var isStaging: Bool { newHead == expectedHead }
 
     package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 4)
+        encoder.encodeArrayHeader(count: 5)
         encoder.encode(bytes: expectedHead ?? [])
         encoder.encode(bytes: newHead ?? [])
         encoder.encode(unsigned: UInt64(epoch))
         encoder.encodeArrayHeader(count: objects.count)
         for object in objects { object.encode(to: &encoder) }
+        encoder.encode(bytes: signature)
     }
 
     package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 4)
+        try decoder.readArrayHeader(count: 5)
         expectedHead = try decoder.readOptionalAddress()
         let start = decoder.byteOffset
         newHead = try decoder.readOptionalAddress()
@@ -145,6 +160,24 @@ package struct ZonePush: ServerMessage {
         objects.reserveCapacity(count)
         for _ in 0..<count { objects.append(try ZoneObject(from: &decoder)) }
         self.objects = objects
+        signature = try decoder.readBytes(count: ServerLimits.signatureByteCount)
+    }
+}
+
+/// `POST /v1/zones/{id}/delete`: [signature(64)] by the session's device.
+package struct ZoneDeletion: ServerMessage {
+    package let signature: [UInt8]
+
+    package init(signature: [UInt8]) { self.signature = signature }
+
+    package func encode(to encoder: inout CBOREncoder) {
+        encoder.encodeArrayHeader(count: 1)
+        encoder.encode(bytes: signature)
+    }
+
+    package init(from decoder: inout CBORDecoder) throws(CBORError) {
+        try decoder.readArrayHeader(count: 1)
+        signature = try decoder.readBytes(count: ServerLimits.signatureByteCount)
     }
 }
 
