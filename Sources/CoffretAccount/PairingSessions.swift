@@ -46,7 +46,21 @@ package struct PairingAttemptsFile {
         return settled.pausedUntil(now: now).map { $0 - now } ?? 0
     }
 
-    func write(_ attempts: PairingAttempts) throws {
+    /// Keeps the attempt that a pairing counted, beside those that others have counted since it began.
+    ///
+    /// - Throws: `PairingError` `.paused` if they were too many together.
+    package func keep(_ counted: PairingAttempts) throws {
+        try fileSystem.makeDirectories(PathText.parent(of: path))
+        let lock = try fileSystem.open(path + ".lock", .createIfAbsent)
+        try lock.lock(.exclusive, waits: true)
+        defer { withExtendedLifetime(lock) {} }
+        guard let last = counted.times.last else { return try write(counted) }
+        var known = read(now: last).settled(now: last)
+        try known.begin(now: last)
+        try write(known)
+    }
+
+    private func write(_ attempts: PairingAttempts) throws {
         try fileSystem.makeDirectories(PathText.parent(of: path))
         try fileSystem.replaceFile(path, with: attempts.encoded)
     }
@@ -107,7 +121,7 @@ package struct RequesterSession {
                 while !queue.isEmpty {
                     switch queue.removeFirst() {
                     case .send(let frame): try channel.send(frame)
-                    case .record(let counted): try attempts.write(counted)
+                    case .record(let counted): try attempts.keep(counted)
                     case .showCode(let code):
                         try person.show(code: code)
                         let typed = try person.askCode(from: "the other device") { try idle() }
@@ -241,7 +255,7 @@ package struct ApproverSession {
             while !queue.isEmpty {
                 switch queue.removeFirst() {
                 case .send(let frame): try channel.send(frame)
-                case .record(let counted): try attempts.write(counted)
+                case .record(let counted): try attempts.keep(counted)
                 case .askCode(let identity):
                     let typed = try person.askCode(from: identity.name) { try idle() }
                     queue += try machine.enter(typed, now: clock.now)

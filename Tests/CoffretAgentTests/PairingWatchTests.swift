@@ -55,4 +55,20 @@ struct PairingWatchTests {
             #expect(file.pause(now: -5_000_000) == 600_000, "a clock that is set back gains nothing")
         }
     }
+
+    @Test("keys 14: pairings side by side count together, and one that succeeds forgets them all")
+    func together() throws {
+        let file = PairingAttemptsFile(stateDirectory: folder.path, fileSystem: PosixFileSystem())
+        // Each of them knew of no other when it began.
+        func begin(_ now: Milliseconds) throws {
+            var own = PairingAttempts()
+            try own.begin(now: now)
+            try file.keep(own)
+        }
+        for now: Milliseconds in [1_000, 2_000, 3_000] { try begin(now) }
+        #expect(file.read(now: 4_000).times == [1_000, 2_000, 3_000])
+        #expect(throws: PairingError.self) { try begin(4_000) }
+        try file.keep(PairingAttempts())
+        #expect(file.pause(now: 5_000) == 0)
+    }
 }

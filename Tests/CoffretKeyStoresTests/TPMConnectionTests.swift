@@ -87,6 +87,32 @@ struct TPMConnectionTests {
         }
     }
 
+    @Test("keys 14: a key is used under the storage root that it was made under, by its name")
+    func otherRoot() throws {
+        let tpm = try SoftwareTPM()
+        let connection = try Self.connect(tpm)
+        let sealed = try connection.seal(Self.secret("what it keeps"), authorization: Self.secret("1234"))
+        #expect(try connection.unseal(sealed, authorization: Self.secret("1234")).byteCount == 13)
+        // As if somebody on the bus had put another root in its place; a wrong PIN would be counted.
+        var bytes = sealed.bytes
+        bytes[20] ^= 1
+        #expect(throws: KeyStoreError(.keyUnusable)) {
+            try connection.unseal(TPMKeyBlob(bytes: bytes), authorization: Self.secret("wrong"))
+        }
+        #expect(try connection.lockout().failedCount == 0)
+    }
+
+    @Test("keys 6: of tpm2-tss's modules those that lead to a TPM are taken, by their bare names")
+    func otherModules() throws {
+        for configuration in [
+            "cmd:true", "/lib/libtss2-tcti-swtpm.so.0", "libtss2-tcti-swtpm.so.0", "pcap:x", "", "swtpm/",
+        ] {
+            #expect(throws: KeyStoreError(.unavailable, place: "transport")) {
+                try TPMConnection(transport: TPMTransport(configuration: configuration))
+            }
+        }
+    }
+
     @Test("no TPM behind the transport is said as such")
     func noTPM() {
         #expect(throws: KeyStoreError(.unavailable, place: "tpm")) {

@@ -107,6 +107,18 @@ package enum TPMHierarchy: Sendable {
         return handle
     }
 
+    /// The name of the storage root, which the library computes from its public area.
+    private func rootName() throws(KeyStoreError) -> [UInt8] {
+        var name: UnsafeMutablePointer<TPM2B_NAME>?
+        defer { unsafe Esys_Free(name) }
+        try unsafe TPMFailure.check(Esys_TR_GetName(esys, root, &name))
+        guard let name = unsafe name,
+            let bytes = unsafe TPMBuffer.bytes(
+                of: name.pointee.name, size: name.pointee.size, paddedTo: TPMKeyBlob.rootNameByteCount)
+        else { throw KeyStoreError(.failed, place: "tpm name") }
+        return bytes
+    }
+
     // MARK: Sessions and objects, flushed when their use ends
 
     /// Opens an HMAC session salted to the storage root, with parameters encrypted both ways.
@@ -186,7 +198,8 @@ package enum TPMHierarchy: Sendable {
             guard let privatePart = unsafe privatePart, let publicPart = unsafe publicPart else {
                 throw KeyStoreError(.failed, place: "tpm create")
             }
-            return try unsafe TPMKeyBlob(publicPart: publicPart.pointee, privatePart: privatePart.pointee)
+            return try unsafe TPMKeyBlob(
+                rootName: rootName(), publicPart: publicPart.pointee, privatePart: privatePart.pointee)
         }
     }
 
@@ -198,6 +211,8 @@ package enum TPMHierarchy: Sendable {
         _ body: (_ object: ESYS_TR, _ session: ESYS_TR) throws(KeyStoreError) -> Result
     ) throws(KeyStoreError) -> Result {
         var parts = try blob.decoded()
+        // Whoever sits on the bus can put a key of its own in the root's place, and would read what sessions hide.
+        guard try rootName() == parts.rootName else { throw KeyStoreError(.keyUnusable) }
         var object = ESYS_TR()
         let loaded = unsafe Esys_Load(
             esys, root, ESYS_TR(ESYS_TR_PASSWORD), ESYS_TR(ESYS_TR_NONE), ESYS_TR(ESYS_TR_NONE), &parts.privatePart,

@@ -6,24 +6,31 @@ package import CoffretKeys
 
 /// A key or sealed data, wrapped by one TPM.
 ///
-/// Layout: version (1) ‖ TPM2B_PUBLIC as marshalled by the TPM specification ‖ TPM2B_PRIVATE; about 220 bytes.
+/// Layout: version (2) ‖ name of the storage root (34 bytes) ‖ TPM2B_PUBLIC as marshalled by the TPM specification ‖
+/// TPM2B_PRIVATE; about 250 bytes.
 package struct TPMKeyBlob: Hashable, Sendable {
     package let bytes: [UInt8]
 
-    private static let version: UInt8 = 1
-    private static let byteCountMax = 1 + MemoryLayout<TPM2B_PUBLIC>.size + MemoryLayout<TPM2B_PRIVATE>.size
+    private static let version: UInt8 = 2
+    /// The number of SHA-256, and a digest of it (TPM 2.0 Part 1, section 16).
+    static let rootNameByteCount = 34
+    private static let headByteCount = 1 + rootNameByteCount
+    private static let byteCountMax = headByteCount + MemoryLayout<TPM2B_PUBLIC>.size + MemoryLayout<TPM2B_PRIVATE>.size
 
     /// Takes bytes that were written earlier; they are parsed when they are used.
     package init(bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    init(publicPart: TPM2B_PUBLIC, privatePart: TPM2B_PRIVATE) throws(KeyStoreError) {
+    /// - Parameter rootName: of the storage root that wrapped it.
+    init(rootName: [UInt8], publicPart: TPM2B_PUBLIC, privatePart: TPM2B_PRIVATE) throws(KeyStoreError) {
+        precondition(rootName.count == Self.rootNameByteCount, "a name is made with SHA-256")
         var publicPart = publicPart
         var privatePart = privatePart
         var bytes = [UInt8](repeating: 0, count: Self.byteCountMax)
         bytes[0] = Self.version
-        var offset = 1
+        bytes.replaceSubrange(1..<Self.headByteCount, with: rootName)
+        var offset = Self.headByteCount
         let capacity = bytes.count
         let code = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
             let first = unsafe Tss2_MU_TPM2B_PUBLIC_Marshal(&publicPart, buffer.baseAddress, capacity, &offset)
@@ -36,13 +43,16 @@ package struct TPMKeyBlob: Hashable, Sendable {
     }
 
     /// - Throws: `.malformed` when the bytes are not exactly one wrapped object.
-    func decoded() throws(KeyStoreError) -> (publicPart: TPM2B_PUBLIC, privatePart: TPM2B_PRIVATE) {
-        guard bytes.first == Self.version, bytes.count <= Self.byteCountMax else {
+    func decoded() throws(KeyStoreError) -> (
+        rootName: [UInt8], publicPart: TPM2B_PUBLIC, privatePart: TPM2B_PRIVATE
+    ) {
+        guard bytes.first == Self.version, bytes.count <= Self.byteCountMax, bytes.count > Self.headByteCount else {
             throw KeyStoreError(.malformed, place: "tpm key blob")
         }
         var publicPart = TPM2B_PUBLIC()
         var privatePart = TPM2B_PRIVATE()
-        var offset = 1
+        var offset = Self.headByteCount
+        let rootName = Array(bytes[1..<Self.headByteCount])
         let complete = unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe Tss2_MU_TPM2B_PUBLIC_Unmarshal(buffer.baseAddress, buffer.count, &offset, &publicPart)
                 == TSS2_RC_SUCCESS
@@ -51,10 +61,10 @@ package struct TPMKeyBlob: Hashable, Sendable {
         }
         guard complete, offset == bytes.count else { throw KeyStoreError(.malformed, place: "tpm key blob") }
         // The library is lenient about outer sizes; one object has one encoding here.
-        guard try TPMKeyBlob(publicPart: publicPart, privatePart: privatePart) == self else {
+        guard try TPMKeyBlob(rootName: rootName, publicPart: publicPart, privatePart: privatePart) == self else {
             throw KeyStoreError(.malformed, place: "tpm key blob")
         }
-        return (publicPart, privatePart)
+        return (rootName, publicPart, privatePart)
     }
 
     /// The public point, uncompressed (65 bytes), of a P-256 key.

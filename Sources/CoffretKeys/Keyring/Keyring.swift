@@ -290,6 +290,8 @@ package enum Keyring {
             try origin.check(body, author: file.author)
             return body
         } catch {
+            // Another process has changed the file since; with a secret one finds out whether it is damaged.
+            if case .held = origin, error.code == .keyringAltered { throw error }
             throw PreviousKeyring(environment).explaining(error)
         }
     }

@@ -27,12 +27,20 @@ package struct MachineSecretFile: Sendable {
 
     package func loadOrMake() throws(KeyError) -> MachineSecret {
         if let secret = try loadIfPresent() { return secret }
+        // Of two programs at once one makes it: a slot of the other's would have lost its secret.
+        let lock = try withFiles { () throws(FileSystemError) in
+            try fileSystem.makeDirectories(PathText.parent(of: path))
+            let lock = try fileSystem.open(path + ".lock", .createIfAbsent)
+            try lock.lock(.exclusive, waits: true)
+            return lock
+        }
+        defer { withExtendedLifetime(lock) {} }
+        if let secret = try loadIfPresent() { return secret }
         let secret = MachineSecret.generate(from: random)
         // EXPOSE: into the file that keeps it; the copy is zeroed.
         var bytes = unsafe secret.withUnsafeBytes { unsafe [UInt8]($0) }
         defer { bytes.zero() }
         try withFiles { () throws(FileSystemError) in
-            try fileSystem.makeDirectories(PathText.parent(of: path))
             try fileSystem.replaceFile(path, with: bytes)
         }
         return secret
