@@ -106,6 +106,22 @@ struct KeyringGuardTests {
         #expect(try victim.succeed("ls").contains("My note"))
     }
 
+    @Test("keys 3, R94: the agent unlocks no other's store, and one that has the person's unlocked shows nothing of it")
+    func fabricatedForAgent() throws {
+        let agent = try AgentRunner()
+        defer { try? agent.stop() }
+        let (victim, forger) = (agent.runner, try CoffretRunner())
+        try forge(forger, as: victim)
+        #expect(try agent.unlock().exitCode == 0)
+        try FileManager.default.removeItem(atPath: victim.storePath)
+        try FileManager.default.copyItem(atPath: forger.storePath, toPath: victim.storePath)
+        let open = try agent.run("ls")
+        #expect(open.exitCode != 0 && !open.text.contains("Planted"), "\(open.text)\(open.errorText)")
+        _ = try agent.run("lock")
+        let locked = try agent.unlock()
+        #expect(locked.exitCode == 71 && locked.errorText.contains("keys.keyring.foreign"), "\(locked.errorText)")
+    }
+
     @Test(
         "keys 3, keys 8, R95, R96: another's backup behind the person's own slots is refused as foreign, and nothing is restored"
     )

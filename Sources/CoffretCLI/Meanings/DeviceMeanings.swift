@@ -15,6 +15,9 @@ extension FailureMeaning {
         "trust.chain.rolled-back": FailureMeaning(
             .rolledBack, "the server shows an older list of devices than this device has seen",
             hint: "perhaps it was restored from a backup; ask whoever runs it"),
+        "trust.chain.too-long": FailureMeaning(
+            .notAuthentic, "one of your devices made their list too long to keep; the list of before stays here",
+            hint: "coffret device ls says which devices there are; a paper device ends it: coffret help lost-device"),
         "trust.device.revocation-too-early": FailureMeaning(
             .notAuthentic, "a paper device was revoked before its seven days were over; this was not accepted",
             hint: "if that was not you, recover with the paper device now"),
