@@ -28,6 +28,20 @@ static inline const struct sockaddr *coffret_mhd_peer(struct MHD_Connection *con
 /* A descriptor of our own for the same socket; -1 and errno on failure. */
 static inline int coffret_mhd_own_descriptor(int socket) { return fcntl(socket, F_DUPFD_CLOEXEC, 0); }
 
+/* What is readable when a daemon has something to do. */
+static inline int coffret_mhd_epoll(struct MHD_Daemon *daemon)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    return info ? info->epoll_fd : -1;
+}
+
+/* How many connections a daemon has, those that left HTTP with TLS included. */
+static inline unsigned int coffret_mhd_connection_count(struct MHD_Daemon *daemon)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    return info ? info->num_connections : 0;
+}
+
 /* What the connection's callback left with it. */
 static inline void *coffret_mhd_state(struct MHD_Connection *connection)
 {

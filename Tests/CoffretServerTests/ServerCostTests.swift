@@ -115,9 +115,8 @@ struct ServerCostTests {
         var refused = 0
         for _ in 0..<2 {
             let link = Self.describing(account, byteCount: ServerLimits.linkSealedPartByteCountMax + 1)
-            if case .untrusted = try world.store.append(link, to: .device, account.id, by: account.owner) {
-                refused += 1
-            }
+            let outcome = try world.store.append(link, to: .device, account.id, by: account.owner)
+            if case .untrusted = outcome { refused += 1 }
         }
         #expect(refused == 2, "a sealed part above 4 KiB")
         try world.store.database.write { (session) throws(ServerFailure) in

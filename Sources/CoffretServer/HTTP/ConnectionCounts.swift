@@ -14,16 +14,25 @@ final class ConnectionCounts: Sendable {
 
     private let countMax: Int
     private let countMaxPerPeer: Int
+    /// Whether all come from a proxy, which has an address of its own.
+    private let isBehindProxy: Bool
     private let state = Mutex(State())
 
-    init(countMax: Int, countMaxPerPeer: Int) {
+    init(countMax: Int, countMaxPerPeer: Int, isBehindProxy: Bool) {
+        self.isBehindProxy = isBehindProxy
         self.countMax = countMax
         self.countMaxPerPeer = countMaxPerPeer
     }
 
     /// Whether one more may come. Threads ask and take one by one, so there may be one too many for each.
+    ///
+    /// A network gets a quarter of what is free: however many take all they get, the next finds a place.
     func hasPlace(_ peer: [UInt8]) -> Bool {
-        state.withLock { $0.count < countMax && $0.peers[peer, default: 0] < countMaxPerPeer }
+        state.withLock { state in
+            let free = countMax - state.count
+            let limit = isBehindProxy ? countMaxPerPeer : min(countMaxPerPeer, (free + 3) / 4)
+            return free > 0 && state.peers[peer, default: 0] < limit
+        }
     }
 
     fileprivate func take(_ peer: [UInt8]) {

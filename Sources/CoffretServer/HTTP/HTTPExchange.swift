@@ -37,7 +37,7 @@ internal import Synchronization
 
     var descriptor: Int32 { unsafe coffret_mhd_socket(pointer) }
 
-    /// The peer's network: 4 bytes, or the first 8 of an IPv6 address, since one subscriber has all behind them.
+    /// The peer's network.
     var peer: [UInt8] { unsafe Self.peer(coffret_mhd_peer(pointer)) }
 
     static func peer(_ address: UnsafePointer<sockaddr>?) -> [UInt8] {
@@ -45,11 +45,11 @@ internal import Synchronization
         switch Int32(unsafe address.pointee.sa_family) {
         case AF_INET:
             return unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { address in
-                unsafe withUnsafeBytes(of: address.pointee.sin_addr) { unsafe [UInt8]($0) }
+                unsafe PeerNetwork.of(address.pointee.sin_addr)
             }
         case AF_INET6:
             return unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
-                unsafe withUnsafeBytes(of: address.pointee.sin6_addr) { unsafe [UInt8]($0.prefix(8)) }
+                unsafe PeerNetwork.of(address.pointee.sin6_addr)
             }
         default: return []
         }
@@ -96,14 +96,14 @@ final class HTTPExchange: @unchecked Sendable {
     let descriptor: Int32
     var body: [UInt8] = []
     var byteCountStated = 0
-    /// Bytes taken from the budget.
-    var byteCountReserved = 0
-    /// Whose share of the budget that is.
-    var asker: [UInt8] = []
+    /// The memory that its body takes, and later its stream.
+    var share: BudgetShare?
     var owner: SessionOwner?
     var token: [UInt8] = []
     /// What will be answered whatever the body is.
     var refusal: ServerResponse?
+    /// What a lane has found.
+    var response: ServerResponse?
     /// When the asker may come again, if that is why he is refused.
     var retryAfterSeconds = 1
 
@@ -132,18 +132,14 @@ final class UpgradeContext: Sendable {
     }
 }
 
-/// A stream with the watch that gives it time and the budget that gave it memory.
+/// A stream with the watch that gives it time and the budget that gives it memory for each batch.
 final class StreamContext: Sendable {
-    /// What a stream holds at most: a batch, and the one that is being read.
-    static let byteCount = 2 << 20
-
     let stream: ByteStream
     let watch: ConnectionWatch
     let metrics: ServerMetrics
     let log: ServerLog
     let descriptor: Int32
-    private let budget: MemoryBudget
-    private let asker: [UInt8]
+    private let share: BudgetShare?
 
     init(_ stream: ByteStream, _ server: HTTPServer, _ exchange: HTTPExchange) {
         self.stream = stream
@@ -151,11 +147,16 @@ final class StreamContext: Sendable {
         metrics = server.metrics
         log = server.log
         descriptor = exchange.descriptor
-        budget = server.budget
-        asker = exchange.asker
+        share = exchange.share
     }
 
-    deinit { budget.give(Self.byteCount, from: asker) }
+    /// Copies the next bytes; what is held is what is left of a batch.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(ServerFailure) -> Int {
+        if stream.isEmpty, share?.set(ServerStore.batchByteCount) == false { throw ServerFailure(.busy) }
+        let count = try unsafe stream.read(into: buffer)
+        _ = share?.set(stream.isEmpty ? 0 : min(stream.byteCount, share?.byteCount ?? 0))
+        return count
+    }
 }
 
 extension ServerResponse {
@@ -208,7 +209,7 @@ private func readStream(
     // SAFETY: retained when the response was made, released by `releaseStream`.
     let stream = unsafe Unmanaged<StreamContext>.fromOpaque(context).takeUnretainedValue()
     do throws(ServerFailure) {
-        let count = try unsafe stream.stream.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
+        let count = try unsafe stream.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
         guard count > 0 else { return -1 }
         stream.metrics.sent(count)
         stream.watch.set(stream.descriptor, forByteCount: count)

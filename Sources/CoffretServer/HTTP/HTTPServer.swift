@@ -19,16 +19,32 @@ internal import Synchronization
     private let addressLimit: RateLimiter
     private let accountLimit: RateLimiter
     private let loginLimit: RateLimiter
-    let budget: MemoryBudget
+    private let budget: MemoryBudget
+    /// For those who have no session: whoever has one does not wait for them.
+    private let strangersBudget = MemoryBudget(byteCountMax: strangersByteCountMax)
     let counts: ConnectionCounts
     private let loops = Mutex<[HTTPLoop]>([])
+    /// The socket that each loop has a descriptor of its own for.
+    private let listening = Atomic<Int32>(-1)
     /// Whether only health and metrics are served: the operator's own address.
     private let isMetricsOnly: Bool
+    private let lanes: WorkLanes
+
+    /// A body of so many bytes may name more than a thousand rows.
+    private static let largeByteCount = 128 << 10
+    private static let laneMilliseconds: Int64 = 300_000
+    private static let tlsPriorities = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+    private static let strangersByteCountMax = 16 << 20
+    /// Bodies up to this length, logins among them, are always taken: there are no more than connections.
+    private static let smallByteCountMax = 1 << 10
+    /// The first memory that a longer body gets; then twice as much when it is full.
+    private static let firstByteCount = 64 << 10
 
     init(
         service: ServerService, configuration: ServerConfiguration, metrics: ServerMetrics, log: ServerLog,
-        hub: LiveHub, isMetricsOnly: Bool = false
+        hub: LiveHub, lanes: WorkLanes, isMetricsOnly: Bool = false
     ) {
+        self.lanes = lanes
         self.service = service
         self.configuration = configuration
         self.metrics = metrics
@@ -46,17 +62,42 @@ internal import Synchronization
         loginLimit = RateLimiter(RateLimiter.Rate(burst: perAddress * 2, perSecond: max(perAddress / 5, 1)))
         budget = MemoryBudget(byteCountMax: configuration.bodyMemoryByteCount)
         counts = ConnectionCounts(
-            countMax: configuration.connectionCountMax, countMaxPerPeer: configuration.connectionCountMaxPerAddress)
+            countMax: configuration.connectionCountMax, countMaxPerPeer: configuration.connectionCountMaxPerAddress,
+            isBehindProxy: configuration.trustsForwardedFor)
     }
 
     /// Serves a listening socket, which it takes over.
     func start(socket: Int32, certificate: String? = nil, key: String? = nil) throws(ServerFailure) {
-        var flags = MHD_USE_EPOLL.rawValue | MHD_ALLOW_UPGRADE.rawValue
+        listening.store(socket, ordering: .relaxed)
+        watch.start()
+        do throws(ServerFailure) {
+            let made = try makeLoops(certificate, key)
+            loops.withLock { $0 = made }
+        } catch {
+            stop()
+            throw error
+        }
+    }
+
+    /// Serves new connections with another certificate; those that there are go on with theirs.
+    func renew(certificate: String, key: String) throws(ServerFailure) {
+        let made = try makeLoops(certificate, key)
+        let before = loops.withLock { loops in
+            defer { loops = made + loops.filter { !$0.isOver } }
+            return loops
+        }
+        for loop in before { loop.isOver ? loop.stop() : loop.retire() }
+    }
+
+    private func makeLoops(_ certificate: String?, _ key: String?) throws(ServerFailure) -> [HTTPLoop] {
+        var flags = MHD_USE_EPOLL.rawValue | MHD_ALLOW_UPGRADE.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         var options = unsafe [
             MHD_OptionItem(option: .CONNECTION_LIMIT, value: configuration.connectionCountMax, ptr_value: nil),
             MHD_OptionItem(option: .CONNECTION_MEMORY_LIMIT, value: 16 << 10, ptr_value: nil),
             MHD_OptionItem(option: .CONNECTION_TIMEOUT, value: 70, ptr_value: nil),
         ]
+        let priorityText = unsafe strdup(Self.tlsPriorities)
+        defer { unsafe free(priorityText) }
         let (certificateText, keyText) = unsafe (certificate.map { unsafe strdup($0) }, key.map { unsafe strdup($0) })
         defer {
             // The library has parsed both by then.
@@ -68,16 +109,18 @@ internal import Synchronization
             unsafe options.append(
                 MHD_OptionItem(option: .HTTPS_MEM_CERT, value: 0, ptr_value: certificateText))
             unsafe options.append(MHD_OptionItem(option: .HTTPS_MEM_KEY, value: 0, ptr_value: keyText))
+            unsafe options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: priorityText))
         }
         unsafe options.append(MHD_OptionItem(option: .END, value: 0, ptr_value: nil))
-        watch.start()
-        for number in 0..<configuration.threadCount {
+        var made: [HTTPLoop] = []
+        for _ in 0..<configuration.threadCount {
             // Each daemon closes its own when it ends.
-            let own = number == 0 ? socket : coffret_mhd_own_descriptor(socket)
+            let own = coffret_mhd_own_descriptor(listening.load(ordering: .relaxed))
             let listening = unsafe [MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(own), ptr_value: nil)]
             let loop = HTTPLoop(self)
             guard own >= 0, unsafe loop.start(flags, listening + options) else {
-                stop()
+                for loop in made { loop.end() }
+                for loop in made { loop.stop() }
                 throw ServerFailure(
                     .listenFailed,
                     certificate == nil
@@ -85,8 +128,9 @@ internal import Synchronization
                         : "the HTTP library did not start: are tls-certificate and tls-key good, and do they belong together?"
                 )
             }
-            loops.withLock { $0.append(loop) }
+            made.append(loop)
         }
+        return made
     }
 
     /// Ends all requests and waits for the threads. WebSockets must have been ended before.
@@ -98,10 +142,12 @@ internal import Synchronization
         }
         for loop in ended { loop.end() }
         for loop in ended { loop.stop() }
+        let socket = listening.exchange(-1, ordering: .relaxed)
+        if socket >= 0 { close(socket) }
     }
 
     /// A connection was accepted.
-    fileprivate func opened(_ connection: HTTPConnection, _ loop: HTTPLoop) -> ConnectionState {
+    func opened(_ connection: HTTPConnection, _ loop: HTTPLoop) -> ConnectionState {
         let (peer, descriptor) = (connection.peer, connection.descriptor)
         watch.set(descriptor, ConnectionWatch.headMilliseconds)
         let bucket = addressLimit.bucket(peer, now: Monotonic.nanoseconds)
@@ -112,16 +158,11 @@ internal import Synchronization
     // MARK: A request, call by call
 
     /// The head is whole: decides whether the body is wanted.
-    fileprivate func begin(_ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState) {
+    func begin(_ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState) {
         do throws(ServerFailure) {
             let row = try admit(exchange, connection, state)
             let stated = try bodyByteCount(connection, row)
             exchange.byteCountStated = stated
-            if stated > 0 {
-                guard budget.take(stated, for: exchange.asker) else { throw ServerFailure(.busy) }
-                exchange.byteCountReserved = stated
-                exchange.body.reserveCapacity(stated)
-            }
             // Also without a body: what is left of the time between requests is not for the answer.
             watch.set(exchange.descriptor, forByteCount: stated)
         } catch {
@@ -137,7 +178,7 @@ internal import Synchronization
         _ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState
     ) throws(ServerFailure) -> RouteRow {
         let now = exchange.startedAt
-        let asker = forwarded(connection)
+        let asker = try forwarded(connection)
         let bucket = asker.map { addressLimit.bucket($0, now: now) } ?? state.bucket
         try take(bucket, addressLimit.rate, exchange)
         let row: RouteRow
@@ -147,7 +188,7 @@ internal import Synchronization
         case .method: throw ServerFailure(.method)
         case .malformed: throw ServerFailure(.malformed)
         }
-        if isMetricsOnly || configuration.metricsListen != nil {
+        if isMetricsOnly || configuration.metricsListen != nil || !configuration.isLocal {
             guard case .route(let route, _) = exchange.match, (route == .metrics) == isMetricsOnly || route == .health
             else { throw ServerFailure(.unknownRoute) }
         }
@@ -160,7 +201,8 @@ internal import Synchronization
             exchange.owner = session.owner
             exchange.token = session.token
         }
-        exchange.asker = exchange.owner?.accountID ?? asker ?? state.peer
+        exchange.share = BudgetShare(
+            exchange.owner == nil ? strangersBudget : budget, exchange.owner?.accountID ?? asker ?? state.peer)
         return row
     }
 
@@ -203,13 +245,15 @@ internal import Synchronization
         }
     }
 
-    /// The address that a trusted proxy names; nil without one.
-    private func forwarded(_ connection: HTTPConnection) -> [UInt8]? {
-        guard configuration.trustsForwardedFor, let text = connection.header("X-Forwarded-For"),
-            // The last entry is the proxy's own; what stands before it is the client's word.
-            let last = text.split(separator: ",").last
-        else { return nil }
-        return Array(last.utf8.drop { $0 == 32 }.prefix(64))
+    /// The network that a trusted proxy names; nil without one.
+    ///
+    /// - Throws: `.malformed` for what is no address.
+    private func forwarded(_ connection: HTTPConnection) throws(ServerFailure) -> [UInt8]? {
+        guard configuration.trustsForwardedFor, let text = connection.header("X-Forwarded-For") else { return nil }
+        // The last entry is the proxy's own; what stands before it is the client's word.
+        let last = text.split(separator: ",", omittingEmptySubsequences: false).last ?? ""
+        guard let network = PeerNetwork.of(last) else { throw ServerFailure(.malformed, "x-forwarded-for") }
+        return network
     }
 
     private func bodyByteCount(_ connection: HTTPConnection, _ row: RouteRow) throws(ServerFailure) -> Int {
@@ -220,21 +264,50 @@ internal import Synchronization
         return Int(count)
     }
 
-    fileprivate func receive(_ exchange: HTTPExchange, _ bytes: UnsafeRawBufferPointer) {
+    func receive(_ exchange: HTTPExchange, _ bytes: UnsafeRawBufferPointer) {
         guard exchange.refusal == nil, exchange.body.count + bytes.count <= exchange.byteCountStated else { return }
+        let wanted = exchange.body.count + bytes.count
+        if wanted > Self.smallByteCountMax, wanted > exchange.share?.byteCount ?? 0 {
+            let next = min(max(2 * wanted, Self.firstByteCount), exchange.byteCountStated)
+            guard exchange.share?.set(next) == true else {
+                exchange.refusal = ServerResponse(ServerFailure(.busy))
+                exchange.body = []
+                release(exchange)
+                return
+            }
+            exchange.body.reserveCapacity(next)
+        }
         unsafe exchange.body += bytes
     }
 
     /// The request is whole: answers it.
-    fileprivate func finish(_ exchange: HTTPExchange, _ connection: HTTPConnection) -> Bool {
-        var response = exchange.refusal ?? answer(exchange, connection)
+    func finish(_ exchange: HTTPExchange, _ connection: HTTPConnection) -> Bool {
+        if exchange.refusal == nil, exchange.response == nil, let lane = lanes.lane(of: exchange.row),
+            let loop = connection.state?.loop
+        {
+            let request = request(exchange, connection, isDetached: true)
+            exchange.body = []
+            // Until its turn has come and its work is done; what is in the way is the server's own time.
+            watch.set(exchange.descriptor, Self.laneMilliseconds)
+            let suspended = SuspendedConnection(connection)
+            let isTaken = lane.submit(
+                for: exchange.share?.asker ?? [], isLarge: exchange.byteCountStated >= Self.largeByteCount
+            ) { [self] in
+                exchange.response = answer(request)
+                loop.resume(suspended)
+            }
+            if !isTaken {
+                exchange.refusal = ServerResponse(ServerFailure(.busy))
+                loop.resume(suspended)
+            }
+            return true
+        }
+        var response = exchange.refusal ?? exchange.response ?? answer(request(exchange, connection))
         if case .webSocket = response.body { response = upgrade(response, connection) }
         exchange.body = []
         release(exchange)
-        if case .stream = response.body {
-            if !budget.take(StreamContext.byteCount, for: exchange.asker) {
-                response = ServerResponse(ServerFailure(.busy))
-            }
+        if case .stream = response.body, exchange.share?.set(ServerStore.batchByteCount) != true {
+            response = ServerResponse(ServerFailure(.busy))
         }
         let microseconds = (Monotonic.nanoseconds - exchange.startedAt) / 1_000
         let byteCount = response.byteCount
@@ -256,11 +329,25 @@ internal import Synchronization
         return result == .YES
     }
 
-    private func answer(_ exchange: HTTPExchange, _ connection: HTTPConnection) -> ServerResponse {
-        guard case .route(let route, _) = exchange.match else { return ServerResponse(ServerFailure(.unknownRoute)) }
-        let request = ServerRequest(
+    /// - Parameter isDetached: whether it is answered where the library's connection must not be asked.
+    private func request(
+        _ exchange: HTTPExchange, _ connection: HTTPConnection, isDetached: Bool = false
+    ) -> ServerRequest? {
+        guard case .route(let route, _) = exchange.match else { return nil }
+        guard isDetached else {
+            return ServerRequest(
+                route: route, body: exchange.body, owner: exchange.owner, token: exchange.token,
+                query: { connection.query($0) }, header: { connection.header($0) })
+        }
+        let query = Dictionary(uniqueKeysWithValues: ServerRequest.queryNames.map { ($0, connection.query($0)) })
+        let header = Dictionary(uniqueKeysWithValues: ServerRequest.headerNames.map { ($0, connection.header($0)) })
+        return ServerRequest(
             route: route, body: exchange.body, owner: exchange.owner, token: exchange.token,
-            query: { connection.query($0) }, header: { connection.header($0) })
+            query: { query[$0] ?? nil }, header: { header[$0] ?? nil })
+    }
+
+    private func answer(_ request: ServerRequest?) -> ServerResponse {
+        guard let request else { return ServerResponse(ServerFailure(.unknownRoute)) }
         do throws(ServerFailure) { return try service.answer(request) } catch {
             if error.code.status >= 500 { log.failure(error) }
             return ServerResponse(error)
@@ -283,89 +370,7 @@ internal import Synchronization
         }
     }
 
-    fileprivate func release(_ exchange: HTTPExchange) {
-        budget.give(exchange.byteCountReserved, from: exchange.asker)
-        exchange.byteCountReserved = 0
-    }
-}
-
-// MARK: - The library's callbacks
-
-private func loop(_ context: UnsafeMutableRawPointer?) -> HTTPLoop {
-    // SAFETY: a loop outlives its daemon: `HTTPLoop.stop` ends it.
-    unsafe Unmanaged<HTTPLoop>.fromOpaque(context!).takeUnretainedValue()
-}
-
-func acceptsPeer(
-    _ context: UnsafeMutableRawPointer?, _ address: UnsafePointer<sockaddr>?, _ byteCount: socklen_t
-) -> MHD_Result {
-    unsafe loop(context).server.counts.hasPlace(HTTPConnection.peer(address)) ? .YES : .NO
-}
-
-func handleRequest(
-    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ url: UnsafePointer<CChar>?,
-    _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ bytes: UnsafePointer<CChar>?,
-    _ byteCount: UnsafeMutablePointer<Int>?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
-) -> MHD_Result {
-    guard let pointer = unsafe connection, let url = unsafe url, let method = unsafe method,
-        let byteCount = unsafe byteCount, let state = unsafe state
-    else { return .NO }
-    let server = unsafe loop(context).server
-    let connection = unsafe HTTPConnection(pointer: pointer)
-    guard let opaque = unsafe state.pointee else {
-        guard let known = connection.state else { return .NO }
-        let length = unsafe strlen(url)
-        let match = unsafe url.withMemoryRebound(to: UInt8.self, capacity: length) {
-            unsafe RouteTable.match(String(cString: method), UnsafeBufferPointer(start: $0, count: length))
-        }
-        let exchange = HTTPExchange(match, descriptor: known.descriptor)
-        unsafe state.pointee = unsafe Unmanaged.passRetained(exchange).toOpaque()
-        server.begin(exchange, connection, known)
-        guard exchange.refusal != nil else { return .YES }
-        // A body that nobody wants is not read: the answer goes out and the connection closes.
-        let hasBody = connection.header("Content-Length").map { $0 != "0" } ?? false
-        let isRefused = unsafe hasBody || connection.field("Transfer-Encoding") != nil
-        return isRefused ? (server.finish(exchange, connection) ? .YES : .NO) : .YES
-    }
-    // SAFETY: retained at the first call, released when the library says that the request is over.
-    let exchange = unsafe Unmanaged<HTTPExchange>.fromOpaque(opaque).takeUnretainedValue()
-    if unsafe byteCount.pointee > 0 {
-        unsafe server.receive(exchange, UnsafeRawBufferPointer(start: bytes, count: byteCount.pointee))
-        unsafe byteCount.pointee = 0
-        return .YES
-    }
-    return server.finish(exchange, connection) ? .YES : .NO
-}
-
-func requestCompleted(
-    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-    _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
-    _ reason: MHD_RequestTerminationCode
-) {
-    guard let state = unsafe state, let opaque = unsafe state.pointee else { return }
-    let exchange = unsafe Unmanaged<HTTPExchange>.fromOpaque(opaque).takeRetainedValue()
-    unsafe state.pointee = nil
-    let server = unsafe loop(context).server
-    server.release(exchange)
-    if reason == .REQUEST_TERMINATED_COMPLETED_OK, exchange.row?.isWebSocket != true {
-        server.watch.set(exchange.descriptor, ConnectionWatch.idleMilliseconds)
-    }
-}
-
-func connectionChanged(
-    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-    _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
-    _ change: MHD_ConnectionNotificationCode
-) {
-    guard let pointer = unsafe connection, let state = unsafe state else { return }
-    let loop = unsafe loop(context)
-    if change == .CONNECTION_NOTIFY_STARTED {
-        let known = loop.server.opened(unsafe HTTPConnection(pointer: pointer), loop)
-        unsafe state.pointee = unsafe Unmanaged.passRetained(known).toOpaque()
-    } else if let opaque = unsafe state.pointee {
-        // SAFETY: retained above, for this one release.
-        let known = unsafe Unmanaged<ConnectionState>.fromOpaque(opaque).takeRetainedValue()
-        unsafe state.pointee = nil
-        loop.server.watch.remove(known.descriptor)
+    func release(_ exchange: HTTPExchange) {
+        _ = exchange.share?.set(0)
     }
 }

@@ -35,6 +35,7 @@ final class RouteRow: Sendable {
     /// Whether it costs as much as a login, and has its own limit.
     let isCostly: Bool
     let isWebSocket: Bool
+    let lane: RouteTable.Lane
     /// The longest body that is read.
     let bodyByteCountMax: Int
     /// The route of a path's ids; nil if one of them is not as it must be.
@@ -48,6 +49,7 @@ final class RouteRow: Sendable {
         needsSession = definition.access == .session
         isCostly = definition.access == .costly
         isWebSocket = definition.isWebSocket
+        lane = definition.lane
         bodyByteCountMax = definition.body
         make = definition.make
     }
@@ -65,6 +67,13 @@ enum RouteTable {
         case session, open, costly
     }
 
+    /// Where a request is answered.
+    enum Lane {
+        /// On the thread that serves the connection: a look-up, or what is sent piece by piece.
+        case here
+        case reading, writing
+    }
+
     struct Definition {
         let method: String
         let template: String
@@ -72,11 +81,12 @@ enum RouteTable {
         var access = Access.session
         var body = 0
         var isWebSocket = false
+        let lane: Lane
         let make: @Sendable (Parts) -> Route?
 
         init(
             _ method: String, _ template: String, _ name: String, _ access: Access = .session, body: Int = 0,
-            isWebSocket: Bool = false, _ make: @escaping @Sendable (Parts) -> Route?
+            isWebSocket: Bool = false, _ lane: Lane? = nil, _ make: @escaping @Sendable (Parts) -> Route?
         ) {
             self.method = method
             self.template = template
@@ -84,6 +94,7 @@ enum RouteTable {
             self.access = access
             self.body = body
             self.isWebSocket = isWebSocket
+            self.lane = lane ?? (method == "GET" || method == "HEAD" ? .here : .writing)
             self.make = make
         }
     }
@@ -98,11 +109,13 @@ enum RouteTable {
     private static let definitions: [Definition] = [
         Definition("GET", "/health", "health", .open) { _ in .health },
         Definition("GET", "/metrics", "metrics", .open) { _ in .metrics },
-        Definition("POST", "/v1/login/challenge", "login.challenge", .costly, body: 1 << 10) { _ in .loginChallenge },
+        Definition("POST", "/v1/login/challenge", "login.challenge", .costly, body: 1 << 10, .here) { _ in
+            .loginChallenge
+        },
         Definition("POST", "/v1/login", "login", .costly, body: 1 << 10) { _ in .login },
         Definition("POST", "/v1/logout", "logout") { _ in .logout },
         Definition("POST", "/v1/accounts", "accounts.register", .costly, body: link) { _ in .register },
-        Definition("GET", "/v1/chains/{kind}/{id}", "chains.read") { .chain($0.kind, $0.ids[0]) },
+        Definition("GET", "/v1/chains/{kind}/{id}", "chains.read", .session, .reading) { .chain($0.kind, $0.ids[0]) },
         Definition("POST", "/v1/chains/{kind}/{id}", "chains.append", body: link) { .appendChain($0.kind, $0.ids[0]) },
         Definition("GET", "/v1/usage", "accounts.usage") { _ in .usage },
         Definition("GET", "/v1/zones", "zones.list") { _ in .zones },
@@ -113,15 +126,17 @@ enum RouteTable {
             .push($0.ids[0])
         },
         Definition("GET", "/v1/zones/{zone}/changes", "zones.changes") { .changes($0.ids[0]) },
-        Definition("POST", "/v1/zones/{zone}/fetch", "zones.fetch", body: addresses) { .fetch($0.ids[0]) },
-        Definition("GET", "/v1/zones/{zone}/objects", "objects.list") { .storedObjects($0.ids[0]) },
+        Definition("POST", "/v1/zones/{zone}/fetch", "zones.fetch", body: addresses, .reading) { .fetch($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/objects", "objects.list", .session, .reading) { .storedObjects($0.ids[0]) },
         Definition("POST", "/v1/zones/{zone}/sweep", "zones.sweep", body: sweep) { .sweep($0.ids[0]) },
-        Definition("GET", "/v1/zones/{zone}/acks", "acks.read") { .acks($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/acks", "acks.read", .session, .reading) { .acks($0.ids[0]) },
         Definition(
             "PUT", "/v1/zones/{zone}/acks/{device}", "acks.write", body: ServerLimits.acknowledgementByteCountMax
         ) { parts in UniqueID(bytes: parts.ids[1]).map { .putAck(parts.ids[0], $0) } },
-        Definition("GET", "/v1/zones/{zone}/chunks", "chunks.list") { .storedChunks($0.ids[0]) },
-        Definition("POST", "/v1/zones/{zone}/chunks/missing", "chunks.missing", body: list) { .missing($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/chunks", "chunks.list", .session, .reading) { .storedChunks($0.ids[0]) },
+        Definition("POST", "/v1/zones/{zone}/chunks/missing", "chunks.missing", body: list, .reading) {
+            .missing($0.ids[0])
+        },
         Definition("GET", "/v1/zones/{zone}/chunks/{address}", "chunks.read") { .chunk($0.ids[0], $0.ids[1]) },
         Definition("HEAD", "/v1/zones/{zone}/chunks/{address}", "chunks.size") { .chunk($0.ids[0], $0.ids[1]) },
         Definition(
@@ -130,14 +145,14 @@ enum RouteTable {
         Definition("DELETE", "/v1/zones/{zone}/chunks/{address}", "chunks.delete") {
             .deleteChunk($0.ids[0], $0.ids[1])
         },
-        Definition("GET", "/v1/mailboxes/{account}", "mail.read") { .mail($0.ids[0]) },
+        Definition("GET", "/v1/mailboxes/{account}", "mail.read", .session, .reading) { .mail($0.ids[0]) },
         Definition("POST", "/v1/mailboxes/{account}", "mail.post", body: mailEntry) { .postMail($0.ids[0]) },
         Definition("DELETE", "/v1/mailboxes/{account}/{entry}", "mail.delete") { parts in
             UniqueID(bytes: parts.ids[1]).map { .deleteMail(parts.ids[0], $0) }
         },
         Definition("GET", "/v1/events", "events", isWebSocket: true) { _ in .events },
         Definition("GET", "/v1/pairings", "pairings.list") { _ in .pairings },
-        Definition("GET", "/v1/relay", "relay.create", .costly, isWebSocket: true) { _ in .relayCreate },
+        Definition("GET", "/v1/relay", "relay.create", .costly, isWebSocket: true, .writing) { _ in .relayCreate },
         Definition("GET", "/v1/relay/{relay}", "relay.join", .costly, isWebSocket: true) { .relayJoin($0.ids[0]) },
     ]
 

@@ -6,7 +6,12 @@ internal import CoffretWire
 internal import Synchronization
 
 /// A request whose head and body are whole.
-struct ServerRequest {
+// SAFETY: its closures ask the library's connection on the thread that serves it, or what was read there before.
+struct ServerRequest: @unchecked Sendable {
+    /// What routes that a lane answers ask for.
+    static let queryNames = ["from", "after", "account"]
+    static let headerNames = ["Content-Range"]
+
     let route: Route
     let body: [UInt8]
     /// Who asks, for routes that need a session.
@@ -74,6 +79,11 @@ final class ByteStream: @unchecked Sendable {
     /// - Parameter produce: the next piece; nil at the end.
     init(_ produce: @escaping () throws(ServerFailure) -> [UInt8]?) { self.produce = produce }
 
+    /// Whether the next bytes have to be made.
+    var isEmpty: Bool { offset == current.count }
+    /// What is held.
+    var byteCount: Int { current.count }
+
     /// Copies the next bytes.
     ///
     /// - Returns: how many; 0 at the end.
@@ -87,6 +97,7 @@ final class ByteStream: @unchecked Sendable {
             unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
         }
         offset += count
+        if isEmpty { (current, offset) = ([], 0) }
         return count
     }
 }

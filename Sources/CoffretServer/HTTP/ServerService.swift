@@ -13,6 +13,8 @@ final class ServerService: Sendable {
     let configuration: ServerConfiguration
     let rooms: RelayRooms
     let metricsText: @Sendable () -> String
+    /// Of the certificate that devices see now.
+    private let fingerprint: Mutex<[UInt8]>
 
     init(
         store: ServerStore, configuration: ServerConfiguration, rooms: RelayRooms,
@@ -22,7 +24,10 @@ final class ServerService: Sendable {
         self.configuration = configuration
         self.rooms = rooms
         self.metricsText = metricsText
+        fingerprint = Mutex(configuration.fingerprint)
     }
+
+    func renew(fingerprint next: [UInt8]) { fingerprint.withLock { $0 = next } }
 
     func answer(_ request: ServerRequest) throws(ServerFailure) -> ServerResponse {
         switch request.route {
@@ -38,7 +43,7 @@ final class ServerService: Sendable {
                 200,
                 try store.login(
                     request.message(LoginRequest.self), serverName: configuration.name,
-                    fingerprint: configuration.fingerprint))
+                    fingerprint: fingerprint.withLock { $0 }))
         case .register:
             let message = try request.message(AccountRegistration.self)
             return appended(try store.register(message, policy: configuration.registration), created: true)

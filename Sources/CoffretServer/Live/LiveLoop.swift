@@ -42,6 +42,8 @@ private final class LiveConnection {
 final class LiveLoop {
     static let quietMilliseconds: Int64 = 60_000
     static let silentMilliseconds: Int64 = 90_000
+    static let listenerCountMaxPerDevice = 64
+    static let listenerCountMaxPerAccount = 1_024
     /// Unsent bytes at which a listener of events is dropped; it compares heads when it comes again.
     static let eventBacklogByteCountMax = 256 << 10
     /// Unsent bytes at which a relay stops reading from the other side.
@@ -132,6 +134,19 @@ final class LiveLoop {
         }
     }
 
+    /// Of an account, and of a device, the newest listeners are told.
+    private func makeRoom(for owner: SessionOwner) {
+        let all = (listeners[owner.accountID] ?? []).compactMap { connections[$0] }
+        let own = all.filter { if case .events(owner) = $0.socket.kind { true } else { false } }
+        for (crowd, countMax) in [
+            (own, Self.listenerCountMaxPerDevice), (all, Self.listenerCountMaxPerAccount),
+        ] where crowd.count > countMax {
+            let oldest = crowd.filter { !$0.isEnding }.min { $0.openedAt < $1.openedAt }
+            if let oldest { end(oldest, code: 1013, reason: "too many listen") }
+            return
+        }
+    }
+
     private func adopt(_ socket: UpgradedSocket) {
         guard coffret_set_nonblocking(socket.descriptor) == 0 else { return socket.close() }
         let connection = LiveConnection(socket, now: Monotonic.milliseconds)
@@ -143,7 +158,9 @@ final class LiveLoop {
             coffret_poll_set(poll, peer, COFFRET_POLL_GONE, 1)
         }
         switch socket.kind {
-        case .events(let owner): listeners[owner.accountID, default: []].insert(socket.descriptor)
+        case .events(let owner):
+            listeners[owner.accountID, default: []].insert(socket.descriptor)
+            makeRoom(for: owner)
         case .relayCreator(let id):
             waiting[id] = socket.descriptor
             connection.machine.send(.text(Hex.encode(id)))

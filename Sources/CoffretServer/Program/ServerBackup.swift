@@ -1,6 +1,7 @@
 // Backup, restore, doctor. The one thing to keep true: a backup is read in one transaction, and nothing is restored
 // over what is there.
 
+internal import CPlatform
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretTrust
@@ -34,20 +35,39 @@ extension ServerCommands {
         removeDatabase(unfinished)
         let count: Int
         do throws(ServerFailure) {
-            let target = try SQLiteDatabase(path: unfinished)
-            defer { target.close() }
-            try ServerStore.initialize(target, random: SystemRandomSource())
-            count = try copy(from: source.database, to: target)
+            count = try fill(unfinished, from: source.database)
         } catch {
             removeDatabase(unfinished)
             throw error
         }
-        guard unsafe rename(unfinished, path) == 0 else {
+        try place(unfinished, at: path)
+        return "\(count) rows backed up"
+    }
+
+    /// Makes a new database of what another holds, with no log beside it: until it is whole it is nobody's.
+    private static func fill(_ path: String, from source: any SQLDatabase) throws(ServerFailure) -> Int {
+        let target = try SQLiteDatabase(unfinished: path)
+        defer { target.close() }
+        try ServerStore.initialize(target, random: SystemRandomSource())
+        let count = try copy(from: source, to: target)
+        let descriptor = unsafe coffret_open(path, O_RDONLY, 0)
+        defer { close(descriptor) }
+        guard descriptor >= 0, fsync(descriptor) == 0 else {
+            throw ServerFailure(.storageUnavailable, "\(path) cannot be written (errno \(errno))")
+        }
+        return count
+    }
+
+    /// Puts a file that is whole, and on the disk, into its place for good.
+    private static func place(_ unfinished: String, at path: String) throws(ServerFailure) {
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let descriptor = unsafe coffret_open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY, 0)
+        defer { close(descriptor) }
+        guard unsafe rename(unfinished, path) == 0, fsync(descriptor) == 0 else {
             let number = errno
             removeDatabase(unfinished)
             throw ServerFailure(.dataDirectory, "\(path) cannot be made (errno \(number))")
         }
-        return "\(count) rows backed up"
     }
 
     private static func removeDatabase(_ path: String) {
@@ -73,8 +93,21 @@ extension ServerCommands {
             throw ServerFailure(.dataDirectory, "the database is not empty; nothing was changed")
         }
         do throws(ServerFailure) {
-            return "\(try copy(from: source, to: target.database)) rows restored"
+            guard configuration.postgres == nil else {
+                return "\(try copy(from: source, to: target.database)) rows restored"
+            }
+            // A database of its own, in place of the empty one: no log takes what is restored a second time.
+            target.database.close()
+            let path = configuration.dataDirectory + "/" + databaseName
+            removeDatabase(path + ".unfinished")
+            let count = try fill(path + ".unfinished", from: source)
+            for suffix in ["-wal", "-shm"] { _ = unsafe unlink(path + suffix) }
+            try place(path + ".unfinished", at: path)
+            return "\(count) rows restored"
         } catch {
+            if configuration.postgres == nil {
+                removeDatabase(configuration.dataDirectory + "/" + databaseName + ".unfinished")
+            }
             // The database that is filled was made a moment ago.
             throw error.detail.hasPrefix("sqlite.corrupt") ? unusable : error
         }

@@ -62,9 +62,9 @@ enum ServerCommands {
         // Held back before the first thread is made, so that every thread holds them back and the descriptor has them.
         var watched = sigset_t()
         unsafe sigemptyset(&watched)
-        for signal in [SIGTERM, SIGINT] { unsafe sigaddset(&watched, signal) }
+        for signal in [SIGTERM, SIGINT, SIGHUP] { unsafe sigaddset(&watched, signal) }
         unsafe pthread_sigmask(SIG_BLOCK, &watched, nil)
-        let signals = unsafe coffret_signal_descriptor([SIGTERM, SIGINT], 2)
+        let signals = unsafe coffret_signal_descriptor([SIGTERM, SIGINT, SIGHUP], 3)
         let log = ServerLog(level: configuration.log)
         // Every connection is a descriptor; the soft limit is often 1,024.
         var descriptors = rlimit()
@@ -74,21 +74,8 @@ enum ServerCommands {
             _ = unsafe setrlimit(resource, &descriptors)
         }
         var configuration = configuration
-        var tls: (certificate: String, key: String)?
-        switch (configuration.certificateFile, configuration.keyFile) {
-        case (nil, nil): break
-        case (let certificate?, let key?):
-            guard let certificateBytes = ServerFiles.read(certificate, byteCountMax: 1 << 20),
-                let keyBytes = ServerFiles.read(key, byteCountMax: 1 << 20)
-            else { throw ServerFailure(.configuration, "the certificate or its key cannot be read") }
-            let text = String(decoding: certificateBytes, as: UTF8.self)
-            guard let fingerprint = CertificateFingerprint.ofPEM(text) else {
-                throw ServerFailure(.configuration, "\(certificate) holds no certificate")
-            }
-            configuration.fingerprint = fingerprint
-            tls = (text, String(decoding: keyBytes, as: UTF8.self))
-        default: throw ServerFailure(.configuration, "tls-certificate and tls-key go together")
-        }
+        let tls = try ServerCertificate.read(configuration)
+        if let tls { configuration.fingerprint = tls.fingerprint }
         let store = try store(configuration, serving: true)
         let metrics = ServerMetrics()
         let rooms = RelayRooms(random: SystemRandomSource())
@@ -105,7 +92,9 @@ enum ServerCommands {
             ])
         }
         let listening = try ListeningSocket.open(configuration.listen)
-        let server = HTTPServer(service: service, configuration: configuration, metrics: metrics, log: log, hub: hub)
+        let lanes = WorkLanes(hasOneWriter: store.database.servesAlone)
+        let server = HTTPServer(
+            service: service, configuration: configuration, metrics: metrics, log: log, hub: hub, lanes: lanes)
         try store.database.listen { notice in
             if case .sessionsEnded = notice { store.sessionChanges.note() }
             if case .pairing(let accountID, let relayID) = notice { rooms.board.add(relayID, for: accountID) }
@@ -117,7 +106,7 @@ enum ServerCommands {
         if let address = configuration.metricsListen {
             let socket = try ListeningSocket.open(address)
             let other = HTTPServer(
-                service: service, configuration: configuration, metrics: metrics, log: log, hub: hub,
+                service: service, configuration: configuration, metrics: metrics, log: log, hub: hub, lanes: lanes,
                 isMetricsOnly: true)
             try other.start(socket: socket.descriptor)
             operatorServer = other
@@ -129,16 +118,24 @@ enum ServerCommands {
                 "fingerprint": CertificateFingerprint.words(configuration.fingerprint),
                 "storage": configuration.postgres == nil ? "sqlite" : "postgres",
             ])
-        waitForEnd(signals, store: store, log: log)
+        waitForEnd(signals, store: store, log: log) { () throws(ServerFailure) in
+            guard let next = try ServerCertificate.read(configuration) else { return }
+            try server.renew(certificate: next.certificate, key: next.key)
+            service.renew(fingerprint: next.fingerprint)
+            log.info("certificate", ["fingerprint": CertificateFingerprint.words(next.fingerprint)])
+        }
         log.info("stopping")
         hub.stop()
+        lanes.stop()
         server.stop()
         operatorServer?.stop()
         store.database.close()
     }
 
-    /// Cleans at once, and once a minute, until a signal comes.
-    private static func waitForEnd(_ signals: Int32, store: ServerStore, log: ServerLog) {
+    /// Cleans at once, and once a minute, until a signal comes that ends the server; SIGHUP reads the certificate anew.
+    private static func waitForEnd(
+        _ signals: Int32, store: ServerStore, log: ServerLog, renew: () throws(ServerFailure) -> Void
+    ) {
         func ready(within milliseconds: Int32) -> Int32 {
             var poll = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
             return unsafe Glibc.poll(&poll, 1, milliseconds)
@@ -146,69 +143,17 @@ enum ServerCommands {
         var pause: Int32 = 0
         while true {
             let count = ready(within: pause)
-            if count > 0, coffret_next_signal(signals) > 0 { return }
+            if count > 0 {
+                let signal = coffret_next_signal(signals)
+                guard signal == SIGHUP else {
+                    if signal > 0 { return }
+                    continue
+                }
+                do throws(ServerFailure) { try renew() } catch { log.failure(error) }
+            }
             guard count == 0 else { continue }
             pause = 60_000
             do throws(ServerFailure) { try store.clean { ready(within: 0) == 0 } } catch { log.failure(error) }
         }
-    }
-}
-
-/// SHA-256 of the public key in a certificate, as devices see it.
-enum CertificateFingerprint {
-    /// In the groups in which a device asks a person to compare it at the first contact; `none` for one of zeros.
-    static func words(_ fingerprint: [UInt8]) -> String {
-        guard fingerprint.contains(where: { $0 != 0 }) else { return "none" }
-        return stride(from: 0, to: fingerprint.count, by: 4).map { Hex.encode(fingerprint[$0...].prefix(4)) }
-            .joined(separator: " ")
-    }
-
-    /// Of the first certificate in PEM text.
-    static func ofPEM(_ text: String) -> [UInt8]? {
-        guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----"),
-            let end = text[start.upperBound...].firstRange(of: "-----END CERTIFICATE-----"),
-            let der = try? Base64.standard.decode(
-                String(text[start.upperBound..<end.lowerBound].filter { !$0.isWhitespace }))
-        else { return nil }
-        return ofDER(der)
-    }
-
-    /// Certificate → TBSCertificate → [version], serial, algorithm, issuer, validity, subject, SubjectPublicKeyInfo.
-    ///
-    /// Source: RFC 5280, section 4.1.
-    static func ofDER(_ der: [UInt8]) -> [UInt8]? {
-        guard let certificate = element(der[...]), certificate.tag == 0x30, let body = element(certificate.content),
-            body.tag == 0x30
-        else { return nil }
-        var rest = body.content
-        guard var next = element(rest) else { return nil }
-        if next.tag == 0xA0 {
-            rest = rest[next.end...]
-            guard let serial = element(rest) else { return nil }
-            next = serial
-        }
-        for _ in 0..<5 {
-            rest = rest[next.end...]
-            guard let following = element(rest) else { return nil }
-            next = following
-        }
-        guard next.tag == 0x30 else { return nil }
-        let key = Array(rest[rest.startIndex..<next.end])
-        return unsafe HashAlgorithm.sha256.hash(key.span.bytes)
-    }
-
-    private static func element(_ bytes: ArraySlice<UInt8>) -> (tag: UInt8, content: ArraySlice<UInt8>, end: Int)? {
-        guard bytes.count >= 2 else { return nil }
-        let (tag, first) = (bytes[bytes.startIndex], bytes[bytes.startIndex + 1])
-        var start = bytes.startIndex + 2
-        var length = Int(first)
-        if first >= 0x80 {
-            let count = Int(first & 0x7F)
-            guard (1...4).contains(count), bytes.endIndex - start >= count else { return nil }
-            length = bytes[start..<start + count].reduce(0) { $0 << 8 | Int($1) }
-            start += count
-        }
-        guard bytes.endIndex - start >= length else { return nil }
-        return (tag, bytes[start..<start + length], start + length)
     }
 }

@@ -67,8 +67,8 @@ final class RateLimiter: Sendable {
     }
 }
 
-/// Bytes of bodies and streams that are in memory at once. Nobody gets more than an eighth, so that one asker's
-/// half-open uploads leave room for the others.
+/// Bytes of bodies and streams that are in memory at once. Nobody gets more than a quarter of what is free with him, so that
+/// however many take all they get, the next finds room for what is usual.
 final class MemoryBudget: Sendable {
     private struct State {
         var used = 0
@@ -84,7 +84,7 @@ final class MemoryBudget: Sendable {
     func take(_ byteCount: Int, for asker: [UInt8]) -> Bool {
         state.withLock { state in
             let share = state.byAsker[asker, default: 0] + byteCount
-            guard state.used + byteCount <= byteCountMax, share <= byteCountMax / 8 else { return false }
+            guard share <= (byteCountMax - state.used) / 4 else { return false }
             state.used += byteCount
             state.byAsker[asker] = share
             return true
@@ -101,4 +101,31 @@ final class MemoryBudget: Sendable {
     }
 
     var byteCountUsed: Int { state.withLock { $0.used } }
+}
+
+/// What one asker holds of a budget.
+///
+/// - Concurrency: one thread at a time.
+// SAFETY: it belongs to a request, and the HTTP library serves a request's connection on one thread at a time.
+final class BudgetShare: @unchecked Sendable {
+    private let budget: MemoryBudget
+    let asker: [UInt8]
+    private(set) var byteCount = 0
+
+    init(_ budget: MemoryBudget, _ asker: [UInt8]) {
+        self.budget = budget
+        self.asker = asker
+    }
+
+    deinit { budget.give(byteCount, from: asker) }
+
+    /// Takes more, or gives some back.
+    ///
+    /// - Returns: false if there is no room for more.
+    func set(_ wanted: Int) -> Bool {
+        guard wanted <= byteCount || budget.take(wanted - byteCount, for: asker) else { return false }
+        if wanted < byteCount { budget.give(byteCount - wanted, from: asker) }
+        byteCount = wanted
+        return true
+    }
 }

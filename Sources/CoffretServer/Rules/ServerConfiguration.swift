@@ -9,7 +9,7 @@ package struct ServerConfiguration: Sendable, Equatable {
     /// What the server is called in challenges; devices have it on record.
     package var name = "localhost"
     package var listen = "127.0.0.1:7440"
-    /// Where `/metrics` is served; nil is beside the rest.
+    /// Where `/metrics` is served; nil is beside the rest, where only this machine reaches the server, and else nowhere.
     package var metricsListen: String?
     package var dataDirectory = "/var/lib/coffret-server"
     /// libpq's connection string; nil is SQLite in the data directory. Without a password: that belongs into libpq's passfile.
@@ -27,10 +27,13 @@ package struct ServerConfiguration: Sendable, Equatable {
     package var connectionCountMaxPerAddress = 1_000
     package var requestsPerSecondPerAddress = 50
     package var requestsPerSecondPerAccount = 500
-    package var bodyMemoryByteCount = 256 << 20
+    package var bodyMemoryByteCount = 128 << 20
     package var log = ServerLog.Level.normal
 
     package init() {}
+
+    /// Whether only programs of the same machine reach the server, and no proxy hands others on.
+    var isLocal: Bool { (listen.hasPrefix("127.") || listen.hasPrefix("[::1]")) && !trustsForwardedFor }
 
     package static let names = [
         "name", "listen", "metrics-listen", "data", "postgres", "registration", "tls-certificate", "tls-key",

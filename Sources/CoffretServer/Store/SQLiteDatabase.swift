@@ -18,6 +18,14 @@ package final class SQLiteDatabase: SQLDatabase {
         give(back: try SQLiteSession(path: path))
     }
 
+    /// Makes a file that is used when it is whole, and thrown away otherwise: nothing is logged, and its end syncs it.
+    package init(unfinished path: String) throws(ServerFailure) {
+        self.path = path
+        let session = try SQLiteSession(path: path)
+        try session.script("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        give(back: session)
+    }
+
     @discardableResult
     package func write<Result>(
         _ body: (any SQLSession) throws(ServerFailure) -> Result
