@@ -5,7 +5,7 @@ package import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
 package import CoffretKeys
-internal import CoffretStorage
+package import CoffretStorage
 internal import CoffretTrust
 internal import Glibc
 
@@ -101,6 +101,11 @@ package final class VaultSyncer {
         var byteCount = 0
         for name in contents.names { byteCount += try repository.sealedBlob(name).bytes.count }
         return UnsentChanges(commitCount: contents.commitCount, byteCount: byteCount)
+    }
+
+    /// The items that differ from what the server was last seen to have; nil where that is not known, or not here any more.
+    package static func unsentItems(of vault: Vault) throws -> Set<EntityID>? {
+        try VaultSync.memory(of: vault.repository)?.head.flatMap { try vault.changedItems(since: $0) }
     }
 
     /// Files that the last sync could not send, since the server has no room for them.

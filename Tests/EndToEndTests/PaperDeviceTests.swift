@@ -36,13 +36,27 @@ struct PaperDeviceTests {
         #expect(try first.succeed("recovery", "ls").contains("Safe"))
         #expect(try first.run("recovery", "revoke", "Safe", "--yes").exitCode == 64, "it is a device")
 
-        // The other device adds the slot by itself.
+        // At the other device the sheet opens nothing before a person said so there, who is told of it until then (R99).
         #expect(try !second.succeed("recovery", "ls").contains("Safe"))
-        try second.succeed("sync")
-        #expect(try second.succeed("recovery", "ls").contains("Safe"))
-        let opened = try second.run(
-            ["recovery", "test", "--passphrase-fd", "0"], input: Array((sheet + "\n").utf8), environment: [:])
-        #expect(opened.exitCode == 0, "\(opened.errorText)")
+        func opens(_ runner: CoffretRunner) throws -> Int32 {
+            try runner.run(
+                ["recovery", "test", "--passphrase-fd", "0"], input: Array((sheet + "\n").utf8), environment: [:]
+            ).exitCode
+        }
+        for command in ["sync", "sync", "status"] {
+            let told = try second.run(command)
+            #expect(told.exitCode == 0, "\(told.errorText)")
+            #expect(told.errorText.contains("warning: the paper device \"Safe\" was added by"), "\(told.errorText)")
+            #expect(told.errorText.contains("coffret recovery accept"), "\(told.errorText)")
+        }
+        #expect(try second.succeed("recovery", "ls").contains("does not open this store"))
+        #expect(try opens(second) != 0)
+        let asked = try second.run("recovery", "accept", "Safe")
+        #expect(asked.exitCode == 83 && asked.errorText.contains("will open this store"), "\(asked.errorText)")
+        #expect(try second.run("recovery", "accept", "Other", "--yes").exitCode == 66)
+        try second.succeed("recovery", "accept", "Safe", "--yes")
+        #expect(try opens(second) == 0)
+        #expect(try second.run("sync").errorText.isEmpty)
         try second.makeNote("From the second")
         try second.succeed("sync")
 

@@ -112,4 +112,50 @@ struct RevocationTests {
         #expect(try first.succeed("show", "By the thief").contains("By the thief"))
         #expect(try third.succeed("device", "rescue").contains("nothing"))
     }
+
+    @Test(
+        "keys 11: what a revoked device had brought is listed, and revoked with it unless a person says otherwise (R99)"
+    )
+    func brought() throws {
+        let three = try Three()
+        let (first, lost, third) = (three.first, three.lost, three.third)
+        let (tablet, phone) = (try CoffretRunner(), try CoffretRunner())
+        try DevicePairing.pair(tablet, lost, three.server, name: "Tablet")
+        try DevicePairing.pair(phone, tablet, three.server, name: "Phone")
+        _ = try lost.json("recovery", "add", "--paper", "--name", "Sheet", "--print-only")
+        for runner in [tablet, phone, first, third] { try runner.succeed("sync") }
+
+        let asked = try first.run("device", "revoke", "Lost")
+        #expect(asked.exitCode == 83, "\(asked.errorText)")
+        for name in ["\"Tablet\"", "\"Phone\"", "\"Sheet\" (paper)", "--keep"] {
+            #expect(asked.errorText.contains(name), "\(asked.errorText)")
+        }
+        #expect(!asked.errorText.contains("Third"), "\(asked.errorText)")
+        #expect(try first.run("device", "revoke", "Lost", "--yes", "--keep", "Third").exitCode == 66)
+
+        let done = try first.run("device", "revoke", "Lost", "--yes", "--keep", "Phone", "--json")
+        #expect(done.exitCode == 0, "\(done.errorText)")
+        #expect(done.errorText.contains("the paper device \"Sheet\", which came by it, counts for seven days"))
+        let value = try #require(
+            try JSONSerialization.jsonObject(with: Data((done.text.split(separator: "\n").last ?? "").utf8)) as? [String: Any], "\(done.text)")
+        for (member, count) in [("alsoRevoked", 1), ("announced", 1), ("kept", 1), ("renewed", 1)] {
+            #expect((value[member] as? [String])?.count == count, "\(member): \(value)")
+        }
+        for runner in [lost, tablet] { #expect(try runner.run("sync").exitCode == 77) }
+        try first.makeNote("Under the newest key")
+        for runner in [first, third, phone] { try runner.succeed("sync") }
+        for runner in [third, phone] {
+            #expect(try runner.succeed("ls").contains("Under the newest key"))
+            try runner.succeed("fsck")
+        }
+        // The sheet has no slot in any store but that of who made it, and cannot be taken in where nobody is asked.
+        for runner in [first, third, phone] {
+            #expect(try !runner.succeed("recovery", "ls").contains("made "))
+            #expect(try runner.run("recovery", "accept", "Sheet").exitCode == 83)
+        }
+        let again = try first.run("device", "revoke", "Lost", "--yes")
+        #expect(again.exitCode == 66 && again.errorText.contains("what came by it is still there: \"Phone\""))
+        try first.succeed("device", "revoke", "Phone", "--yes")
+        #expect(try phone.run("sync").exitCode == 77)
+    }
 }

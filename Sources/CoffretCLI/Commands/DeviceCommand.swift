@@ -19,12 +19,7 @@ enum DeviceCommand {
         subcommands: [
             CommandDescription("ls", "List the devices of your account", run: list),
             DeviceJoining.pairing, DeviceJoining.approval,
-            CommandDescription(
-                "revoke", "Throw a device out: a lost one, or one you no longer use",
-                discussion: [
-                    "Vaults that are synced get new keys. What the device holds already, it keeps. What it had sent by now counts; what it writes from now on does not."
-                ],
-                arguments: [device], options: [CommonArguments.yes], staysHere: true, run: revoke),
+            DeviceRevocation.description,
             CommandDescription(
                 "rename", "Give a device another name",
                 discussion: [
@@ -58,6 +53,26 @@ enum DeviceCommand {
             case .recover?, nil: break
             }
         }
+        warnOfPaper(context, session)
+    }
+
+    /// Says which sheets another device made that nobody here has said a word about.
+    static func warnOfPaper(_ context: CommandContext, _ session: StoreSession) {
+        let keyring = session.store.keyring
+        guard let waiting = try? keyring.paperAwaitingConsent(), let chain = try? keyring.deviceChain() else { return }
+        for device in waiting {
+            let name = label(device, session)
+            let by = chain.bringer(of: device).map { " by \(label($0, session))" } ?? ""
+            context.warn(
+                "the paper device \(name) was added\(by) and does not open this store: if that was you, "
+                    + "coffret recovery accept \(name); if not, coffret device revoke \(name)")
+        }
+    }
+
+    /// What a device is called, in quotes; the beginning of its id where nobody can tell.
+    static func label(_ device: VerifiedDevice, _ session: StoreSession) -> String {
+        (try? session.store.keyring.details(of: device)?.name).map { "\"\(TextWidth.displaySafe($0))\"" }
+            ?? String(device.id.hex.prefix(8))
     }
 
     private static func list(_ context: CommandContext) throws {
@@ -115,7 +130,7 @@ enum DeviceCommand {
     }
 
     /// The devices that the person may mean, revoked ones too.
-    private static func matching(_ session: StoreSession) throws -> [VerifiedDevice] {
+    static func matching(_ session: StoreSession) throws -> [VerifiedDevice] {
         let keyring = session.store.keyring
         let wanted = session.context.arguments.required(device)
         return try keyring.deviceChain().devices.filter { device in
@@ -125,7 +140,7 @@ enum DeviceCommand {
     }
 
     /// The one of them that counts.
-    private static func only(
+    static func only(
         _ matching: [VerifiedDevice], _ session: StoreSession, _ context: CommandContext
     ) throws -> VerifiedDevice {
         let found = matching.filter(\.isTrusted)
@@ -190,70 +205,6 @@ enum DeviceCommand {
         try context.confirmDone(.fields(["id": .string(target.id.hex), "name": .string(name)])) {
             "\"\(TextWidth.displaySafe(before))\" is called \"\(TextWidth.displaySafe(name))\" now."
         }
-    }
-
-    private static func revoke(_ context: CommandContext) throws {
-        try ServerAccess.checkJoined(context)
-        let session = try StoreSession.open(context, with: .passphraseAnew)
-        let account = try ServerAccess.account(session)
-        defer { account.connection.logOut() }
-        report(try account.follow(), context, session)
-        let keyring = session.store.keyring
-        let matching = try matching(session)
-        if let revoked = matching.first, !matching.contains(where: \.isTrusted) {
-            if try finish(account, session, context) { return }
-            let name = TextWidth.displaySafe(try keyring.details(of: revoked)?.name ?? String(revoked.id.hex.prefix(8)))
-            throw CommandFailure(
-                .notFound, .deviceNotFound, "\"\(name)\" is revoked already", hint: "coffret device ls lists them")
-        }
-        let target = try only(matching, session, context)
-        guard target.id != (try keyring.deviceID()) else {
-            throw CommandFailure(
-                .usage, .deviceIsThis, "a device does not throw itself out",
-                hint: "do it on another one of your devices")
-        }
-        let name = TextWidth.displaySafe(try keyring.details(of: target)?.name ?? String(target.id.hex.prefix(8)))
-        guard target.kind == .ordinary else { return try DeviceRecovery.revokePaper(target.id, name, account, context) }
-        try context.confirmDanger(
-            "\"\(name)\" will get nothing new, and nothing that it writes from now on counts. What it holds, it keeps.",
-            question: "Revoke it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        // The person took his time.
-        try account.readAgain()
-        // What it has sent by now counts, so that has to be here before it is thrown out.
-        var problem = try syncEach(account, session, context, "what it sent lately may not count")
-        let renewed = try account.revoke(target.id)
-        let isCut = try syncEach(account, session, context, "coffret sync makes the revocation whole there")
-        problem = problem ?? isCut
-        let value = JSONValue.fields([
-            "revoked": .string(target.id.hex), "renewed": .array(renewed.map { .string($0.hex) }),
-            "complete": .bool(problem == nil),
-        ])
-        try context.confirmDone(value) {
-            let keys =
-                renewed.isEmpty
-                ? "" : " \(NumberText.counted(renewed.count, "synced vault")) got a new key."
-            return "Revoked \"\(name)\"." + keys
-        }
-        try end(with: problem)
-    }
-
-    /// Makes a revocation whole that another device began and did not end.
-    private static func finish(_ account: Account, _ session: StoreSession, _ context: CommandContext) throws -> Bool {
-        var written: [VaultRecord] = []
-        for record in try session.store.vaults where record.kind == .synced {
-            if try session.store.writeCut(in: record, clock: SystemWallClock()) { written.append(record) }
-        }
-        guard !written.isEmpty else { return false }
-        let problem = try syncEach(account, session, context, "coffret sync sends it")
-        let value = JSONValue.fields([
-            "revoked": .null, "renewed": .array([]), "complete": .bool(problem == nil),
-        ])
-        try context.confirmDone(value) {
-            "It was revoked already; now \(NumberText.counted(written.count, "vault")) "
-                + "\(written.count == 1 ? "knows" : "know") where that takes effect."
-        }
-        try end(with: problem)
-        return true
     }
 
     /// Syncs all synced vaults. What goes wrong in one is told at once and keeps none of the others.

@@ -3,6 +3,9 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretImportExport
+internal import CoffretKeys
+internal import CoffretStorage
+internal import CoffretSync
 
 enum ExportCommand {
     static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")
@@ -10,12 +13,15 @@ enum ExportCommand {
         "format", "FORMAT", .choice(["markdown", "json"]),
         "markdown (a folder) or json (one file with the whole history)")
 
+    static let unsent = OptionDescription.flag(
+        "unsent", "only items that were changed here since the server last had them, as Markdown")
+
     static let description = CommandDescription(
         "export", group: .inOut, "Write everything out, unencrypted",
         discussion: [
             "Markdown: a folder of notes with their files, as import reads it. One vault is written, the default or the one that --vault names. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in both."
         ],
-        arguments: [path], options: [format, CommonArguments.yes],
+        arguments: [path], options: [format, unsent, CommonArguments.yes],
         examples: [
             CommandExample("coffret export ~/notes-out", "a folder of Markdown"),
             CommandExample("coffret export --format json everything.json", "one file with the whole history"),
@@ -25,9 +31,16 @@ enum ExportCommand {
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
         let isJSON = context.arguments.value(format).map { $0 == "json" } ?? path.hasSuffix(".json")
+        let isUnsent = context.arguments.isSet(unsent)
+        guard !isUnsent || !isJSON else {
+            throw CommandFailure(
+                .usage, .inputInvalid, "--unsent writes a folder of Markdown, and no JSON",
+                hint: "coffret export FOLDER --unsent")
+        }
         try PathCheck.target(ofExport: path, isFile: isJSON)
         let session = try VaultSession.open(context)
-        let items = try session.vault.list(.everything)
+        let only = try isUnsent ? unsentItems(session) : nil
+        let items = try session.vault.list(.everything).filter { only?.contains($0.id) ?? true }
         let secrets = items.filter { $0.kind != .note }.count
         let vaultCount = try session.store.store.vaults.count
         let vault = "the vault \"\(TextWidth.displaySafe(session.vault.name))\""
@@ -56,9 +69,24 @@ enum ExportCommand {
             }
             return
         }
-        let report = try session.vault.exportMarkdown(to: path, files: files, progress: show.update)
+        var options = MarkdownExportOptions()
+        options.only = only
+        let report = try session.vault.exportMarkdown(
+            to: path, files: files, options: options, progress: show.update)
         show.reporter.end()
         try context.print(json(report, path)) { context.isQuiet ? "" : text(report, path) }
+    }
+
+    /// What this device never sent, for another one that takes it in as an import.
+    private static func unsentItems(_ session: VaultSession) throws -> Set<EntityID> {
+        let record = try session.store.store.vaultRecord(session.store.wantedVault)
+        guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
+        guard let items = try VaultSyncer.unsentItems(of: session.vault) else {
+            throw CommandFailure(
+                .notFound, code: StorageError.Code.historyCompacted.rawValue,
+                "what the server last had is not known on this device", hint: "coffret export FOLDER writes everything")
+        }
+        return items
     }
 
     private static func conflictText(_ count: Int) -> String {

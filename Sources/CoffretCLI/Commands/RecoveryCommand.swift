@@ -2,12 +2,15 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretSync
+internal import CoffretTrust
 
 enum RecoveryCommand {
     static let name = OptionDescription.value("name", "NAME", "what to call it, such as where the paper is")
     static let key = ArgumentDescription.required("KEY", "the name or the id of a recovery key")
+    static let sheet = ArgumentDescription.required("SHEET", "the name of the paper device, or the beginning of its id")
     static let unconfirmed = OptionDescription.flag(
         "print-only", "print the key to standard output and do not ask for it back")
 
@@ -25,6 +28,12 @@ enum RecoveryCommand {
                 ],
                 options: [name, unconfirmed, paper], run: add),
             CommandDescription("ls", "List the recovery keys", run: list),
+            CommandDescription(
+                "accept", "Let the sheet of another device of yours open this store",
+                discussion: [
+                    "A sheet that another device made is one of your devices, and opens this store only once you say so here."
+                ],
+                arguments: [sheet], options: [CommonArguments.yes], run: accept),
             CommandDescription(
                 "revoke", "Make a recovery key useless for this store",
                 discussion: ["Backups from before can still be opened with it."],
@@ -65,21 +74,37 @@ enum RecoveryCommand {
         let keys = try session.recoveryKeys
         let records = AgentFamilyCommand.syncRecords(of: try StoreAccess.path(context), context)
         let isConfirmed = { (key: SlotDetails) in records?.isOnlyPrinted(key.slotID.hex) != true }
+        let keyring = session.store.keyring
+        let waiting = try keyring.paperAwaitingConsent().map { ($0, try keyring.details(of: $0)) }
         let value = JSONValue.array(
             keys.map {
                 .fields([
                     "id": .string($0.slotID.hex), "name": .string($0.name), "created": .moment($0.created),
-                    "confirmed": .bool(isConfirmed($0)),
+                    "confirmed": .bool(isConfirmed($0)), "accepted": .bool(true),
                 ])
-            })
+            }
+                + waiting.map { device, details in
+                    .fields([
+                        "id": .string(device.id.hex), "name": .string(details?.name ?? ""),
+                        "created": details.map { .moment($0.time) } ?? .null, "accepted": .bool(false),
+                    ])
+                })
         try context.print(value) {
-            guard !keys.isEmpty else { return "There is no recovery key. coffret recovery add makes one." }
+            guard !keys.isEmpty || !waiting.isEmpty else {
+                return "There is no recovery key. coffret recovery add makes one."
+            }
             var table = TextTable([.init(role: .identifier), .init(isFlexible: true), .init(role: .faint)])
             for key in keys {
                 table.add([
                     String(key.slotID.hex.prefix(8)), TextWidth.displaySafe(key.name),
                     "made \(context.relativeTime.moment(key.created))"
                         + (isConfirmed(key) ? "" : ", printed and never asked back"),
+                ])
+            }
+            for (device, details) in waiting {
+                table.add([
+                    String(device.id.hex.prefix(8)), TextWidth.displaySafe(details?.name ?? "?"),
+                    "does not open this store: coffret recovery accept",
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -123,6 +148,34 @@ enum RecoveryCommand {
         try session.removeSlot(found.slotID)
         try context.confirmDone(.fields(["revoked": .string(found.slotID.hex), "left": .integer(rest)])) {
             "Revoked \"\(TextWidth.displaySafe(found.name))\". Backups from before can still be opened with it."
+        }
+    }
+
+    private static func accept(_ context: CommandContext) throws {
+        let wanted = context.arguments.required(sheet)
+        let session = try StoreSession.open(context, with: .passphraseAnew)
+        let keyring = session.store.keyring
+        let found = try keyring.paperAwaitingConsent().filter { device in
+            if wanted.utf8.count >= 4, device.id.hex.hasPrefix(wanted.lowercased()) { return true }
+            return try keyring.details(of: device)?.name == wanted
+        }
+        guard let device = found.first, found.count == 1 else {
+            throw CommandFailure(
+                found.isEmpty ? .notFound : .ambiguous, found.isEmpty ? .deviceNotFound : .deviceAmbiguous,
+                "\(found.count) sheets called \"\(TextWidth.displaySafe(wanted))\" wait for your word",
+                hint: found.isEmpty ? "coffret sync brings what is new; coffret recovery ls lists them" : "use the id")
+        }
+        let name = DeviceCommand.label(device, session)
+        let by = try keyring.deviceChain().bringer(of: device).map {
+            ", which \(DeviceCommand.label($0, session)) added,"
+        }
+        try context.confirmDanger(
+            "The sheet of \(name)\(by ?? "") will open this store, and backups of it, without the passphrase.",
+            question: "Let it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
+        try session.store.readKeyringAgain()
+        try session.store.changeKeyring { (keyring) throws(KeyError) in try keyring.admitPaper(device.id) }
+        try context.confirmDone(.fields(["accepted": .string(device.id.hex)])) {
+            "The sheet of \(name) opens this store now."
         }
     }
 

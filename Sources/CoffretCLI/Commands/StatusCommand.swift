@@ -18,6 +18,7 @@ enum StatusCommand {
     static func run(_ context: CommandContext) throws {
         if try sayLocked(context) { return }
         let session = try VaultSession.open(context)
+        DeviceCommand.warnOfPaper(context, session.store)
         let vault = session.vault
         var filter = ItemFilter.everything
         filter.isTrashed = true

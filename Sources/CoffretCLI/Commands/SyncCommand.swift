@@ -11,7 +11,8 @@ internal import CoffretSync
 
 enum SyncCommand {
     static let restored = OptionDescription.flag(
-        "server-was-restored", "the server was put back to an older state on purpose: send it what it lost")
+        "server-was-restored", "the server was put back to an older state, or emptied, on purpose: send it what it lost"
+    )
 
     static let explain = OptionDescription.flag(
         "explain", "say what it may mean that the server shows an older or another state, and what to do")
@@ -156,16 +157,37 @@ enum SyncCommand {
     private static func begin(
         _ context: CommandContext, _ session: StoreSession, _ records: SyncRecords, _ added: inout Set<VaultID>
     ) throws -> AccountSync {
-        let sync = AccountSync(
-            try ServerAccess.account(session), records: records, random: SystemRandomSource(), clock: SystemWallClock())
+        let isRestored = context.arguments.isSet(restored)
+        let account: Account
         do {
-            DeviceCommand.report(try sync.account.follow(), context, session)
+            account = try ServerAccess.account(session, isRestored: isRestored)
+        } catch  where FailureTranslation.refusal(in: error) == "server.login.refused" {
+            throw try shutOut(error, session)
+        }
+        let sync = AccountSync(account, records: records, random: SystemRandomSource(), clock: SystemWallClock())
+        do {
+            DeviceCommand.report(try account.follow(), context, session)
             added.formUnion(try sync.receiveKeys().added)
+            if isRestored { try account.restorePlaces() }
         } catch {
             sync.account.connection.logOut()
             throw error
         }
         return sync
+    }
+
+    /// The failure of a device that is let in no more, with the way on for what it never sent.
+    private static func shutOut(_ error: any Error, _ session: StoreSession) throws -> CommandFailure {
+        var failure = FailureTranslation.failure(from: error)
+        for record in try session.store.vaults where record.kind == .synced {
+            let vault = try session.store.openVault(record.vaultID.hex, isWritable: false)
+            defer { vault.close() }
+            guard let count = try VaultSyncer.unsentCommitCount(of: vault), count > 0 else { continue }
+            failure.details.append(
+                "\"\(TextWidth.displaySafe(record.name))\": \(NumberText.counted(count, "change")) never sent. "
+                    + "coffret export FOLDER --unsent writes them out, for coffret import FOLDER elsewhere")
+        }
+        return failure
     }
 
     /// Notes a failure that concerns the account for each of its vaults.

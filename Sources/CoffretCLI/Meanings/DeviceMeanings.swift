@@ -14,7 +14,7 @@ extension FailureMeaning {
             hint: "compare coffret device ls on your devices; do not add any meanwhile"),
         "trust.chain.rolled-back": FailureMeaning(
             .rolledBack, "the server shows an older list of devices than this device has seen",
-            hint: "perhaps it was restored from a backup; ask whoever runs it"),
+            hint: "if it was restored from a backup on purpose: coffret sync --server-was-restored"),
         "trust.chain.too-long": FailureMeaning(
             .notAuthentic, "one of your devices made their list too long to keep; the list of before stays here",
             hint: "coffret device ls says which devices there are; a paper device ends it: coffret help lost-device"),
@@ -168,5 +168,7 @@ extension FailureMeaning {
 
     private static let notLetIn = FailureMeaning(
         .permission, "the server does not let this device in: it was revoked, or the account is not there any more",
-        hint: "coffret device ls on another of your devices tells; what is here stays, and can be read and exported")
+        hint: "coffret device ls elsewhere tells; if the server was put back on purpose: coffret sync "
+            + "--server-was-restored, first on the device that began the account; what is here stays, and can be read and exported"
+    )
 }

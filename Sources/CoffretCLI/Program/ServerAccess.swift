@@ -119,8 +119,14 @@ enum ServerAccess {
     }
 
     /// The store's account, logged in.
-    static func account(_ session: StoreSession) throws -> Account {
-        let account = try Account(session.store, random: SystemRandomSource(), clock: SystemWallClock())
+    ///
+    /// - Parameter isRestored: the server was put back on purpose, and gets what it lost of the account.
+    static func account(_ session: StoreSession, isRestored: Bool = false) throws -> Account {
+        let (random, clock) = (SystemRandomSource(), SystemWallClock())
+        let account =
+            try isRestored
+            ? Account.atRestoredServer(session.store, random: random, clock: clock)
+            : Account(session.store, random: random, clock: clock)
         let context = session.context
         account.patience = AccountPatience(.seconds(patienceSeconds)) {
             context.note(

@@ -3,7 +3,7 @@
 
 internal import CoffretBase
 package import CoffretSearch
-internal import CoffretStorage
+package import CoffretStorage
 
 extension Vault {
     /// Above this many commits since the indexed one, two states are compared instead of walking the commits.
@@ -239,6 +239,13 @@ extension Vault {
             guard let differing = try differingEntities(since: indexedHead) else { return nil }
             entities = differing
         }
+        return try items(of: entities)
+    }
+
+    /// The items that differ from an earlier state, those among them of which a file was attached or taken away; nil where that
+    /// state is not here any more.
+    package func changedItems(since commit: BlobName) throws(CoreError) -> Set<EntityID>? {
+        guard let entities = try differingEntities(since: commit) else { return nil }
         return try items(of: entities)
     }
 

@@ -3,7 +3,7 @@
 
 internal import CoffretBase
 package import CoffretCore
-internal import CoffretStorage
+package import CoffretStorage
 
 /// The outcome of an export.
 package struct ExportReport: Equatable, Sendable {
@@ -33,6 +33,8 @@ package struct MarkdownExportOptions: Sendable {
     package var mayReplace = false
     /// Whether items in the trash are written too.
     package var includesTrash = false
+    /// The items that are written; nil for all.
+    package var only: Set<EntityID>?
 
     package init() {}
 }
@@ -51,7 +53,9 @@ extension Vault {
         try wrappingVaultErrors { try checkNothingIsVeiled() }
         let view = try wrappingVaultErrors { try present }
         var ids: [EntityID] = []
-        try wrappingVaultErrors { try view.forEachItem { ids.append($0.id) } }
+        try wrappingVaultErrors {
+            try view.forEachItem { if options.only?.contains($0.id) ?? true { ids.append($0.id) } }
+        }
         let folder = try ExportFolder(path: target, mayReplace: options.mayReplace)
         var run = try MarkdownExportRun(view: view, files: files, folder: folder, options: options)
         for (index, id) in ids.enumerated() {

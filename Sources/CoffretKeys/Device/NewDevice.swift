@@ -158,7 +158,12 @@ extension Keyring {
             deviceChain: account.chain, formerChains: account.keys.formerChains,
             slotDetails: [details(of: slot, name: "", environment)], vaults: account.keys.vaults, server: server)
         var slots = [slot]
-        followPaper(&body, &slots, environment: environment)
+        // Who comes back with a sheet has said by that what it is for.
+        if let own = account.chain.device(account.device.deviceID), let paper = account.chain.bringer(of: own),
+            paper.kind == .paper, paper.isTrusted
+        {
+            admit(paper: paper, &body, &slots, environment: environment)
+        }
         return try create(storeID: storeID, slots: slots, body: body, environment: environment)
     }
 }

@@ -20,7 +20,6 @@ extension UnlockedKeyring {
     /// - Throws: `.deviceRevoked` if a recovery took this device out of the chain altogether; `.keyringTooLarge` if there is no
     ///   room for it beside what recoveries replaced. The old chain is kept then.
     package func adopt(_ followed: FollowedDeviceChain) throws(KeyError) {
-        let environment = environment
         try change(byteCountMax: Limits.keyringForeignByteCountMax) { (body, slots) throws(KeyError) in
             guard let device = body.device, followed.chain.device(device.deviceID)?.keys == device.publicKeys else {
                 throw KeyError(.deviceRevoked)
@@ -28,7 +27,7 @@ extension UnlockedKeyring {
             if !followed.replacedLinks.isEmpty { body.formerChains.append(body.deviceChain) }
             body.deviceChain = followed.chain
             if let watch = followed.watch { body.server = body.server?.watching(watch) }
-            Keyring.followPaper(&body, &slots, environment: environment)
+            Keyring.dropPaper(&body, &slots)
         }
     }
 

@@ -161,32 +161,60 @@ extension AccountKeys {
 }
 
 extension Keyring {
-    /// Gives every paper device that the chain trusts a slot, and takes those away whose device it trusts no more.
-    static func followPaper(
-        _ body: inout KeyringBody, _ slots: inout [KeySlot], environment: KeyringEnvironment
-    ) {
-        for device in body.deviceChain.devices where device.kind == .paper {
-            let key = device.keys.box.bytes
-            let present = slots.first { $0.kind == .recovery && $0.publicKey == key }
-            if device.isTrusted, present == nil, slots.count < KeyringFile.slotCountMax {
-                let slot = KeySlot(
-                    id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519, publicKey: key,
-                    anchor: [], password: nil, reference: [], sealedStorageKey: [])
-                slots.append(slot)
-                let told = LinkDetails.newest(of: device, in: body.deviceChain, key: body.detailsKey)
-                body.slotDetails.append(details(of: slot, name: told?.name ?? "", environment))
-            } else if !device.isTrusted, let present {
-                slots.removeAll { $0.id == present.id }
-                body.slotDetails.removeAll { $0.slotID == present.id }
-            }
+    /// Takes the slots of paper devices away that the chain trusts no more.
+    static func dropPaper(_ body: inout KeyringBody, _ slots: inout [KeySlot]) {
+        for device in body.deviceChain.devices where device.kind == .paper && !device.isTrusted {
+            guard let slot = slots.first(where: { $0.isOf(device) }) else { continue }
+            slots.removeAll { $0.id == slot.id }
+            body.slotDetails.removeAll { $0.slotID == slot.id }
         }
+    }
+
+    /// Lets the sheet of a paper device open the store.
+    static func admit(
+        paper device: VerifiedDevice, _ body: inout KeyringBody, _ slots: inout [KeySlot],
+        environment: KeyringEnvironment
+    ) {
+        guard !slots.contains(where: { $0.isOf(device) }) else { return }
+        let slot = KeySlot(
+            id: .generate(from: environment.random), kind: .recovery, algorithm: .x25519,
+            publicKey: device.keys.box.bytes, anchor: [], password: nil, reference: [], sealedStorageKey: [])
+        slots.append(slot)
+        let told = LinkDetails.newest(of: device, in: body.deviceChain, key: body.detailsKey)
+        body.slotDetails.append(details(of: slot, name: told?.name ?? "", environment))
+    }
+}
+
+extension KeySlot {
+    fileprivate func isOf(_ device: VerifiedDevice) -> Bool {
+        kind == .recovery && publicKey == device.keys.box.bytes
     }
 }
 
 extension UnlockedKeyring {
     /// The paper device that a slot belongs to; nil for a store recovery key.
     package func paperDevice(ofSlot id: UniqueID) throws(KeyError) -> VerifiedDevice? {
-        guard let slot = slots.first(where: { $0.id == id }), slot.kind == .recovery else { return nil }
-        return try deviceChain().devices.first { $0.kind == .paper && $0.keys.box.bytes == slot.publicKey }
+        guard let slot = slots.first(where: { $0.id == id }) else { return nil }
+        return try deviceChain().devices.first { $0.kind == .paper && slot.isOf($0) }
+    }
+
+    /// Paper devices that the chain trusts, and of which nobody at this store has said that they are to open it.
+    package func paperAwaitingConsent() throws(KeyError) -> [VerifiedDevice] {
+        try deviceChain().devices.filter { device in
+            device.kind == .paper && device.isTrusted && !slots.contains { $0.isOf(device) }
+        }
+    }
+
+    /// Lets the sheet of a paper device open the store, because a person at this store says so.
+    ///
+    /// - Throws: `.slotNotFound` if the chain has no such paper device; what every change throws.
+    package func admitPaper(_ id: UniqueID) throws(KeyError) {
+        let environment = environment
+        try change { (body, slots) throws(KeyError) in
+            guard let device = body.deviceChain.device(id), device.kind == .paper, device.isTrusted else {
+                throw KeyError(.slotNotFound)
+            }
+            Keyring.admit(paper: device, &body, &slots, environment: environment)
+        }
     }
 }

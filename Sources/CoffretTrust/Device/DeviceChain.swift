@@ -112,6 +112,25 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
         return ChainWatch(confirmedAt: now, announcedAfter: announcedAfter)
     }
 
+    /// The device that signed the link which added another one; nil for the first.
+    package func bringer(of device: VerifiedDevice) -> VerifiedDevice? {
+        guard device.addedAt > 0, device.addedAt < UInt64(links.count) else { return nil }
+        let signer = links[Int(device.addedAt)].link.signerKey
+        return devices.first { $0.keys.signing.bytes == signer }
+    }
+
+    /// The trusted devices that are here because of one: it added them, or a device that it added did.
+    ///
+    /// - Parameter own: vouches for itself and for those that it added.
+    package func devicesBrought(by id: UniqueID, sparing own: UniqueID) -> [VerifiedDevice] {
+        var bringers: Set<UniqueID> = [id]
+        // Who adds a device stands before it.
+        for device in devices where device.id != own {
+            if let bringer = bringer(of: device), bringers.contains(bringer.id) { bringers.insert(device.id) }
+        }
+        return devices.filter { $0.isTrusted && $0.id != id && bringers.contains($0.id) }
+    }
+
     /// The chain as it was when link `sequenceNumber` was its newest; nil if it has no such link.
     package func asOf(_ sequenceNumber: UInt64) -> VerifiedDeviceChain? {
         guard sequenceNumber < UInt64(links.count), let prefix = try? chain.prefix(Int(sequenceNumber) + 1) else {

@@ -1,0 +1,57 @@
+// An account at a server that was put back to an older state, or emptied. The one thing to keep true: a person said that it
+// was, and the server gets back only what every server of the account is given.
+
+package import CoffretBase
+package import CoffretCore
+package import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretTrust
+internal import CoffretWire
+
+extension Account {
+    /// Logs in at a server that lost something, and gives it the links of the device chain that it lacks.
+    ///
+    /// A server that lost the account gets its first link as at joining, which lets in the device that began it.
+    /// - Throws: as `init`: a device that the server does not know waits until one that it knows has done this.
+    package static func atRestoredServer(
+        _ store: Store, random: any RandomSource, clock: any WallClock
+    ) throws(AccountError) -> Account {
+        let account: Account
+        do throws(AccountError) {
+            account = try Account(store, random: random, clock: clock)
+        } catch {
+            guard error.code == .refused, error.place == "server.login.refused" else { throw error }
+            try registerAgain(store, random)
+            account = try Account(store, random: random, clock: clock)
+        }
+        try account.sendLostLinks()
+        return account
+    }
+
+    private static func registerAgain(_ store: Store, _ random: any RandomSource) throws(AccountError) {
+        let (record, chain) = try inAccount { () throws(KeyError) in
+            (try store.keyring.server(), try store.keyring.deviceChain())
+        }
+        guard let record else { throw AccountError(.notJoined) }
+        let connection = try ServerConnection(ServerConnection.settings(for: record), random: random)
+        let registration = AccountRegistration(link: chain.links[0].link.encoded, invitation: [])
+        try connection.send("POST", "/v1/accounts", registration.encoded(), accepted: [200, 201])
+    }
+
+    /// What the server has must be the beginning of what is here; anything else is for `follow` to judge.
+    private func sendLostLinks() throws(AccountError) {
+        let chain = try inAccount { () throws(KeyError) in try store.keyring.deviceChain() }
+        let stored = try connection.links(of: chain.accountID, from: 0)
+        guard stored.count < chain.links.count, zip(stored, chain.links).allSatisfy({ $0 == $1.link }) else { return }
+        for link in chain.links[stored.count...] {
+            guard try connection.post(link.link, to: chain.accountID, accepted: [200, 409]) == nil else { return }
+        }
+    }
+
+    /// Makes the synced vaults' places where they are gone, and leaves the other devices their keys again.
+    package func restorePlaces() throws(AccountError) {
+        let vaults = try inAccount { () throws(CoreError) in try store.vaults }
+        for vault in vaults where vault.kind == .synced { try makeZone(for: vault) }
+        try sendKeys()
+    }
+}
