@@ -501,6 +501,58 @@ def section_edits(folder):
         server.wait()
 
 
+def quality_queries(pages, name, generator, count):
+    """A title, three words of a page's description, the same with the last one cut, and with one typo."""
+    written = []
+    for title, _, description in pages:
+        words = []
+        for word in re.findall(r"[^\W_]+", description.lower()):
+            if len(word) >= 4 and word.isascii() and word not in words:
+                words.append(word)
+        if len(words) < 3:
+            continue
+        three = [words[place] for place in sorted(generator.sample(range(len(words)), 3))]
+        last = three[2]
+        cut = last[:min(len(last) - 1, max(3, len(last) - generator.randint(1, len(last) // 2)))]
+        place = generator.randrange(3)
+        word, letter = three[place], generator.choice("abcdefghijklmnopqrstuvwxyz")
+        at = generator.randrange(len(word) - 1)
+        typo = generator.choice([word[:at] + word[at + 1:], word[:at] + letter + word[at:], word[:at] + letter + word[at + 1:],
+                                 word[:at] + word[at + 1] + word[at] + word[at + 2:]])
+        for kind, text in (("title", title), ("three words of the description", " ".join(three)),
+                           ("the same, last word cut", " ".join(three[:2] + [cut])),
+                           ("the same, one typo", " ".join(three[:place] + [typo] + three[place + 1:]))):
+            written.append("\x1f".join((name, kind, title, text)) + "\x1e")
+        if len(written) == 4 * count:
+            break
+    return written
+
+
+def section_search_quality(folder):
+    """Mean reciprocal rank at ten of the right page, by its title. Weights were chosen on one half of the pages; the other is held out."""
+    if not (SHARED_NOTES / "tldr-pages-en.tar.gz").exists():
+        print("search-quality: skipped, the tldr pages are not beside this checkout")
+        return
+    unpack_notes(folder)
+    pages = []
+    for path in sorted(pathlib.Path(folder).rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if "pages" not in str(path.relative_to(folder)) or not text.startswith("# "):
+            continue
+        said = [line[2:] for line in text.splitlines() if line.startswith("> ") and not re.match("> (More information|See also)", line)]
+        pages.append((text.splitlines()[0][2:], text, " ".join(said)))
+    generator = random.Random(20260101)
+    queries = []
+    for name, half in (("chosen on", 0), ("held out", 1)):
+        part = pages[half::2]
+        generator.shuffle(part)
+        queries += quality_queries(part, name, generator, 400)
+    (pathlib.Path(folder) / "documents").write_text("".join(f"{title}\x1f{text}\x1e" for title, text, _ in pages))
+    (pathlib.Path(folder) / "queries").write_text("".join(queries))
+    subprocess.run([BENCH, "search-quality", folder], check=True)
+    measured(f"`Scripts/bench search-quality`, {len(pages):,} tldr pages, seed 20260101, one run.")
+
+
 def section_inside(folder):
     """What coffret-bench measures inside one process; limits that were not held are told when all of it ran."""
     failed = []
@@ -723,7 +775,8 @@ def section_history(folder):
 
 
 SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit, "sync": section_sync,
-            "attachment": section_attachment, "edits": section_edits, "history": section_history, "inside": section_inside}
+            "attachment": section_attachment, "edits": section_edits, "history": section_history,
+            "search-quality": section_search_quality, "inside": section_inside}
 
 
 def main():

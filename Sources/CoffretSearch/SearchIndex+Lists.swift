@@ -32,6 +32,18 @@ extension SearchIndex {
         }
     }
 
+    /// How many documents there are of each kind outside of the trash, and how many lie in it: one pass over the attributes.
+    package func counts() throws(SearchError) -> (kinds: [UInt8: Int], trashed: Int) {
+        try read { session throws(SQLiteError) in
+            var kinds: [UInt8: Int] = [:]
+            var trashed = 0
+            for record in session.attributes.records where record.kind != 0 {
+                if record.has(DocumentAttributes.trashed) { trashed += 1 } else { kinds[record.kind, default: 0] += 1 }
+            }
+            return (kinds, trashed)
+        }
+    }
+
     /// The document of an entity (17 bytes); nil if the index does not hold it.
     package func document(_ entity: [UInt8]) throws(SearchError) -> DocumentSummary? {
         try readNames { session throws(SQLiteError) in
@@ -126,12 +138,17 @@ extension ListFilter {
 }
 
 extension SearchIndex.Session {
-    /// The documents with a tag (ASCII letters in lower case) or one below it.
+    /// The documents with a tag (ASCII letters in lower case) or one below it; if none has it, those with a tag that
+    /// has it as its last part.
     func documents(tagged path: String) throws(SQLiteError) -> DocumentSet {
         var documents = DocumentSet(numberMax: attributes.numberMax)
         // "0" is the character after "/".
         try connection.forEachRow(
             "SELECT document FROM tag WHERE key = ?1 OR (key >= ?2 AND key < ?3)", path, path + "/", path + "0"
+        ) { row throws(SQLiteError) in documents.insert(row.int64(at: 0)) }
+        guard documents.isEmpty else { return documents }
+        try connection.forEachRow(
+            "SELECT document FROM tag WHERE length(key) > length(?1) AND substr(key, -length(?1)) = ?1", "/" + path
         ) { row throws(SQLiteError) in documents.insert(row.int64(at: 0)) }
         return documents
     }

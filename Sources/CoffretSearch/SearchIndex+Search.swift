@@ -18,7 +18,9 @@ extension SearchIndex {
         let limit = max(0, min(limit, Self.reachMax))
         let offset = max(0, min(offset, Self.reachMax - limit))
         let results = try readWords { session throws(SQLiteError) -> SearchResults? in
-            guard let root = query.root.pruned(session.fullText.tokenizer) else { return nil }
+            guard let written = query.root.pruned(session.fullText.tokenizer) else { return nil }
+            var speller = Speller(session: session, columns: query.columns)
+            let root = try speller.corrected(written)
             let evaluator = QueryEvaluator(session: session, query: query, root: root)
             let (ranked, totalCount) = try evaluator.rank(keptCountMax: offset + limit)
             let finder = SnippetFinder(
@@ -27,7 +29,7 @@ extension SearchIndex {
             for document in ranked.dropFirst(offset).prefix(limit) {
                 hits.append(try session.hit(document, finder))
             }
-            return SearchResults(hits: hits, totalCount: totalCount)
+            return SearchResults(hits: hits, totalCount: totalCount, corrections: speller.corrections)
         }
         guard let results else { throw SearchError(.queryEmpty, at: 0) }
         return results
@@ -83,7 +85,7 @@ struct QueryEvaluator {
         if let words {
             // The common case: what FTS5 finds, less what a filter refuses, in one pass.
             let collector = MatchCollector(
-                attributes: session.attributes, accepted: accepted, isPositive: words.isPositive,
+                attributes: session.attributes, accepted: accepted, expression: words,
                 keptCountMax: keptCountMax, titled: try titled)
             try visit(words.text, collector)
             return (collector.best(), collector.totalCount)
@@ -94,7 +96,7 @@ struct QueryEvaluator {
         // Words and filters are mixed in alternatives: the set is known, now rank those that hold a word;
         // those that are there for another reason follow.
         let collector = MatchCollector(
-            attributes: session.attributes, accepted: accepted, isPositive: any.isPositive,
+            attributes: session.attributes, accepted: accepted, expression: any,
             keptCountMax: keptCountMax, titled: try titled, remembersSeen: true)
         try visit(any.text, collector)
         let best = collector.best()
@@ -108,13 +110,31 @@ struct QueryEvaluator {
         query.includesTrashed ? DocumentSet(session.attributes) { _ in true } : session.visible
     }
 
-    /// The documents whose title says what was searched for, and nothing more.
-    private var titled: Set<Int64> {
+    /// The documents whose title says what was searched for, and nothing more, or a run of words of it, with the part of the
+    /// words that is: 1 for all, less than a half for a run.
+    private var titled: [Int64: Double] {
         get throws(SQLiteError) {
-            let words = root.positiveTerms.map(\.text).joined(separator: " ")
-            return try session.numbers(named: NameKey.derive(words, session.fullText.tokenizer))
+            let words = root.positiveTerms.prefix(Self.titleWordCountMax + 1).map { $0.spellings.first ?? $0.text }
+            var titled: [Int64: Double] = [:]
+            func add(_ run: ArraySlice<String>, _ part: Double) throws(SQLiteError) {
+                let key = NameKey.derive(run.joined(separator: " "), session.fullText.tokenizer)
+                for number in try session.numbers(named: key) { titled[number] = max(titled[number] ?? 0, part) }
+            }
+            if words.count <= Self.titleWordCountMax {
+                for start in words.indices {
+                    for end in start + 1...words.count where end - start < words.count {
+                        try add(words[start..<end], 0.5 * Double(end - start) / Double(words.count))
+                    }
+                }
+            }
+            let all = root.positiveTerms.map { $0.spellings.first ?? $0.text }
+            try add(all[...], 1)
+            return titled
         }
     }
+
+    /// Titles are looked for among the words of queries up to this length.
+    private static let titleWordCountMax = 6
 
     /// The part of a query that FTS5 can answer, and conditions that must hold besides.
     private func split(_ node: QueryNode) -> (MatchExpression?, [QueryNode]) {

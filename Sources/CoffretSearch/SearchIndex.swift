@@ -180,6 +180,7 @@ package final class SearchIndex {
                 }
                 try writer.finish()
                 try connection.fullTextCommand("optimize")
+                try Vocabulary.fill(on: connection)
                 try connection.setFullText("hashsize", Self.updateHashByteCount)
                 try connection.settleMergedSegment()
                 let state: [UInt8]
@@ -205,9 +206,11 @@ package final class SearchIndex {
     /// Until then their words lie, sealed, in old segments until those are merged in passing.
     package func purge() throws(SearchError) {
         _ = try write { writer throws(SQLiteError) in
-            try writer.connection.bringInWords()
+            try writer.connection.bringInWords(writer.tokenizer)
             try writer.connection.fullTextCommand("optimize")
             try writer.connection.settleMergedSegment()
+            try writer.connection.execute("DELETE FROM word")
+            try Vocabulary.fill(on: writer.connection)
             return true
         }
         // FTS5 keeps in memory where its segments are.
@@ -290,7 +293,7 @@ package final class SearchIndex {
         do throws(SQLiteError) {
             return try database.write { connection throws(SQLiteError) in
                 let session = try session(on: connection)
-                try connection.bringInWords()
+                try connection.bringInWords(session.fullText.tokenizer)
                 return try body(session)
             }
         } catch {

@@ -21,6 +21,10 @@ struct Main {
         BenchMode(
             name: "search-once", purpose: "one search in a process of its own, for `search`", run: SearchBench.runOnce),
         BenchMode(
+            name: "search-quality",
+            purpose: "whether a search finds the right page, for `Scripts/bench search-quality`",
+            run: SearchQualityBench.run),
+        BenchMode(
             name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
         BenchMode(
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),

@@ -8,6 +8,9 @@ import CoffretSearch
 import Glibc
 
 enum SearchBench {
+    /// Our index in a directory, under a constant key: the figures do not depend on it, and a second process has to have it.
+    static func openIndex(_ directory: String) throws -> SearchIndex { try Comparison.openIndex(directory) }
+
     /// `search DIRECTORY [COUNT]`: builds both indexes and measures; `search-once DIRECTORY WORD ...`: one
     /// query in a fresh process.
     static func run(_ arguments: [String]) throws {

@@ -123,6 +123,12 @@ struct HistoryTests {
         for state in states {
             #expect(try reopened.view(at: state.commit).item(id)?.text == state.text)
         }
-        #expect(try reopened.history(of: id).count == 41)
+        let whole = try reopened.history(of: id)
+        #expect(whole.count == 41)
+        for limit in [0, 1, 2, 7, 40, 41, 42] {
+            let part = try reopened.history(of: id, limit: limit)
+            #expect(part.map(\.commit) == whole.prefix(limit).map(\.commit))
+            #expect(part.map(\.change) == whole.prefix(limit).map(\.change))
+        }
     }
 }

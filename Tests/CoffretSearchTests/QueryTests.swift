@@ -31,11 +31,11 @@ struct QueryTests {
         #expect(try root("\"a phrase\" pre*") == .all([word("a phrase"), word("pre", isPrefix: true)]))
         #expect(try root("“typed quotes”*") == word("typed quotes", isPrefix: true))
         #expect(try root("\"open end") == word("open end"))
-        #expect(try root("a -b") == .all([word("a"), .not(word("b"))]))
+        #expect(try root("a -bee") == .all([word("a"), .not(word("bee"))]))
         #expect(try root("NOT b - c-d") == .all([.not(word("b")), word("-"), word("c-d")]))
-        #expect(try root("--a") == word("a"))
+        #expect(try root("--\"a\"") == word("a"))
         #expect(try root("a OR b c") == .any([word("a"), .all([word("b"), word("c")])]))
-        #expect(try root("a|b AND (c OR -d)") == .all([word("a|b"), .any([word("c"), .not(word("d"))])]))
+        #expect(try root("a|b AND (c OR -dee)") == .all([word("a|b"), .any([word("c"), .not(word("dee"))])]))
         #expect(try root("or and not") == .all([word("or"), word("and"), word("not")]))
         #expect(try root("OR a OR") == word("a"))
         #expect(try root("tag:#garden/beds/") == .filter(.tag("garden/beds")))
@@ -49,11 +49,29 @@ struct QueryTests {
         #expect(query.root == .all([word("x"), .filter(.trashed)]))
     }
 
+    @Test("use 7: a dash excludes, but neither in quotes nor in what looks like a command")
+    func commands() throws {
+        func query(_ text: String) throws -> SearchQuery { try SearchQuery.parse(text) }
+        #expect(try query("tomato -blight -\"late blight\"").exclusions == ["blight", "late blight"])
+        for text in ["find . -name", "grep -r", "git commit --amend -note", "find \"-name\"", "ls / -tag"] {
+            #expect(try query(text).exclusions.isEmpty, "\(text)")
+        }
+        #expect(try query("find . -name").root == .all([word("find"), word("."), word("-name")]))
+        // Filters, groups and NOT mean the same everywhere.
+        #expect(try query("find . -tag:linux").root == .all([word("find"), word("."), .not(.filter(.tag("linux")))]))
+        #expect(try query("find . NOT name -(x y)").exclusions == ["name", "x", "y"])
+        #expect(try query("tar -xzf").exclusions == ["xzf"])
+        #expect(try query("\". -a\" -bee").exclusions == ["bee"])
+    }
+
     @Test("the last word goes on while typing, unless a space ends it")
     func typing() throws {
         let options = SearchQueryOptions(lastWordIsPrefix: true)
         #expect(
-            try SearchQuery.parse("two wor", options: options).root == .all([word("two"), word("wor", isPrefix: true)]))
+            try SearchQuery.parse("two wor", options: options).root
+                == .all([word("two"), .text(TextTerm(text: "wor", isPrefix: false, column: nil, goesOn: true))]))
+        #expect(try SearchQuery.parse("two -wor", options: options).root == .all([word("two"), .not(word("wor"))]))
+        #expect(try SearchQuery.parse("two wo", options: options).root == .all([word("two"), word("wo")]))
         #expect(try SearchQuery.parse("two wor ", options: options).root == .all([word("two"), word("wor")]))
         #expect(try SearchQuery.parse("\"two wor\"", options: options).root == word("two wor"))
     }

@@ -109,6 +109,22 @@ struct IndexDamageTests {
             "\(result.errorText)")
     }
 
+    @Test("use 6, 7: a search says what it looked for instead, and what it left out")
+    func saidSearches() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        try runner.makeNote("# Shopping\n\nbread and docker")
+        let near = try runner.run("search", "dockr")
+        #expect(near.exitCode == 0 && near.text.contains("Shopping"))
+        #expect(near.errorText == "No item has dockr. Did you mean docker?\n")
+        #expect(try runner.succeed("search", "shop").contains("Shopping"))
+        let object = try runner.json("search", "dockr -garden")
+        #expect(object["without"] as? [String] == ["garden"] && object["total"] as? Int == 1)
+        #expect((object["didYouMean"] as? [[String: Any]])?.first?["nearest"] as? [String] == ["docker"])
+        #expect(try runner.run("search", "bread -garden").errorText == "without: garden\n")
+        #expect(try runner.run("search", "bread . -docker").errorText.isEmpty)
+    }
+
     @Test("faults F11: a note on a pipe is its bytes, and editing it with them changes nothing")
     func exactBytes() throws {
         let runner = try CoffretRunner()

@@ -10,7 +10,7 @@ enum SearchCommand {
     static let description = CommandDescription(
         "search", group: .find, "Find items by words, best first",
         discussion: [
-            "All words must be there. \"a phrase\" in double quotes; tom* for beginnings; -word for items without it; tag:garden, type:login, in:title narrow it down."
+            "All words must be there; the last one may be a beginning. \"a phrase\" in double quotes; tom* for beginnings; -word for items without it, unless the query looks like a command; tag:garden, type:login, in:title narrow it down. For a word that no item has, the nearest ones are looked for."
         ],
         arguments: [query], options: [CommonArguments.limit],
         examples: [
@@ -21,17 +21,22 @@ enum SearchCommand {
 
     static func run(_ context: CommandContext) throws {
         let text = context.arguments.values(query).joined(separator: " ")
-        _ = try SearchQuery.parse(text)
+        let options = SearchQueryOptions(lastWordIsPrefix: true)
+        _ = try SearchQuery.parse(text, options: options)
         let sessions = try VaultSession.openAll(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 20 : 10_000)
         guard let session = sessions.first, sessions.count == 1 else {
-            return try acrossVaults(sessions, text, limit: limit, context)
+            return try acrossVaults(sessions, text, options, limit: limit, context)
         }
-        let results = try context.timings.measure("search") { try session.vault.search(text, limit: limit) }
+        let results = try context.timings.measure("search") {
+            try session.vault.search(text, options: options, limit: limit)
+        }
         let value = JSONValue.fields([
             "hits": .array(results.hits.map { .summary($0.item, snippet: $0.snippet) }),
             "total": .integer(results.totalCount),
+            "didYouMean": didYouMean(results.corrections), "without": without(results.exclusions),
         ])
+        say(results.corrections, results.exclusions, context)
         try context.print(value) {
             guard !results.hits.isEmpty else {
                 return context.terminal.outputIsTerminal ? "Nothing found for \(TextWidth.displaySafe(text))." : ""
@@ -51,23 +56,55 @@ enum SearchCommand {
         }
     }
 
+    /// Says what was looked for instead of words that are nowhere, and what is left out.
+    private static func say(_ corrections: [WordCorrection], _ exclusions: [String], _ context: CommandContext) {
+        guard !context.isJSON else { return }
+        for correction in corrections {
+            let nearest = correction.nearest.prefix(3).map { TextWidth.displaySafe($0) }.joined(separator: ", ")
+            context.note("No item has \(TextWidth.displaySafe(correction.word)). Did you mean \(nearest)?")
+        }
+        guard !exclusions.isEmpty else { return }
+        context.note("without: \(exclusions.map { TextWidth.displaySafe($0) }.joined(separator: ", "))")
+    }
+
+    private static func didYouMean(_ corrections: [WordCorrection]) -> JSONValue? {
+        guard !corrections.isEmpty else { return nil }
+        return .array(
+            corrections.map { .fields(["word": .string($0.word), "nearest": .strings($0.nearest)]) })
+    }
+
+    private static func without(_ exclusions: [String]) -> JSONValue? {
+        exclusions.isEmpty ? nil : .strings(exclusions)
+    }
+
     /// What several vaults hold, vault by vault, the default first.
     private static func acrossVaults(
-        _ sessions: [VaultSession], _ text: String, limit: Int, _ context: CommandContext
+        _ sessions: [VaultSession], _ text: String, _ options: SearchQueryOptions, limit: Int,
+        _ context: CommandContext
     ) throws {
         var rows: [(session: VaultSession, hit: ItemHit)] = []
         var totalCount = 0
+        var corrections: [WordCorrection]?
         for session in sessions {
-            let results = try context.timings.measure("search") { try session.vault.search(text, limit: limit) }
+            let results = try context.timings.measure("search") {
+                try session.vault.search(text, options: options, limit: limit)
+            }
+            // A word that another vault has is somewhere.
+            corrections = (corrections ?? results.corrections).filter { known in
+                results.corrections.contains { $0.word == known.word }
+            }
             rows += results.hits.map { (session, $0) }
             totalCount += results.totalCount
         }
         let shown = rows.prefix(limit)
+        let exclusions = try SearchQuery.parse(text, options: options).exclusions
         let value = JSONValue.fields([
             "hits": .array(
                 shown.map { .summary($0.hit.item, snippet: $0.hit.snippet, vault: $0.session.vault.name) }),
             "total": .integer(totalCount),
+            "didYouMean": didYouMean(corrections ?? []), "without": without(exclusions),
         ])
+        say(corrections ?? [], exclusions, context)
         try context.print(value) {
             guard !rows.isEmpty, let first = sessions.first else {
                 let isShown = context.terminal.outputIsTerminal

@@ -20,16 +20,9 @@ enum StatusCommand {
         let session = try VaultSession.open(context)
         DeviceCommand.warnOfPaper(context, session.store)
         let vault = session.vault
-        var filter = ItemFilter.everything
-        filter.isTrashed = true
-        let trashedCount = try vault.page(filter, limit: 0).totalCount
-        filter.isTrashed = false
-        var kinds: [(ItemKind, Int)] = []
-        for kind in ItemKind.allCases {
-            filter.kinds = [kind]
-            let count = try vault.page(filter, limit: 0).totalCount
-            if count > 0 { kinds.append((kind, count)) }
-        }
+        let counts = try vault.itemCounts()
+        let trashedCount = counts.trashed
+        let kinds = ItemKind.allCases.compactMap { kind in counts.kinds[kind].map { (kind, $0) } }
         let liveCount = kinds.map(\.1).reduce(0, +)
         let last = try vault.log(limit: 1).first
         let keys = try session.store.recoveryKeys

@@ -21,6 +21,10 @@ package struct ItemSearchResult: Equatable, Sendable {
     package let hits: [ItemHit]
     /// How many items match altogether.
     package let totalCount: Int
+    /// Words that no item has, and the nearest ones, which were looked for instead.
+    package var corrections: [WordCorrection] = []
+    /// What the query leaves out, as it was written.
+    package var exclusions: [String] = []
 }
 
 /// The beginning of a list.
@@ -75,6 +79,25 @@ extension Vault {
         }
         if let page { return page }
         return try pageByReading(filter, order: order, limit: limit, offset: offset)
+    }
+
+    /// How many items there are of each kind outside of the trash, and how many lie in it.
+    package func itemCounts() throws(CoreError) -> (kinds: [ItemKind: Int], trashed: Int) {
+        let found = try fromIndex { (index) throws(CoreError) in
+            try inSearch { () throws(SearchError) in try index.counts() }
+        }
+        var kinds: [ItemKind: Int] = [:]
+        if let found {
+            for (number, count) in found.kinds {
+                if let kind = ItemKind(rawValue: number) { kinds[kind] = count }
+            }
+            return (kinds, found.trashed)
+        }
+        var trashed = 0
+        for item in try present.list(.everything) {
+            if item.isTrashed { trashed += 1 } else { kinds[item.kind, default: 0] += 1 }
+        }
+        return (kinds, trashed)
     }
 
     /// As `page`, out of the items themselves.
@@ -171,7 +194,7 @@ extension Vault {
                     ItemHit(
                         item: item, titleMatches: hit.titleMatches, snippet: hit.snippet.text,
                         snippetMatches: hit.snippet.matches)
-                }, totalCount: results.totalCount)
+                }, totalCount: results.totalCount, corrections: results.corrections, exclusions: query.exclusions)
         }
         if let found { return found }
         return try present.search(text, options: options, limit: limit, offset: offset)

@@ -26,24 +26,48 @@ extension Vault {
     /// Commits that touched the item without changing what people see are left out. Where history was compacted
     /// away, the oldest version says that it created the item.
     /// - Throws: `CoreError.itemNotFound` if no commit ever touched such an item.
-    /// - Complexity: reads all commits back to the one that made the item, and one state per version.
+    /// - Complexity: reads all commits back to the one that made the item, and one state per version; with a limit, and
+    ///   where no devices wrote apart since, the commits and states of as many versions and one more.
     package func history(of id: EntityID, limit: Int = .max) throws(CoreError) -> [ItemVersion] {
         var commits: [CommitSummary] = []
         var oldest: CommitSummary?
+        var recent: [ItemVersion]?
+        var isOneLine = true
+        // Of commits in which nothing shows some may lie between: then more are taken.
+        var wantedCount = limit.addingReportingOverflow(1).partialValue
         try forEachCommit { (commit) throws(CoreError) in
             oldest = commit
+            isOneLine = isOneLine && commit.parents.count <= 1
             let (isTouched, isCreation) = try touches(commit, id)
             if isTouched { commits.append(commit) }
+            if isOneLine, limit > 0, limit < Int.max, isTouched, commits.count == wantedCount, let base = commits.last {
+                let before = try item(id, at: base)
+                let found = try versions(of: id, Array(commits.dropLast()), after: before, isOneLine: true)
+                if found.count >= limit {
+                    recent = found
+                    return false
+                }
+                wantedCount += wantedCount
+            }
             // An item's first commit says when it was created; one before it could only be about an earlier life
             // of the same id, which a deletion ended.
             guard isCreation else { return true }
             return try item(id, at: commit) == nil
         }
+        if let recent { return Array(recent.prefix(limit)) }
         if let oldest, commits.last?.name != oldest.name, try item(id, at: oldest) != nil { commits.append(oldest) }
         guard !commits.isEmpty else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
-        let isOneLine = !commits.contains { $0.parents.count > 1 }
+        return Array(
+            try versions(of: id, commits, after: nil, isOneLine: !commits.contains { $0.parents.count > 1 })
+                .prefix(limit))
+    }
+
+    /// What commits, newest first, made of an item that stood so before the oldest of them.
+    private func versions(
+        of id: EntityID, _ commits: [CommitSummary], after base: Item?, isOneLine: Bool
+    ) throws(CoreError) -> [ItemVersion] {
         var versions: [ItemVersion] = []
-        var before: Item?
+        var before = base
         let isVeiling = !hiddenGate.isOpen
         let isHiddenNow = try presentReader().isHidden(id)
         for commit in commits.reversed() {
@@ -62,7 +86,7 @@ extension Vault {
                     device: commit.deviceID,
                     item: isVeiling && (isHiddenNow || item?.isHidden == true) ? item?.veiled() : item, change: change))
         }
-        return Array(versions.reversed().prefix(limit))
+        return versions.reversed()
     }
 
     /// Whether a commit changed an item, and whether it made it. A merge changes what it put together of both

@@ -25,7 +25,7 @@ extension VaultView {
         return ItemSearchResult(
             hits: found.dropFirst(max(0, offset)).prefix(max(0, limit)).map {
                 ItemHit(item: $0.item, titleMatches: [], snippet: $0.snippet, snippetMatches: [])
-            }, totalCount: found.count)
+            }, totalCount: found.count, exclusions: query.exclusions)
     }
 
     /// All tags in use, by path; items in the trash do not count.
@@ -111,7 +111,7 @@ private struct ScannedDocument {
             return (0...(words.count - sought.count)).contains { start in
                 let end = words[start + sought.count - 1]
                 return words[start..<(start + sought.count - 1)].elementsEqual(sought.dropLast())
-                    && (term.isPrefix ? end.hasPrefix(last) : end == last)
+                    && (term.isPrefix || term.goesOn ? end.hasPrefix(last) : end == last)
             }
         }
     }

@@ -25,19 +25,17 @@ internal import CSQLite
         return count
     }
 
-    /// How often a phrase stands in this row, each time counted with the weight of its column.
-    package func weightedHitCount(ofPhrase phrase: Int, columnWeights: [Double]) -> Double {
+    /// Calls `body` with the column and the word number of each place where a phrase stands in this row, in order.
+    package func forEachPlace(ofPhrase phrase: Int, _ body: (_ column: Int, _ offset: Int) -> Void) {
         var iterator = unsafe Fts5PhraseIter()
         var column: Int32 = -1
         var offset: Int32 = -1
-        var sum = 0.0
         guard unsafe api.pointee.xPhraseFirst(context, Int32(phrase), &iterator, &column, &offset) == SQLITE_OK
-        else { return 0 }
+        else { return }
         while column >= 0 {
-            sum += columnWeights[Int(column)]
+            body(Int(column), Int(offset))
             unsafe api.pointee.xPhraseNext(context, &iterator, &column, &offset)
         }
-        return sum
     }
 
     /// About how many rows of the table hold a phrase.

@@ -8,7 +8,8 @@ internal import CSQLite
 ///
 /// `unicode61` would take a whole Chinese sentence for one word. Here every character of such a
 /// script is a word of its own, and a run of them in a query is a phrase, so that any part of a
-/// sentence is found. Upper case and diacritics do not count.
+/// sentence is found. Upper case, diacritics and the widths of kana do not count (`LetterFolding`), an emoji is a word,
+/// and a word in camel case is found by its parts as well.
 @safe package final class ScriptTokenizer {
     /// A word: its folded form in UTF-8 and where it stands in the text, as byte offsets.
     package struct Word {
@@ -84,20 +85,97 @@ internal import CSQLite
             }
             let status = unsafe tokenizeRun(runStart..<offset, of: text, context, flags, callback)
             guard status == SQLITE_OK else { return status }
-            let own = unsafe callback(
-                context, 0, text + offset, Int32(length), Int32(offset), Int32(offset + length))
+            let (folded, end) = unsafe Self.folded(scalar, upTo: offset + length, of: bytes)
+            let own = unsafe folded.withUnsafeBufferPointer { folded in
+                unsafe UnsafeRawBufferPointer(folded).withMemoryRebound(to: CChar.self) { folded in
+                    unsafe callback(
+                        context, 0, folded.baseAddress, Int32(folded.count), Int32(offset), Int32(end))
+                }
+            }
             guard own == SQLITE_OK else { return own }
-            offset += length
-            runStart = offset
+            offset = end
+            runStart = end
         }
         return unsafe tokenizeRun(runStart..<bytes.count, of: text, context, flags, callback)
     }
 
-    /// Where the words of a run start in the whole text.
+    /// A character that stands alone as it is indexed, and where it ends: kana in one form, with the voicing mark behind.
+    private static func folded(
+        _ scalar: UInt32, upTo end: Int, of bytes: UnsafeBufferPointer<UInt8>
+    ) -> ([UInt8], Int) {
+        var folded = LetterFolding.hiragana(scalar)
+        var end = end
+        if (0x3041...0x309F).contains(folded), end < bytes.count, unsafe bytes[end] >= 0xE0 {
+            let (mark, length) = unsafe Self.scalar(at: end, of: bytes)
+            if let voiced = LetterFolding.voiced(folded, mark: mark) { (folded, end) = (voiced, end + length) }
+        }
+        guard let character = Unicode.Scalar(folded) else { return ([], end) }
+        return (Array(String(character).utf8), end)
+    }
+
+    /// Where the words of a run start in the whole text, and who hears of them.
     @unsafe private struct RunContext {
         let context: UnsafeMutableRawPointer?
         let callback: TokenCallback
         let byteOffset: Int32
+        /// The run itself.
+        let text: UnsafePointer<CChar>
+        let splitsCase: Bool
+
+        /// Passes a word on, folded; a word in camel case in parts.
+        func pass(_ token: UnsafePointer<CChar>?, _ count: Int32, _ start: Int32, _ end: Int32) -> Int32 {
+            let word = unsafe UnsafeRawBufferPointer(start: token, count: Int(count))
+            guard unsafe word.allSatisfy({ $0 < 0x80 }) else {
+                let folded = unsafe LetterFolding.fold(word)
+                return unsafe folded.withUnsafeBytes { folded in
+                    unsafe pass(folded, flags: 0, start, end)
+                }
+            }
+            if unsafe splitsCase, end - start == count {
+                let original = unsafe UnsafeRawBufferPointer(start: text + Int(start), count: Int(count))
+                let starts = unsafe ScriptTokenizer.partStarts(of: original)
+                if starts.count > 1 { return unsafe pass(word, inPartsAt: starts, start) }
+            }
+            return unsafe pass(word, flags: 0, start, end)
+        }
+
+        private func pass(_ word: UnsafeRawBufferPointer, flags: Int32, _ start: Int32, _ end: Int32) -> Int32 {
+            unsafe word.withMemoryRebound(to: CChar.self) { word in
+                unsafe callback(
+                    context, flags, word.baseAddress, Int32(word.count), start + byteOffset, end + byteOffset)
+            }
+        }
+
+        /// Every part is a word; with the first and the last one stands the whole, with each between all from it on.
+        private func pass(_ word: UnsafeRawBufferPointer, inPartsAt starts: [Int], _ start: Int32) -> Int32 {
+            let ends = starts.dropFirst() + [word.count]
+            for (index, (lower, upper)) in zip(starts, ends).enumerated() {
+                let (from, to) = (start + Int32(lower), start + Int32(upper))
+                let part = unsafe UnsafeRawBufferPointer(rebasing: word[lower..<upper])
+                var status = unsafe pass(part, flags: 0, from, to)
+                guard status == SQLITE_OK else { return status }
+                let isAtEdge = index == 0 || index == starts.count - 1
+                let rest = unsafe isAtEdge ? word : UnsafeRawBufferPointer(rebasing: word[lower...])
+                status = unsafe pass(
+                    rest, flags: FTS5_TOKEN_COLOCATED, isAtEdge ? start : from, start + Int32(word.count))
+                guard status == SQLITE_OK else { return status }
+            }
+            return SQLITE_OK
+        }
+    }
+
+    /// Where the parts of a word in camel case begin; one for any other word. A part has two letters or more, and there
+    /// are at most six: keys and codes are no camel case.
+    private static func partStarts(of word: UnsafeRawBufferPointer) -> [Int] {
+        var starts = [0]
+        for index in word.indices.dropFirst() {
+            guard unsafe (0x61...0x7A).contains(word[index - 1]), unsafe (0x41...0x5A).contains(word[index]) else {
+                continue
+            }
+            guard index - (starts.last ?? 0) >= 2, starts.count < 6 else { return [0] }
+            starts.append(index)
+        }
+        return word.count - (starts.last ?? 0) >= 2 ? starts : [0]
     }
 
     private func tokenizeRun(
@@ -105,26 +183,22 @@ internal import CSQLite
         _ callback: TokenCallback
     ) -> Int32 {
         guard !run.isEmpty else { return SQLITE_OK }
-        if run.lowerBound == 0 {
-            return unsafe base.xTokenize(instance, context, flags, text, Int32(run.count), callback)
-        }
         var runContext = unsafe RunContext(
-            context: context, callback: callback, byteOffset: Int32(run.lowerBound))
+            context: context, callback: callback, byteOffset: Int32(run.lowerBound), text: text + run.lowerBound,
+            splitsCase: flags & FTS5_TOKENIZE_AUX == 0)
         return unsafe withUnsafeMutablePointer(to: &runContext) { pointer in
             unsafe base.xTokenize(
                 instance, pointer, flags, text + run.lowerBound, Int32(run.count)
-            ) { pointer, flags, token, count, start, end in
-                let run = unsafe pointer!.assumingMemoryBound(to: RunContext.self).pointee
-                return unsafe run.callback(
-                    run.context, flags, token, count, start + run.byteOffset, end + run.byteOffset)
+            ) { pointer, _, token, count, start, end in
+                unsafe pointer!.assumingMemoryBound(to: RunContext.self).pointee.pass(token, count, start, end)
             }
         }
     }
 
     /// The words of `text` in order.
-    package func words(of text: String) -> [Word] {
+    package func words(of text: String, splitsCase: Bool = false) -> [Word] {
         var words: [Word] = []
-        forEachWord(of: text) { folded, range in
+        forEachWord(of: text, splitsCase: splitsCase) { folded, range in
             words.append(Word(folded: unsafe folded.withUnsafeBytes { unsafe Array($0) }, range: range))
             return true
         }
@@ -132,7 +206,9 @@ internal import CSQLite
     }
 
     /// Calls `body` with each word's folded form and its byte offsets, until it returns false.
-    package func forEachWord(of text: String, _ body: (RawSpan, Range<Int>) -> Bool) {
+    ///
+    /// - Parameter splitsCase: whether a word in camel case counts as its parts.
+    package func forEachWord(of text: String, splitsCase: Bool = false, _ body: (RawSpan, Range<Int>) -> Bool) {
         var text = text
         withoutActuallyEscaping(body) { body in
             var visitor = WordVisitor(body: body)
@@ -141,8 +217,9 @@ internal import CSQLite
                     let start = unsafe UnsafeRawPointer(bytes.baseAddress)?.assumingMemoryBound(to: CChar.self)
                     _ = unsafe tokenize(
                         start, byteCount: Int32(clamping: bytes.count), context: visitor,
-                        flags: Int32(FTS5_TOKENIZE_AUX)
-                    ) { visitor, _, token, count, start, end in
+                        flags: Int32(splitsCase ? FTS5_TOKENIZE_DOCUMENT : FTS5_TOKENIZE_AUX)
+                    ) { visitor, flags, token, count, start, end in
+                        guard flags & FTS5_TOKEN_COLOCATED == 0 else { return SQLITE_OK }
                         let visitor = unsafe visitor!.assumingMemoryBound(to: WordVisitor.self)
                         // After the end of one run the next begins; it has to be refused as well.
                         guard unsafe !visitor.pointee.isDone else { return SQLITE_DONE }
@@ -177,7 +254,7 @@ internal import CSQLite
         return (scalar, length)
     }
 
-    /// Whether a character is a word of its own: Thai, Lao, Burmese, Khmer, Hangul, kana, bopomofo, Han.
+    /// Whether a character is a word of its own: Thai, Lao, Burmese, Khmer, Hangul, kana, bopomofo, Han, emoji.
     ///
     /// Hangul is among them although Korean has spaces: particles are written onto the word.
     private static func standsAlone(_ scalar: UInt32) -> Bool {
@@ -186,7 +263,8 @@ internal import CSQLite
             0x2E80...0x2FDF, 0x3005...0x3007, 0x3021...0x3029, 0x3031...0x3035, 0x3041...0x309A,
             0x309D...0x309F, 0x30A1...0x30FA, 0x30FC...0x318E, 0x31A0...0x31BF, 0x31F0...0x31FF,
             0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA960...0xA97F, 0xAC00...0xD7FB, 0xF900...0xFAFF,
-            0xFF66...0xFFDC, 0x1B000...0x1B16F, 0x20000...0x3FFFD:
+            0xFF66...0xFFDC, 0x1B000...0x1B16F, 0x20000...0x3FFFD,
+            0x231A...0x231B, 0x23E9...0x23FA, 0x2600...0x27BF, 0x2B1B...0x2B1C, 0x2B50...0x2B55, 0x1F000...0x1FAFF:
             true
         default:
             false

@@ -16,9 +16,18 @@ struct RankedDocument {
 /// a word's hits count by where they stand, and a document's length is that of all its text. FTS5's
 /// own `bm25` gives the same order up to its estimate of rare words, at five times the cost: it sorts
 /// all hits of a row, looks its length up in a table and counts every row that holds a word.
+///
+/// Words that were asked for one after the other count more where they stand so, or nearly; a title that is part of
+/// what was asked for counts more.
 final class MatchCollector: FullTextVisitor {
     /// Weights of title, tags, fields, body.
     static let columnWeights = [8.0, 4.0, 2.0, 1.0]
+    /// The first words of a text say what it is about: hits among them count twice.
+    private static let leadWordCount = 30
+    private static let leadWeight = 2.0
+    /// Two words stand together if so many words or fewer lie between their beginnings.
+    private static let nearWordCount = 3
+    private static let togetherShare = 0.5
     private static let saturation = 1.2
     private static let lengthShare = 0.75
     /// Rows after which a word's frequency is estimated.
@@ -26,11 +35,14 @@ final class MatchCollector: FullTextVisitor {
 
     private let attributes: AttributeTable
     private let accepted: DocumentSet
-    private let isPositive: [Bool]
+    private let phrases: [MatchExpression.Phrase]
     private let keptCountMax: Int
-    /// Documents whose title is what was searched for, and nothing more: they come first.
-    private let titled: Set<Int64>
-    private var phraseWeights: [(phrase: Int, inverseFrequency: Double)] = []
+    /// Documents whose title is what was searched for, and nothing more, or a part of it: which part, from 0 to 1.
+    private let titled: [Int64: Double]
+    private var phraseWeights: [(phrase: Int, term: Int, weight: Double)] = []
+    /// Where each term stands in the row at hand: column ‖ word number.
+    private var places: [[Int]]
+    private static let placeCountMax = 32
     private var isPrepared = false
     private var kept: [RankedDocument] = []
     /// The worst that is kept, once there are enough.
@@ -42,12 +54,13 @@ final class MatchCollector: FullTextVisitor {
     private(set) var seen: DocumentSet?
 
     init(
-        attributes: AttributeTable, accepted: DocumentSet, isPositive: [Bool], keptCountMax: Int,
-        titled: Set<Int64> = [], remembersSeen: Bool = false
+        attributes: AttributeTable, accepted: DocumentSet, expression: MatchExpression, keptCountMax: Int,
+        titled: [Int64: Double] = [:], remembersSeen: Bool = false
     ) {
         self.attributes = attributes
         self.accepted = accepted
-        self.isPositive = isPositive
+        phrases = expression.phrases
+        places = Array(repeating: [], count: expression.termCount)
         self.keptCountMax = keptCountMax
         self.titled = titled
         if remembersSeen { seen = DocumentSet(numberMax: attributes.numberMax) }
@@ -63,11 +76,18 @@ final class MatchCollector: FullTextVisitor {
         let length = Double(attributes[number].lengthUnits) / attributes.lengthUnitsMean
         let norm = Self.saturation * (1 - Self.lengthShare + Self.lengthShare * length)
         var score = 0.0
-        for (phrase, inverseFrequency) in phraseWeights {
-            let hits = row.weightedHitCount(ofPhrase: phrase, columnWeights: Self.columnWeights)
-            score += inverseFrequency * hits * (Self.saturation + 1) / (hits + norm)
+        for term in places.indices { places[term].removeAll(keepingCapacity: true) }
+        for (phrase, term, weight) in phraseWeights {
+            var hits = 0.0
+            row.forEachPlace(ofPhrase: phrase) { column, offset in
+                let isLead = column == SearchColumn.body.rawValue && offset < Self.leadWordCount
+                hits += isLead ? Self.leadWeight : Self.columnWeights[column]
+                if places[term].count < Self.placeCountMax { places[term].append(column << 32 | offset) }
+            }
+            score += weight * hits * (Self.saturation + 1) / (hits + norm)
         }
-        if !titled.isEmpty, titled.contains(number) { score += scoreMax }
+        if places.count > 1 { score += nearness * Self.togetherShare * scoreMax / Double(places.count) }
+        if !titled.isEmpty, let part = titled[number] { score += part * scoreMax }
         let document = RankedDocument(number: number, score: score)
         if let worst, !precedes(document, worst) { return }
         kept.append(document)
@@ -75,17 +95,38 @@ final class MatchCollector: FullTextVisitor {
         if kept.count >= max(2 * keptCountMax, 64) { cut() }
     }
 
+    /// For each word and the next one: 1 if it follows at once somewhere, less if it follows soon.
+    private var nearness: Double {
+        var sum = 0.0
+        for term in places.indices.dropLast() {
+            var best = Self.nearWordCount + 1
+            for place in places[term] {
+                for other in places[term + 1] where other > place && other - place < best { best = other - place }
+            }
+            if best <= Self.nearWordCount { sum += 1 / Double(best) }
+        }
+        return sum
+    }
+
     private func prepare(_ row: borrowing FullTextRow) {
         isPrepared = true
         let rowCount = Double(row.tableRowCount)
-        for phrase in 0..<min(row.phraseCount, isPositive.count) where isPositive[phrase] {
-            let holding = row.estimatedRowCount(
-                ofPhrase: phrase, countMax: Self.countedRowMax, rowIDMax: Int64(attributes.numberMax))
+        var termMax = [Double](repeating: 0, count: places.count)
+        let ranked = phrases.indices.filter { phrases[$0].term != nil && $0 < row.phraseCount }
+        for phrase in ranked {
+            guard let term = phrases[phrase].term else { continue }
+            // Counting the rows of a beginning costs as much as finding them; alone it has nothing to be weighed against.
+            let holding =
+                ranked.count == 1
+                ? 0
+                : row.estimatedRowCount(
+                    ofPhrase: phrase, countMax: Self.countedRowMax, rowIDMax: Int64(attributes.numberMax))
             let others = max(0, rowCount - holding)
-            let inverseFrequency = log(1 + (others + 0.5) / (holding + 0.5))
-            phraseWeights.append((phrase, inverseFrequency))
-            scoreMax += inverseFrequency * (Self.saturation + 1)
+            let weight = log(1 + (others + 0.5) / (holding + 0.5)) * phrases[phrase].worth
+            phraseWeights.append((phrase, term, weight))
+            termMax[term] = max(termMax[term], weight)
         }
+        scoreMax = termMax.reduce(0, +) * (Self.saturation + 1)
     }
 
     private func cut() {

@@ -3,18 +3,32 @@
 
 internal import CoffretSQLite
 
-/// An expression for FTS5, and which of its phrases a document should hold.
+/// An expression for FTS5, and what each of its phrases is worth.
 struct MatchExpression {
+    /// A phrase as ranking sees it.
+    struct Phrase: Equatable {
+        /// Which term of the query it stands for, counted in order; nil behind NOT.
+        var term: Int?
+        /// How much a hit counts beside the word itself.
+        var worth = 1.0
+        var isPrefix = false
+    }
+
+    /// What a word that goes on is worth.
+    private static let beginningWorth = 0.5
+
     var text: String
-    /// One entry per phrase, in order: false for those behind NOT.
-    var isPositive: [Bool]
+    /// One entry per phrase, in order.
+    var phrases: [Phrase]
+    /// How many terms the phrases stand for.
+    var termCount: Int
 
     /// The expression for a part of a query that is about words alone; nil if it is not, or if it only excludes.
     init?(_ node: QueryNode, columns: Set<SearchColumn>) {
         switch node {
         case .text(let term):
-            text = Self.quote(term, columns: columns)
-            isPositive = [true]
+            (text, phrases) = Self.quote(term, columns: columns)
+            termCount = 1
         case .filter, .not:
             return nil
         case .any(let children):
@@ -41,7 +55,7 @@ struct MatchExpression {
             guard !excluded.isEmpty else { return }
             let exclusion = Self.joined(excluded, by: " OR ")
             text = "(\(text)) NOT (\(exclusion.text))"
-            isPositive += exclusion.isPositive.map { _ in false }
+            phrases += exclusion.phrases.map { _ in Phrase(term: nil) }
         }
     }
 
@@ -55,20 +69,41 @@ struct MatchExpression {
         guard parts.count > 1 else { return parts[0] }
         var result = parts[0]
         result.text = parts.map { "(\($0.text))" }.joined(separator: sign)
-        result.isPositive = parts.flatMap(\.isPositive)
+        for part in parts.dropFirst() {
+            let before = result.termCount
+            result.phrases += part.phrases.map { phrase in
+                Phrase(term: phrase.term.map { $0 + before }, worth: phrase.worth, isPrefix: phrase.isPrefix)
+            }
+            result.termCount += part.termCount
+        }
         return result
     }
 
-    private static func quote(_ term: TextTerm, columns: Set<SearchColumn>) -> String {
+    private static func quote(_ term: TextTerm, columns: Set<SearchColumn>) -> (String, [Phrase]) {
+        let names = term.column.map { [$0] } ?? columns.sorted { $0.rawValue < $1.rawValue }
+        let scope = names.isEmpty ? "" : "{\(names.map(\.name).joined(separator: " "))} : "
+        if !term.spellings.isEmpty {
+            return (
+                term.spellings.map { scope + quote($0) }.joined(separator: " OR "),
+                term.spellings.map { _ in Phrase(term: 0) }
+            )
+        }
+        let quoted = scope + quote(term.text)
+        if term.goesOn {
+            return (
+                "\(quoted) OR \(quoted) *", [Phrase(term: 0), Phrase(term: 0, worth: beginningWorth, isPrefix: true)]
+            )
+        }
+        return (quoted + (term.isPrefix ? " *" : ""), [Phrase(term: 0, isPrefix: term.isPrefix)])
+    }
+
+    private static func quote(_ text: String) -> String {
         var quoted = "\""
-        for scalar in term.text.unicodeScalars {
+        for scalar in text.unicodeScalars {
             if scalar == "\"" { quoted += "\"" }
             quoted.unicodeScalars.append(scalar)
         }
-        quoted += term.isPrefix ? "\" *" : "\""
-        let names = term.column.map { [$0] } ?? columns.sorted { $0.rawValue < $1.rawValue }
-        guard !names.isEmpty else { return quoted }
-        return "{\(names.map(\.name).joined(separator: " "))} : \(quoted)"
+        return quoted + "\""
     }
 }
 

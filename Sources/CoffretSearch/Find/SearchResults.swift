@@ -18,6 +18,14 @@ package struct SearchResults: Equatable, Sendable {
     package let hits: [SearchHit]
     /// How many documents match altogether.
     package let totalCount: Int
+    /// Words that are nowhere, and what was looked for instead.
+    package var corrections: [WordCorrection] = []
+}
+
+/// A word that no document has, and the nearest ones that some have.
+package struct WordCorrection: Equatable, Sendable {
+    package let word: String
+    package let nearest: [String]
 }
 
 /// Which documents a list shows; every condition that is set must hold.

@@ -49,9 +49,12 @@ struct SnippetFinder {
     init(terms: [TextTerm], columns: Set<SearchColumn>, tokenizer: ScriptTokenizer) {
         self.tokenizer = tokenizer
         self.columns = columns
-        patterns = terms.prefix(64).map { term in
-            var words = tokenizer.words(of: term.text).map(\.folded)
-            let prefix = term.isPrefix ? words.popLast() : nil
+        let texts = terms.flatMap { term in
+            (term.spellings.isEmpty ? [term.text] : term.spellings).map { (text: $0, term: term) }
+        }
+        patterns = texts.prefix(64).map { text, term in
+            var words = tokenizer.words(of: text, splitsCase: true).map(\.folded)
+            let prefix = term.isPrefix || term.goesOn ? words.popLast() : nil
             return Pattern(hashes: words.map { $0.wordHash() }, prefix: prefix, column: term.column)
         }
     }
@@ -80,7 +83,7 @@ struct SnippetFinder {
 
     private func words(of text: String) -> [Word] {
         var words: [Word] = []
-        tokenizer.forEachWord(of: text) { folded, range in
+        tokenizer.forEachWord(of: text, splitsCase: true) { folded, range in
             var prefixes: UInt64 = 0
             for (index, pattern) in patterns.enumerated() {
                 if let prefix = pattern.prefix, folded.starts(with: prefix) { prefixes |= 1 << UInt64(index) }

@@ -39,6 +39,8 @@ struct DocumentSet: Equatable {
         for index in words.indices where index < other.words.count { words[index] &= ~other.words[index] }
     }
 
+    var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
+
     var count: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
 
     /// The numbers, ascending.

@@ -200,7 +200,7 @@ struct DocumentWriter {
     }
 
     private mutating func bringInWords() throws(SQLiteError) {
-        try connection.bringInWords()
+        try connection.bringInWords(tokenizer)
         newStaleCount = 0
         hasLargeStaleText = false
     }

@@ -5,7 +5,7 @@ internal import CoffretSQLite
 
 enum IndexSchema {
     /// Written into the database; part of `Spec/search.md`.
-    static let version: Int64 = 2
+    static let version: Int64 = 3
 
     /// Leaves of the full-text index fill one page: what a table leaf holds (page 4096, reserved 40,
     /// overhead 35) less the row's own header. FTS5's default would spill 30 bytes of each into a
@@ -49,6 +49,10 @@ enum IndexSchema {
         CREATE VIRTUAL TABLE search USING fts5 (
             title, tags, fields, body, content = '', columnsize = 0, tokenize = 'coffret'
         );
+        CREATE VIRTUAL TABLE term USING fts5vocab (search, row);
+        CREATE TABLE word (
+            length INTEGER NOT NULL, word TEXT NOT NULL, PRIMARY KEY (length, word)
+        ) WITHOUT ROWID;
         INSERT INTO search (search, rank) VALUES ('pgsz', \(leafByteCount));
         INSERT INTO search (search, rank) VALUES ('automerge', 0);
         INSERT INTO meta VALUES ('version', \(version));

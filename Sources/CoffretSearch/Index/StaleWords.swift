@@ -31,7 +31,8 @@ extension Connection {
     ///
     /// In the order of the documents, each one's earlier words out and then its new ones in: FTS5 puts such a run into
     /// one segment, and begins another whenever a number is not above the one before.
-    func bringInWords() throws(SQLiteError) {
+    func bringInWords(_ tokenizer: ScriptTokenizer) throws(SQLiteError) {
+        try Vocabulary.addStale(on: self, tokenizer)
         try run(
             """
             INSERT INTO search (search, rowid, title, tags, fields, body)

@@ -5,7 +5,7 @@
 struct QueryLexeme: Equatable {
     enum Kind: Equatable {
         case open, close
-        /// `-` before a term, or `NOT`.
+        /// `-` before a term, unless the query is a command line; or `NOT`.
         case not
         /// `OR` or `|`.
         case or
@@ -31,6 +31,8 @@ struct QueryLexer {
     private let fieldNames: Set<String>
     private var offset = 0
     private var lexemes: [QueryLexeme] = []
+    /// Whether the query looks like a line for a shell, in which `-name` is a word.
+    private var isCommand = false
 
     private init(_ text: String, fieldNames: Set<String>) {
         // A zero byte would end FTS5's expression early; it is a space like other controls.
@@ -44,7 +46,61 @@ struct QueryLexer {
         return lexer.lexemes
     }
 
+    /// Whether a piece between spaces, outside of quotes, is an option of one letter (`-r`), a long option (`--amend`), or
+    /// signs alone (`.`, `{}`) that mean nothing in a query.
+    private func looksLikeCommand() -> Bool {
+        var isQuoted = false
+        var piece: [UInt8] = []
+        var found = false
+        func end() -> Bool {
+            defer { piece = [] }
+            guard !piece.isEmpty else { return false }
+            if piece.starts(with: [0x2D, 0x2D]) { return piece.count > 3 && Self.isLetter(piece[2]) }
+            if piece[0] == 0x2D { return piece.count == 2 && Self.isLetter(piece[1]) }
+            let isSigns = !piece.contains { $0 >= 0x80 || Self.isLetter($0) || (0x30...0x39).contains($0) }
+            return isSigns && !piece.contains { Self.queryText.contains($0) }
+        }
+        var index = 0
+        while index < bytes.count {
+            let quote = quoteLength(at: index)
+            if quote > 0 {
+                isQuoted.toggle()
+                piece = []
+                index += quote
+                continue
+            }
+            let space = spaceLength(at: index)
+            if space > 0 {
+                found = end() || found
+            } else if !isQuoted {
+                piece.append(bytes[index])
+            }
+            index += max(space, 1)
+        }
+        return end() || found
+    }
+
+    /// Signs that a query may hold alone.
+    private static let queryText = Array("-|&()+:".utf8)
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte & 0xDF) }
+
+    /// Whether the word from here on is neither a phrase, a group nor a filter.
+    private func isBareWord(at start: Int) -> Bool {
+        var index = start
+        while isWord(at: index) {
+            if bytes[index] == UInt8(ascii: ":"),
+                fieldNames.contains(foldASCII(String(decoding: bytes[start..<index], as: UTF8.self)))
+            {
+                return false
+            }
+            index += 1
+        }
+        return index > start
+    }
+
     private mutating func run() {
+        isCommand = looksLikeCommand()
         while offset < bytes.count {
             let spaceByteCount = spaceLength(at: offset)
             if spaceByteCount > 0 {
@@ -63,7 +119,8 @@ struct QueryLexer {
                 add(.close, start, length: 1)
             case UInt8(ascii: "|"):
                 add(.or, start, length: 1)
-            case UInt8(ascii: "-") where isTermStart(at: offset + 1):
+            case UInt8(ascii: "-")
+            where isTermStart(at: offset + 1) && !(isCommand && isBareWord(at: offset + 1)):
                 add(.not, start, length: 1)
             default:
                 readWord()

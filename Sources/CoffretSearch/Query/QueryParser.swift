@@ -110,7 +110,7 @@ struct QueryParser {
             index += 1
             return inner
         case .word(let text, let isPrefix):
-            return try textTerm(text, isPrefix || (options.lastWordIsPrefix && lexeme.isLast), column: nil, lexeme)
+            return try textTerm(text, isPrefix, goesOn: lexeme.isLast, column: nil, lexeme)
         case .phrase(let text, let isPrefix):
             return try textTerm(text, isPrefix, column: nil, lexeme)
         case .field(let name, let hasValue):
@@ -130,12 +130,17 @@ struct QueryParser {
         }
     }
 
+    private static let beginningCharacterCountMin = 3
+
     private mutating func textTerm(
-        _ text: String, _ isPrefix: Bool, column: SearchColumn?, _ lexeme: QueryLexeme
+        _ text: String, _ isPrefix: Bool, goesOn: Bool = false, column: SearchColumn?, _ lexeme: QueryLexeme
     ) throws(SearchError) -> QueryNode? {
         guard text.utf8.contains(where: { $0 != 0x20 }) else { return nil }
         try countTerm(lexeme)
-        return .text(TextTerm(text: text, isPrefix: isPrefix, column: column))
+        let isBeginning =
+            goesOn && options.lastWordIsPrefix && !isPrefix && !isNegated
+            && text.unicodeScalars.count >= Self.beginningCharacterCountMin
+        return .text(TextTerm(text: text, isPrefix: isPrefix, column: column, goesOn: isBeginning))
     }
 
     // MARK: Fields
@@ -145,9 +150,12 @@ struct QueryParser {
         index += 1
         let value: String
         let isPrefix: Bool
+        var goesOn = false
         switch valueLexeme.kind {
-        case .word(let text, let star), .phrase(let text, let star):
-            (value, isPrefix) = (text, star || (options.lastWordIsPrefix && valueLexeme.isLast))
+        case .word(let text, let star):
+            (value, isPrefix) = (text, star)
+            goesOn = valueLexeme.isLast
+        case .phrase(let text, let star): (value, isPrefix) = (text, star)
         // A value that looks like a sign or a field is taken by its letters.
         case .or: (value, isPrefix) = ("OR", false)
         case .and: (value, isPrefix) = ("AND", false)
@@ -161,7 +169,7 @@ struct QueryParser {
             case .field, .fields: .fields
             default: nil
             }
-        if let column { return try textTerm(value, isPrefix, column: column, name) }
+        if let column { return try textTerm(value, isPrefix, goesOn: goesOn, column: column, name) }
         try countTerm(name)
         guard value.utf8.contains(where: { $0 != 0x20 }) else {
             throw SearchError(.queryMissingValue, at: name.byteOffset)

@@ -25,6 +25,10 @@ package struct TextTerm: Equatable, Sendable {
     package var isPrefix: Bool
     /// Where to look; nil is everywhere.
     package var column: SearchColumn?
+    /// Whether the last word may go on as well, and counts more where it does not: the last word of a query.
+    package var goesOn = false
+    /// What is looked for instead, any of these: the nearest words to one that is nowhere.
+    package var spellings: [String] = []
 }
 
 /// A condition that is not about words.
@@ -62,6 +66,29 @@ package struct SearchQuery: Equatable, Sendable {
     }
 }
 
+extension SearchQuery {
+    /// What documents must not say, as it was written.
+    package var exclusions: [String] { root.exclusions }
+}
+
+extension QueryNode {
+    fileprivate var exclusions: [String] {
+        switch self {
+        case .text, .filter: []
+        case .not(let inner): inner.texts
+        case .all(let children), .any(let children): children.flatMap(\.exclusions)
+        }
+    }
+
+    private var texts: [String] {
+        switch self {
+        case .text(let term): [term.text]
+        case .filter, .not: []
+        case .all(let children), .any(let children): children.flatMap(\.texts)
+        }
+    }
+}
+
 /// Kinds of documents by the names that `type:` takes.
 package struct SearchVocabulary: Sendable {
     package let kinds: [String: UInt8]
@@ -82,7 +109,7 @@ package struct SearchVocabulary: Sendable {
 /// What the text of a query is read with.
 package struct SearchQueryOptions: Sendable {
     package var vocabulary = SearchVocabulary.items
-    /// Whether a word at the very end may go on, as while typing.
+    /// Whether a word of three letters or more at the very end counts as a beginning too.
     package var lastWordIsPrefix = false
     /// What to add to UTC to get the time in which dates are meant.
     package var utcOffsetMilliseconds: Milliseconds = 0

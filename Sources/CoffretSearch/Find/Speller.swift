@@ -1,0 +1,141 @@
+// Words that are nowhere. The one thing to keep true: a word that any document has is never replaced, and what was
+// replaced is told.
+
+internal import CoffretSQLite
+
+/// Puts the nearest words of the vocabulary in the place of words that no document has.
+struct Speller {
+    /// Shorter words have too many neighbours.
+    private static let letterCountMin = 4
+    /// From so many letters on two edits are forgiven.
+    private static let longLetterCount = 8
+    private static let nearestCountMax = 8
+    private static let correctionCountMax = 4
+
+    let session: SearchIndex.Session
+    let columns: Set<SearchColumn>
+    private(set) var corrections: [WordCorrection] = []
+
+    init(session: SearchIndex.Session, columns: Set<SearchColumn>) {
+        self.session = session
+        self.columns = columns
+    }
+
+    /// The query with such words replaced, those behind a negation left alone.
+    mutating func corrected(_ node: QueryNode) throws(SQLiteError) -> QueryNode {
+        switch node {
+        case .text(let term): return .text(try corrected(term))
+        case .filter, .not: return node
+        case .all(let children): return .all(try corrected(children))
+        case .any(let children): return .any(try corrected(children))
+        }
+    }
+
+    private mutating func corrected(_ nodes: [QueryNode]) throws(SQLiteError) -> [QueryNode] {
+        var result: [QueryNode] = []
+        for node in nodes { result.append(try corrected(node)) }
+        return result
+    }
+
+    private mutating func corrected(_ term: TextTerm) throws(SQLiteError) -> TextTerm {
+        guard !term.isPrefix, corrections.count < Self.correctionCountMax else { return term }
+        let words = session.fullText.tokenizer.words(of: term.text)
+        guard words.count == 1 else { return term }
+        let word = String(decoding: words[0].folded, as: UTF8.self)
+        let letters = Array(word.unicodeScalars)
+        guard (Self.letterCountMin...Vocabulary.letterCountMax).contains(letters.count),
+            letters.allSatisfy(\.properties.isAlphabetic)
+        else { return term }
+        guard let expression = MatchExpression(.text(term), columns: columns),
+            try session.connection.firstRow(
+                "SELECT 1 FROM search WHERE search MATCH ?1 LIMIT 1", expression.text,
+                read: { _ throws(SQLiteError) in true }) == nil
+        else { return term }
+        let nearest = try nearest(to: letters)
+        guard !nearest.isEmpty else { return term }
+        corrections.append(WordCorrection(word: term.text, nearest: nearest))
+        var corrected = term
+        corrected.goesOn = false
+        corrected.spellings = nearest
+        return corrected
+    }
+
+    /// The words that the fewest edits lead to, as far as these are forgiven.
+    private func nearest(to word: [Unicode.Scalar]) throws(SQLiteError) -> [String] {
+        let editCountMax = word.count >= Self.longLetterCount ? 2 : 1
+        var best = editCountMax
+        var nearest: [String] = []
+        var distance = EditDistance(from: word)
+        try session.connection.forEachRow(
+            "SELECT word FROM word WHERE length BETWEEN ?1 AND ?2", word.count - editCountMax, word.count + editCountMax
+        ) { row throws(SQLiteError) in
+            let candidate = row.string(at: 0)
+            guard let count = distance.count(to: candidate.unicodeScalars, countMax: best) else { return }
+            if count < best {
+                best = count
+                nearest = []
+            }
+            nearest.append(candidate)
+        }
+        // Of many, those that begin alike.
+        return Array(
+            nearest.sorted {
+                let (left, right) = (Self.sharedCount($0, word), Self.sharedCount($1, word))
+                return left != right ? left > right : $0 < $1
+            }.prefix(Self.nearestCountMax))
+    }
+
+    private static func sharedCount(_ candidate: String, _ word: [Unicode.Scalar]) -> Int {
+        zip(candidate.unicodeScalars, word).prefix { $0 == $1 }.count
+    }
+}
+
+/// How many letters have to be put in, taken out, changed or exchanged with their neighbour (the optimal string alignment).
+private struct EditDistance {
+    private let word: [Unicode.Scalar]
+    private var rows: [[Int]]
+    private var other: [Unicode.Scalar] = []
+
+    init(from word: [Unicode.Scalar]) {
+        self.word = word
+        rows = Array(repeating: Array(repeating: 0, count: Vocabulary.letterCountMax + 3), count: 3)
+    }
+
+    /// - Returns: nil if there are more than `countMax`.
+    mutating func count(to text: String.UnicodeScalarView, countMax: Int) -> Int? {
+        other.removeAll(keepingCapacity: true)
+        other.append(contentsOf: text)
+        guard abs(other.count - word.count) <= countMax, other.count + 1 <= rows[0].count else { return nil }
+        // What both begin and end with costs nothing.
+        var start = 0
+        while start < min(word.count, other.count), word[start] == other[start] { start += 1 }
+        var tail = 0
+        while tail < min(word.count, other.count) - start, word[word.count - 1 - tail] == other[other.count - 1 - tail]
+        {
+            tail += 1
+        }
+        let (rowCount, columnCount) = (word.count - start - tail, other.count - start - tail)
+        guard min(rowCount, columnCount) <= 2 * countMax + 1 else { return nil }
+        for column in 0...columnCount { rows[0][column] = column }
+        for row in 0..<rowCount {
+            let (now, last, before) = ((row + 1) % 3, row % 3, (row + 2) % 3)
+            rows[now][0] = row + 1
+            var least = row + 1
+            for column in 0..<columnCount {
+                let isSame = word[start + row] == other[start + column]
+                var cost = min(
+                    rows[last][column + 1] + 1, rows[now][column] + 1, rows[last][column] + (isSame ? 0 : 1))
+                if row > 0, column > 0, word[start + row] == other[start + column - 1],
+                    word[start + row - 1] == other[start + column]
+                {
+                    cost = min(cost, rows[before][column - 1] + 1)
+                }
+                rows[now][column + 1] = cost
+                least = min(least, cost)
+            }
+            guard least <= countMax else { return nil }
+        }
+        let count = rows[rowCount % 3][columnCount]
+        return count <= countMax ? count : nil
+    }
+}

@@ -1,0 +1,123 @@
+// What a search forgives, and what it puts first.
+
+import CoffretBase
+import CoffretTestSupport
+import Testing
+
+@testable import CoffretSearch
+
+@Suite("Search that finds")
+struct SearchQualityTests {
+    let fixture: SearchFixture
+
+    init() throws { fixture = try SearchFixture() }
+
+    private func titles(_ index: SearchIndex, _ text: String) throws -> [String] {
+        try find(index, text).hits.map(\.document.title)
+    }
+
+    private func find(_ index: SearchIndex, _ text: String) throws -> SearchResults {
+        try index.search(SearchQuery.parse(text, options: SearchQueryOptions(lastWordIsPrefix: true)))
+    }
+
+    @Test("use 6: the last word counts as a beginning, and as itself first")
+    func beginnings() throws {
+        let index = try fixture.make([
+            note(1, "Shopping", "bread"), note(2, "Shop", "opens at nine"), note(3, "Workshop", "tools"),
+        ])
+        #expect(try titles(index, "shop") == ["Shop", "Shopping"])
+        #expect(try titles(index, "sho bread") == [], "only the last word may go on")
+        #expect(try titles(index, "bread sho") == ["Shopping"])
+        #expect(try titles(index, "-shop").sorted() == ["Shopping", "Workshop"])
+        #expect(try find(index, "bread shopp").hits[0].titleMatches == [0..<8])
+    }
+
+    @Test("use 6: a word that is nowhere is matched by the nearest ones, which is said")
+    func nearest() throws {
+        let index = try fixture.make([
+            note(1, "Shopping", "docker extract archive"), note(2, "Other", "dock words compression"),
+        ])
+        for (text, word, nearest) in [
+            ("shoping", "shoping", "shopping"), ("dockr archive", "dockr", "docker"),
+            ("extarct archive", "extarct", "extract"), ("comprezzion", "comprezzion", "compression"),
+        ] {
+            let results = try find(index, text)
+            #expect(results.totalCount == 1, "\(text)")
+            #expect(
+                results.corrections.first?.word == word && results.corrections.first?.nearest.contains(nearest) == true)
+        }
+        #expect(try find(index, "shopping").corrections.isEmpty)
+        #expect(
+            try find(index, "shpoinng").corrections.first?.nearest == ["shopping"], "two edits from eight letters on")
+        #expect(try find(index, "extaarcct").totalCount == 0, "three edits are too many")
+        #expect(try find(index, "other -shoping").corrections.isEmpty, "what is left out is left alone")
+    }
+
+    @Test("the vocabulary follows changes, and forgets with a purge")
+    func vocabulary() throws {
+        let index = try fixture.make([note(1, "One", "alpha")])
+        try index.update([.put(note(2, "Two", "zucchini"))], newState: [2])
+        #expect(try find(index, "zuchini").hits.map(\.document.title) == ["Two"])
+        try index.update([.remove(entity(2))], newState: [3])
+        #expect(try find(index, "zuchini").totalCount == 0)
+        try index.purge()
+        #expect(try find(index, "zuchini").corrections.isEmpty)
+        #expect(try find(index, "alpa").totalCount == 1)
+    }
+
+    @Test("use 19: strokes, ligatures, kana, emoji and camel case are found as people type them")
+    func folding() throws {
+        let texts = [
+            "Straße", "Łódź", "ёлка", "カタカナ", "ﾒﾓ", "ガギ", "camelCaseName", "Smørrebrød", "Æther", "🚀 start", "ｗｉｄｅ",
+            "ﾊﾟﾝ",
+        ]
+        let index = try fixture.make(texts.enumerated().map { note($0, "n\($0)", "about \($1) here") })
+        for (number, words) in [
+            (0, ["strasse", "straße", "STRASSE"]), (1, ["lodz", "łódź"]), (2, ["елка", "ёлка", "ЁЛКА"]),
+            (3, ["かたかな", "ｶﾀｶﾅ", "カタ"]), (4, ["メモ", "めも"]), (5, ["がぎ", "ｶﾞｷﾞ", "ガ"]),
+            (
+                6,
+                ["camelCase", "casename", "camelcasename", "case", "\"about camelcasename\"", "\"camelcasename here\""]
+            ),
+            (7, ["smorrebrod"]), (8, ["aether"]), (9, ["🚀", "🚀 start"]), (10, ["wide"]), (11, ["パン", "ぱん"]),
+        ] {
+            for word in words { #expect(try titles(index, word) == ["n\(number)"], "\(word)") }
+        }
+        #expect(throws: SearchError(.queryEmpty, at: 0)) { try find(index, "?") }
+    }
+
+    @Test("keys and codes are no camel case, and what was put in comes out again")
+    func codes() throws {
+        let index = try fixture.make([note(1, "Key", "aGVsbG8gd29ybGQ iPhone"), note(2, "GitHub", "tokenValue")])
+        #expect(try titles(index, "phone") == [])
+        #expect(try titles(index, "iphone") == ["Key"])
+        #expect(try titles(index, "hub") == ["GitHub"])
+        try index.update([.put(note(2, "Gone", "nothing"))], newState: [2])
+        for word in ["hub", "github", "token", "value", "tokenvalue"] {
+            #expect(try titles(index, word) == [], "\(word)")
+        }
+    }
+
+    @Test("titles that are asked for come first, words that stand together before words apart")
+    func order() throws {
+        let filler = (0..<60).map { "filler\($0)" }.joined(separator: " ")
+        let index = try fixture.make([
+            note(1, "git gui", "\(filler) commit and amend"), note(2, "git commit", "\(filler) amend the last one"),
+            note(3, "Apart", "\(filler) copper \(filler) spray"),
+            note(4, "Together", "\(filler) copper spray \(filler)"),
+        ])
+        #expect(try titles(index, "git commit amend").first == "git commit")
+        #expect(try titles(index, "copper spray") == ["Together", "Apart"])
+    }
+
+    @Test("use 19: the last part of a nested tag finds it, where no tag has that name alone")
+    func lastTagPart() throws {
+        let index = try fixture.make([
+            note(1, "Mount", "disk", tags: ["pages/linux"]), note(2, "Top", "disk", tags: ["garden"]),
+            note(3, "Below", "disk", tags: ["yard/garden"]),
+        ])
+        #expect(try titles(index, "tag:linux disk") == ["Mount"])
+        #expect(try titles(index, "tag:garden") == ["Top"])
+        #expect(try titles(index, "tag:nux") == [])
+    }
+}
