@@ -3,7 +3,7 @@
 
 package import CoffretBase
 package import CoffretCore
-package import CoffretCrypto
+internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretTrust
 internal import CoffretWire

@@ -49,8 +49,14 @@ enum SearchQualityBench {
         for kind in unique(queries.map(\.kind)) {
             for set in unique(queries.map(\.set)) {
                 let asked = queries.filter { $0.kind == kind && $0.set == set }
-                let plainSum = try asked.reduce(0.0) { try $0 + rank($1.title, try plainTitles($1.text, plain)) }
-                let ourSum = try asked.reduce(0.0) { try $0 + rank($1.title, try ourTitles($1.text, ours)) }
+                let plainSum = try asked.reduce(0.0) { sum, query in
+                    let titles = try plainTitles(query.text, plain)
+                    return sum + rank(query.title, titles)
+                }
+                let ourSum = try asked.reduce(0.0) { sum, query in
+                    let titles = try ourTitles(query.text, ours)
+                    return sum + rank(query.title, titles)
+                }
                 let count = Double(asked.count)
                 print(
                     row([

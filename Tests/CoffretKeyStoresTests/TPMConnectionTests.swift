@@ -97,7 +97,7 @@ struct TPMConnectionTests {
         var bytes = sealed.bytes
         bytes[20] ^= 1
         #expect(throws: KeyStoreError(.keyUnusable)) {
-            try connection.unseal(TPMKeyBlob(bytes: bytes), authorization: Self.secret("wrong"))
+            _ = try connection.unseal(TPMKeyBlob(bytes: bytes), authorization: Self.secret("wrong"))
         }
         #expect(try connection.lockout().failedCount == 0)
     }

@@ -147,6 +147,7 @@ struct ForgeryTests {
         let sheet = RecoveryKey.generate(.paper, from: fixture.generator)
         let chain = try victim.deviceChain()
         try victim.adopt(chain.following([victim.signLink(PaperDevice(sheet).addition(to: chain))]))
+        for device in try victim.paperAwaitingConsent() { try victim.admitPaper(device.id) }
         #expect(try fixture.open(sheet).accountID() == victim.accountID())
         #expect(backupCode(try victim.makeBackupKeys().header, .recoveryKey(sheet)) == nil)
         let forger = Forger()

@@ -1,6 +1,7 @@
 // The secret of a machine, made by whoever needs it first.
 
 import CoffretBase
+import CoffretCrypto
 import CoffretKeys
 import CoffretTestSupport
 import Testing

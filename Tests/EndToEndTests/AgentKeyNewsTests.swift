@@ -67,7 +67,7 @@ struct AgentKeyNewsTests {
         #expect(try agent.run("ls").exitCode == 0)
         #expect(try beside(agent, "recovery", "revoke", "safe", "--yes").errorText.contains("The store is locked now"))
         #expect(try state(agent).contains("locked (its keys were changed)"))
-        #expect(try agent.run("ls").exitCode == 69)
+        #expect(try agent.run("ls").exitCode == 86)
         #expect(try agent.unlock().exitCode == 0)
 
         let input = Array("other words\n".utf8)
@@ -100,7 +100,7 @@ struct AgentKeyNewsTests {
             #expect(result.exitCode == 0, "the command itself goes on to its end: \(result.errorText)")
             #expect(result.errorText.contains("The store is locked now"), "\(result.errorText)")
             #expect(try state(agent).contains("locked (its keys were changed)"))
-            #expect(try agent.run("ls").exitCode == 69)
+            #expect(try agent.run("ls").exitCode == 86)
             #expect(try agent.unlock().exitCode == 0)
         }
         #expect(try agent.run("ls").exitCode == 0)

@@ -45,7 +45,7 @@ struct AgentTimeTests {
         try ClockLeap.move(process.processID, to: 1_800)
         #expect(try agent.run("ls").exitCode == 0, "its time is not up")
         try ClockLeap.move(process.processID, to: 3_600)
-        #expect(try agent.run("ls").exitCode == 69)
+        #expect(try agent.run("ls").exitCode == 86)
         #expect(try agent.succeed("agent", "status").contains("its time was up"))
     }
 
@@ -66,7 +66,7 @@ struct AgentTimeTests {
         try "2030-01-01 00:00:00".write(toFile: clock, atomically: true, encoding: .utf8)
         process.signal(SIGCONT)
         try ClockLeap.move(process.processID, to: 7_200)
-        #expect(try agent.run("ls").exitCode == 69)
+        #expect(try agent.run("ls").exitCode == 86)
         #expect(try !MemoryDump(of: process.processID).contains(key.prefix(16)))
         #expect(try agent.succeed("agent", "status").contains("its time was up"))
     }

@@ -1,5 +1,5 @@
 // What is wrong with a command line is said before anybody types a passphrase. The one thing to keep true: nobody can be asked
-// here, so a command that would ask ends with 69 and fails the test.
+// here, so a command that would ask ends with 86 and fails the test.
 
 import CoffretTestSupport
 import Foundation
@@ -52,8 +52,8 @@ struct AskedLastTests {
         try expect(runner, "key add --pin-file nothere", 66, "cli.file.unreadable")
         // What can be seen to be right is asked about.
         try runner.succeed("recovery", "add", "--print-only", "--name", "safe")
-        try expect(runner, "recovery revoke safe", 69, "cli.passphrase.unavailable")
-        try expect(runner, "export new --yes", 69, "cli.passphrase.unavailable")
+        try expect(runner, "recovery revoke safe", 86, "cli.passphrase.unavailable")
+        try expect(runner, "export new --yes", 86, "cli.passphrase.unavailable")
     }
 
     @Test(
@@ -68,7 +68,7 @@ struct AskedLastTests {
         for text in ["hello", "66b1-918g-0000", "COFFRET-PAIR:1:AAAA", String(repeating: "a", count: 33)] {
             try expect(runner, "device approve " + text, 64, "pairing.invitation-malformed")
         }
-        try expect(runner, "device approve 66b1-918e", 69, "cli.passphrase.unavailable")
+        try expect(runner, "device approve 66b1-918e", 86, "cli.passphrase.unavailable")
         try expect(runner, "sync --patience soon", 64, "cli.duration.invalid")
     }
 }

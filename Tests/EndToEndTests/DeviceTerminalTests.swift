@@ -91,7 +91,7 @@ struct DeviceTerminalTests {
         let lines = screen.split(separator: "\r\n", omittingEmptySubsequences: false).map(String.init)
         let start = try #require(lines.firstIndex(of: "  " + heading))
         return lines[(start + 1)...].prefix { $0.hasPrefix("    ") }.flatMap {
-            $0.split(separator: " ").map(String.init)
+            $0.split(separator: " ").map(String.init).filter { !$0.hasSuffix(":") }
         }
     }
 

@@ -107,7 +107,8 @@ struct HiddenItemTests {
         "recovery revoke",
         "recovery test", "server join", "server leave", "server status", "ssh-agent", "ssh-key import", "ssh-key new",
         "sync", "themis keygen", "themis message decrypt", "themis message encrypt", "themis message sign",
-        "themis message verify", "themis open", "themis seal", "unlock", "vault new", "vault files", "vault rename",
+        "themis message verify", "themis open", "themis seal", "unlock", "vault default", "vault files", "vault new",
+        "vault rename", "vault rm",
         "vault sync",
         "vault unsync",
     ]

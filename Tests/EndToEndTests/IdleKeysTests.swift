@@ -96,7 +96,7 @@ struct IdleKeysTests {
         }
         try world.rest()
         try world.agent.succeed("lock")
-        #expect(try world.agent.run("ls").exitCode == 69)
+        #expect(try world.agent.run("ls").exitCode == 86)
     }
 
     @Test("R31: several commands at once each get the keys; an SSH client as well")
@@ -215,7 +215,7 @@ struct IdleKeysTests {
         world.tpm.stop()
         if restarts == 1 { try world.tpm.start() }
         let refused = try world.agent.run("ls")
-        #expect(refused.exitCode == 69)
+        #expect(refused.exitCode == 86)
         #expect(refused.errorText.contains("the store is locked (the TPM did not give its keys back)"))
         #expect(refused.text.isEmpty)
         let status = try world.agent.succeed("agent", "status")

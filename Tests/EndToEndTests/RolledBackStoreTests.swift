@@ -64,7 +64,7 @@ struct RolledBackStoreTests {
             let refused = try agent.unlock()
             #expect(refused.exitCode == 72, "\(refused.errorText)")
             #expect(refused.errorText.contains("the store is older than this device has already seen"))
-            #expect(try agent.run("ls").exitCode == 69, "it stays locked")
+            #expect(try agent.run("ls").exitCode == 86, "it stays locked")
         }
         #expect(try keyring == old)
         try agent.stop()
@@ -143,6 +143,6 @@ struct RolledBackStoreTests {
         try putBack("old")
         let refused = try agent.run("unlock", "--pin-file", pin)
         #expect(refused.exitCode == 72, "\(refused.errorText)")
-        #expect(try agent.run("ls").exitCode == 69)
+        #expect(try agent.run("ls").exitCode == 86)
     }
 }

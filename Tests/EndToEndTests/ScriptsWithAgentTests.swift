@@ -35,7 +35,7 @@ struct ScriptsWithAgentTests {
         // Locked: nobody can be asked here, and nothing is started. Storing is no reason to ask.
         try agent.succeed("lock")
         let locked = try agent.run("run", "-e", "PW=\(reference)", "--", "touch", "started")
-        #expect(locked.exitCode == 69)
+        #expect(locked.exitCode == 86)
         #expect(!FileManager.default.fileExists(atPath: agent.runner.workPath + "/started"))
         let stored = try agent.run("git-credential", "store", input: asked + "username=a\npassword=b\n\n")
         #expect(stored.exitCode == 0 && stored.errorText == "")

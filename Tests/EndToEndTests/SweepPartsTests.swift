@@ -94,7 +94,7 @@ struct SweepPartsTests {
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(Self.strayCount))
             INSERT INTO chunks(number, address, digest, account, created, data)
                 SELECT number, randomblob(32), x'\(Hex.encode(BLAKE2b.hash([1, 2])))', account, 1, x'0102' FROM zones, n;
-            UPDATE accounts SET used = used + 2 * \(Self.strayCount)
+            UPDATE accounts SET used = used + 258 * \(Self.strayCount)
             """)
         try second.succeed("sync")
         try first.succeed("compact", "--drop-history-older-than", "2100-01-01", "--yes")
@@ -113,7 +113,8 @@ struct SweepPartsTests {
         server.stop(SIGKILL)
         #expect(try swept(server) == [Self.part.objects, Self.part.chunks])
         let sizes = try sql(server, "SELECT SUM(size) FROM swept")[0]
-        #expect(cut.bytes == sizes)
+        // A row costs its account 256 bytes beside what is in it.
+        #expect(cut.bytes == sizes - 256 * (Self.part.objects + Self.part.chunks))
         tunnel.mend()
 
         // Room for what is swept of two requests, but not for all.

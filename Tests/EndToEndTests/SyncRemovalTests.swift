@@ -42,7 +42,7 @@ struct SyncRemovalTests {
         #expect(deleted.contains("shows nothing of it any more"), "\(deleted)")
         let lost = try second.run("sync")
         #expect(
-            lost.exitCode != 0 && lost.errorText.contains("server.zone.unknown"),
+            lost.exitCode != 0 && lost.errorText.contains("took a vault off the server"),
             "it must not go unnoticed: \(lost.errorText)")
         #expect(try second.succeed("show", "Tomatoes").contains("line 6"))
         // Begun anew by whoever deleted it.

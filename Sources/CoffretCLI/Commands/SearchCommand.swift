@@ -89,9 +89,11 @@ enum SearchCommand {
             let results = try context.timings.measure("search") {
                 try session.vault.search(text, options: options, limit: limit)
             }
-            // A word that another vault has is somewhere.
-            corrections = (corrections ?? results.corrections).filter { known in
-                results.corrections.contains { $0.word == known.word }
+            // A word that another vault has is somewhere; a vault with nothing like it says nothing.
+            if results.totalCount > 0 || !results.corrections.isEmpty {
+                corrections = (corrections ?? results.corrections).filter { known in
+                    results.corrections.contains { $0.word == known.word }
+                }
             }
             rows += results.hits.map { (session, $0) }
             totalCount += results.totalCount

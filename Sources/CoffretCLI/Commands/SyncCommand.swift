@@ -88,6 +88,7 @@ enum SyncCommand {
         } catch {
             // A network that is away says enough by what waits; what stays is for coffret status to say.
             if !SyncTrouble.isTransient(error) { try note(error, session, records) }
+            if FailureTranslation.refusal(in: error) == "server.login.refused" { throw try shutOut(error, session) }
             throw error
         }
         defer { sync.account.connection.logOut() }
@@ -158,12 +159,7 @@ enum SyncCommand {
         _ context: CommandContext, _ session: StoreSession, _ records: SyncRecords, _ added: inout Set<VaultID>
     ) throws -> AccountSync {
         let isRestored = context.arguments.isSet(restored)
-        let account: Account
-        do {
-            account = try ServerAccess.account(session, isRestored: isRestored)
-        } catch  where FailureTranslation.refusal(in: error) == "server.login.refused" {
-            throw try shutOut(error, session)
-        }
+        let account = try ServerAccess.account(session, isRestored: isRestored)
         let sync = AccountSync(account, records: records, random: SystemRandomSource(), clock: SystemWallClock())
         do {
             DeviceCommand.report(try account.follow(), context, session)

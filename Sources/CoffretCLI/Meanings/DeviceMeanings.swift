@@ -162,6 +162,9 @@ extension FailureMeaning {
         "server.storage.full": FailureMeaning(
             .diskFull, "the server's disk is full; what is here is safe on this device",
             hint: "tell whoever runs it, then sync again: it goes on where it was"),
+        "server.zone.unknown": FailureMeaning(
+            .permission, "another device took a vault off the server; what is here stays, and can be read and exported",
+            hint: "coffret vault sync NAME on that device brings it back within 30 days"),
         "server.quota.exceeded": FailureMeaning(
             .diskFull, "your space on the server is used up", hint: "ask whoever runs it for more"),
     ]

@@ -21,7 +21,7 @@ struct RankedDocument {
 /// what was asked for counts more.
 final class MatchCollector: FullTextVisitor {
     /// Weights of title, tags, fields, body.
-    static let columnWeights = [8.0, 4.0, 2.0, 1.0]
+    static let columnWeights = [8.0, 4.0, 2.5, 1.0]
     /// The first words of a text say what it is about: hits among them count twice.
     private static let leadWordCount = 30
     private static let leadWeight = 2.0
