@@ -38,8 +38,6 @@ package final class AgentService {
     var stores: [String: UnlockedStore] = [:]
     /// Continuous sync, by store.
     var syncs: [String: SyncKeeper] = [:]
-    /// When the vaults of stores are looked at, by store.
-    var tendings: [String: BootInstant] = [:]
     /// What waited for keys that lie open now, and for whom.
     var ready: [(client: AgentPeer?, body: () -> Void)] = []
     /// SSH connections that wait for keys.
@@ -98,7 +96,6 @@ package final class AgentService {
             // Time first: nothing that follows may use a store past its time.
             lockOverdue()
             startDueSyncs()
-            startDueTendings()
             for source in sources { handle(source.takeEvents(), from: source) }
             wrapIdleKeys()
             guard count > 0 else { continue }
@@ -159,9 +156,7 @@ package final class AgentService {
     // MARK: Time
 
     private func setTimer() {
-        let next =
-            (stores.values.compactMap(\.deadline) + [nextSyncStart, nextWrapDeadline, nextTending].compactMap(\.self))
-            .min()
+        let next = (stores.values.compactMap(\.deadline) + [nextSyncStart, nextWrapDeadline].compactMap(\.self)).min()
         // 0 would switch the timer off, and a moment in the past is due at once.
         _ = coffret_set_boot_timer(timer, next.map { max(1, $0.nanoseconds) } ?? 0)
     }
@@ -208,7 +203,6 @@ package final class AgentService {
         for child in ending { kill(child.processID, SIGKILL) }
         for child in ending { end(child, because: reason) }
         syncs[store.path] = nil
-        tendings[store.path] = nil
     }
 
     private func end(_ child: AgentChild, because reason: LockReason) {
@@ -309,7 +303,6 @@ package final class AgentService {
             answer = finishCommand(child, store: store, status: status)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
-        case .tending: return
         case .wrapping(let store):
             if let store = stores[store], child.lockReason == nil { store.keep(child.idleLock) }
             return
@@ -335,10 +328,7 @@ package final class AgentService {
                 return .locked(reason: LockReason.keysChanged.rawValue)
             }
             // The end of a long command is a use, too; that of a connection is whenever its other end likes.
-            if case .command = child.work {
-                _ = store.check(at: BootClock.now, isUse: true)
-                scheduleTending(of: path)
-            }
+            if case .command = child.work { _ = store.check(at: BootClock.now, isUse: true) }
         }
         if child.lockReason != nil { return .failed(code: AgentErrorCode.commandLocked.rawValue, waitSeconds: nil) }
         for case .refused(let code, let waitSeconds) in child.reports {

@@ -2,8 +2,6 @@
 // through this object, so a test can tell everything they may read.
 
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretStorage
 internal import Glibc
 
 /// One run of one command.
@@ -18,8 +16,6 @@ final class CommandContext {
     /// The moment at which the command began, in milliseconds since 1970.
     let nowMilliseconds: Int64
     let timings = Timings()
-    /// Vaults that were opened for writing, to be kept small once the answer is out.
-    var written: [Vault] = []
     /// What the agent hears of the stores that this command opened by itself.
     var keyNews: [AgentKeyNews] = []
     /// Asks whether somebody is there; nil where there is nothing but a PIN or the passphrase to ask for.
@@ -86,18 +82,6 @@ final class CommandContext {
         guard HostedCommand.current?.hasLocked == true || keyNews.contains(where: \.hasLocked) else { return }
         try? output.flush()
         note("The store is locked now; coffret unlock opens it.")
-    }
-
-    /// Gives the locks back, and merges files of the vaults that were written in one small run where that is due.
-    ///
-    /// What was acknowledged does not hang on it, so a failure is nobody's business now; the check tells of damage.
-    func tendWritten() {
-        for vault in written {
-            let isDue = vault.repository.isMergeDue
-            vault.close()
-            if isDue { _ = try? vault.repository.mergeSegments(runCountMax: 1) }
-        }
-        written = []
     }
 
     /// A warning, on standard error even with `--quiet`: it says that something needs attention.
