@@ -73,7 +73,7 @@ final class AgentChild {
     var lockReason: LockReason?
     /// The terminal of its client, for questions; closed with this object.
     var terminal: Int32?
-    /// Who waits for the answer, for a child that asks whether the person is there.
+    /// The receiver of the answer of a child that asks whether the person is there.
     weak var asker: AgentChild?
 
     init(processID: pid_t, work: Work, client: AgentPeer?, control: Int32) {

@@ -45,7 +45,7 @@ extension AgentService {
             answer ?? .refused(code: KeyStoreError.Code.presenceDenied.rawValue, waitSeconds: nil))
     }
 
-    /// Who wanted to know is gone.
+    /// The asker is gone.
     func endQuestions(of asker: AgentChild) {
         for child in children.values where child.asker === asker { kill(child.processID, SIGKILL) }
     }
@@ -89,7 +89,7 @@ struct PresenceQuestion {
 }
 
 extension ChildReport {
-    /// What the agent refuses, or what went wrong below it.
+    /// A refusal by the agent, or a failure below it.
     static func refusal(for error: any Error) -> ChildReport {
         if let refusal = error as? AgentRefusal { return .refused(code: refusal.code.rawValue, waitSeconds: nil) }
         return .refused(code: FailureCode.of(error), waitSeconds: FailureCode.waitSeconds(error))

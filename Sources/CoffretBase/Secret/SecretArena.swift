@@ -102,7 +102,7 @@ enum SecretArena {
     private let first: UnsafeMutableRawPointer
     private var free: [Int]
 
-    /// What stands behind secrets, the same all over this process.
+    /// The bytes that stand behind secrets, the same all over this process.
     private static let seal: [UInt8] = {
         var bytes = [UInt8](repeating: 0, count: SecretArena.sealByteCount)
         unsafe randombytes_buf(&bytes, bytes.count)

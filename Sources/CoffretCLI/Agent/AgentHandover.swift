@@ -94,7 +94,7 @@ enum AgentUnlocking {
         var secret = try secret(store: store, context, manner)
         defer { secret.bytes.zero() }
         do {
-            // Whoever is asked by a pinentry may take longer, and ends it by Ctrl-C.
+            // A person at a pinentry may take longer, and ends it by Ctrl-C.
             guard secret.kind != .asked else { return try client.perform(.unlock(secret, seconds: seconds)) }
             try context.deriving { try client.perform(.unlock(secret, seconds: seconds)) }
         } catch let failure as CommandFailure {
@@ -157,7 +157,7 @@ enum AgentUnlocking {
             let bytes = try manner == .keyStore ? [] : source.pin()
             return AgentSecret(store: store, kind: .pin, bytes: bytes, environment: environment)
         }
-        // Nobody types in vain; what a script gives is judged by the agent, whose count may be another one.
+        // A pause is told before anybody types; the agent judges a secret from a script by its own count.
         if !source.isUnattended { try StoreAccess.checkAttempts(store, StoreAccess.environment(context)) }
         if case .recoveryKey = manner {
             return AgentSecret(
