@@ -106,26 +106,54 @@ let libraries: [Target] = [
             "CoffretKeys",
             "CoffretCore",
         ]),
-    // 7. Commands for people and scripts.
+    // 5. A program and its person: terminal, text, processes; knows no vault and no key.
+    library("CoffretTerminal", ["CoffretBase", "CPlatform"]),
+    // 6. How a program without keys reaches the agent.
+    library("CoffretClient", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretWire", "CoffretTerminal"]),
+    // 7. Errors of all layers in the words of a person.
+    library(
+        "CoffretMessages",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
+            "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
+            "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
+            "CoffretClient",
+        ]),
+    // 8. Secrets in scripts: references in files, masked output, git, ssh.
+    library(
+        "CoffretScripting",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretSSH", "CoffretStorage", "CoffretKeys", "CoffretCore",
+            "CoffretTerminal", "CPlatform",
+        ]),
+    // 8. What a person does with a store; prints nothing and parses nothing.
+    library(
+        "CoffretApp",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretKeys", "CoffretNet", "CoffretWire", "CoffretHTTP",
+            "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal", "CoffretClient", "CoffretMessages",
+        ]),
+    // 9. Commands for people and scripts.
     library(
         "CoffretCLI",
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretSQLite", "CoffretSearch",
-            "CoffretKeys",
-            "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH", "CoffretWire",
-            "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CPlatform",
+            "CoffretKeys", "CoffretCore", "CoffretImportExport", "CoffretInterop", "CoffretNet", "CoffretSSH",
+            "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
+            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform",
         ]),
-    // 8. Keeps a store unlocked for local clients, and locks it at the right moment.
+    // 9. Keeps a store unlocked for local clients, and locks it at the right moment.
     library(
         "CoffretAgent",
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretStorage", "CoffretKeys",
-            "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretCLI", "CPlatform",
+            "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
+            "CoffretClient", "CoffretMessages", "CoffretApp", "CPlatform",
         ]),
 ]
 
 let desktopLibraries: [Target] = [
-    // 9. What the desktop tells the agent: logind's sleep and screen lock.
+    // 10. What the desktop tells the agent: logind's sleep and screen lock.
     library("CoffretDesktop", ["CoffretAgent", "CSystemd"])
 ]
 
@@ -133,7 +161,9 @@ let executables: [Target] = [
     .executableTarget(name: "coffret", dependencies: ["CoffretBase", "CoffretCLI"], swiftSettings: settings),
     .executableTarget(
         name: "coffret-agent",
-        dependencies: ["CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretDesktop", "CoffretKeyStores"],
+        dependencies: [
+            "CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretCLI", "CoffretDesktop", "CoffretKeyStores",
+        ],
         swiftSettings: settings),
     .executableTarget(name: "coffret-server", dependencies: ["CoffretServer"], swiftSettings: settings),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
@@ -183,7 +213,10 @@ let testTargets: [Target] = [
         ]),
     .testTarget(
         name: "CoffretCLITests",
-        dependencies: ["CoffretBase", "CoffretCore", "CoffretCLI", "CoffretSync", "CoffretTestSupport"],
+        dependencies: [
+            "CoffretBase", "CoffretCore", "CoffretTerminal", "CoffretMessages", "CoffretScripting", "CoffretCLI",
+            "CoffretSync", "CoffretTestSupport",
+        ],
         exclude: ["Snapshots"], swiftSettings: settings),
     tests(
         "CoffretAgentTests",

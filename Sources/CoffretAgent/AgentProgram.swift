@@ -3,9 +3,11 @@
 
 internal import CPlatform
 internal import CoffretBase
-internal import CoffretCLI
+internal import CoffretClient
 package import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
+internal import CoffretTerminal
 internal import Glibc
 
 /// `coffret-agent`.
@@ -19,13 +21,14 @@ package enum AgentProgram {
 
     /// Runs the agent until it is told to end.
     ///
+    /// - Parameter work: what its processes run for clients.
     /// - Parameter makeSources: what tells that the person leaves; called once, before any client.
     /// - Parameter notify: tells the person something; called in processes of their own.
     /// - Parameter makeRecords: a better home for the agent's records than files in the folder that it is given, if
     ///   there is one, with the TPM that was chosen, if one was; called in processes of their own.
     /// - Returns: the exit code.
     package static func run(
-        _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] },
+        _ arguments: [String], work: AgentWork, makeSources: () -> [any LockEventSource] = { [] },
         notify: @escaping (SyncNews) -> Void = { _ in },
         makeRecords: @escaping @Sendable (String, String?) -> (any ProtectedRecords)? = { _, _ in nil }
     ) -> Int32 {
@@ -34,7 +37,7 @@ package enum AgentProgram {
             switch argument {
             case "--foreground": isForeground = true
             case "--help", "-h": return say(usage, exitCode: 0)
-            case "--version": return say("coffret-agent \(CommandLineProgram.version)", exitCode: 0)
+            case "--version": return say("coffret-agent \(CoffretVersion.text)", exitCode: 0)
             default: return say("coffret-agent: error: unknown option \(argument)\n\(usage)", exitCode: 64)
             }
         }
@@ -51,7 +54,7 @@ package enum AgentProgram {
         do {
             try PosixFileSystem().makeDirectories(PathText.parent(of: PathText.parent(of: socketPath)))
             service = try AgentService(
-                socketPath: socketPath, userID: geteuid(),
+                socketPath: socketPath, userID: geteuid(), work: work,
                 makeRecords: {
                     let folder = PathText.join(state, "agent")
                     return makeRecords(folder, tpm)
@@ -68,7 +71,7 @@ package enum AgentProgram {
         _ = setsid()
         _ = unsafe chdir("/")
         if !isForeground { detachStreams() }
-        CommandLineProgram.prepare()
+        work.prepare()
         service.run()
         return 0
     }

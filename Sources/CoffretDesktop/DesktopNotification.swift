@@ -3,6 +3,7 @@
 
 internal import CSystemd
 package import CoffretAgent
+internal import CoffretMessages
 internal import Glibc
 
 /// Notifications of the desktop, by the session bus (org.freedesktop.Notifications).

@@ -2,6 +2,7 @@
 // service that hangs does not keep the agent from locking.
 
 internal import CSystemd
+internal import CoffretTerminal
 internal import Glibc
 
 /// A message of the bus, released with this object.

@@ -3,6 +3,7 @@
 
 internal import CoffretAgent
 internal import CoffretBase
+internal import CoffretCLI
 internal import CoffretDesktop
 internal import CoffretKeyStores
 internal import CoffretKeys
@@ -13,12 +14,19 @@ struct Main {
     static func main() {
         KeyStoreProviders.install(SystemKeyStores())
         let code = AgentProgram.run(
-            ProgramArguments.words,
+            ProgramArguments.words, work: work,
             makeSources: {
                 // Without a system bus there is nobody to say that the screen is locked.
                 LogindWatch(userID: geteuid()).map { [$0] } ?? []
             }, notify: DesktopNotification.tell, makeRecords: records)
         exit(code)
+    }
+
+    /// Command lines, until every request is an operation: see Docs/decisions/0080-rooms-below-the-commands.md.
+    private static var work: AgentWork {
+        AgentWork(
+            prepare: CommandLineProgram.prepare, runCommand: CommandLineProgram.run,
+            serveSSH: CommandLineProgram.serveSSH)
     }
 
     /// Behind a TPM's counter, in the desktop's keyring, or nil.

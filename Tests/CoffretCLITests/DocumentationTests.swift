@@ -4,6 +4,8 @@ import Foundation
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretMessages
+@testable import CoffretTerminal
 
 @Suite("Documentation of the command line")
 struct DocumentationTests {

@@ -1,9 +1,11 @@
 // What an error says to a person. The one thing to keep true: the words name what is the matter, and the code stays.
 
 import CoffretSync
+import CoffretTerminal
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretMessages
 
 @Suite("Words of failures")
 struct FailureWordsTests {

@@ -86,14 +86,38 @@ struct LayerTests {
         return result
     }
 
-    @Test("coffret-server reaches no target that holds keys or opens blobs")
-    func serverHoldsNoKeys() throws {
+    /// A target and all that it depends on, by the manifest.
+    static func reach(of target: String) throws -> Set<String> {
         let dependencies = try Self.dependencies()
-        var (reached, waiting): (Set<String>, [String]) = ([], ["coffret-server"])
+        var (reached, waiting): (Set<String>, [String]) = ([], [target])
         while let name = waiting.popLast() {
             guard reached.insert(name).inserted else { continue }
             waiting += dependencies[name] ?? []
         }
+        return reached
+    }
+
+    @Test("executables alone import the commands; the agent is given them")
+    func commandsLieOnTop() throws {
+        let above = Set(SourceTree.sources.filter { Self.imports(of: $0).contains("CoffretCLI") }.map(\.target))
+        #expect(above == ["coffret", "coffret-agent"])
+        #expect(try !Self.reach(of: "CoffretAgent").contains("CoffretCLI"))
+        #expect(try Self.reach(of: "CoffretAgent").contains("CoffretApp"), "the manifest is read wrongly")
+    }
+
+    @Test("a program that asks the agent links no code that holds keys or opens vaults")
+    func frontsHoldNoKeys() throws {
+        let reached = try Self.reach(of: "CoffretClient")
+        #expect(reached.isSuperset(of: ["CoffretTerminal", "CoffretWire"]), "the manifest is read wrongly")
+        let holding: Set<String> = [
+            "CoffretKeys", "CoffretStorage", "CoffretCore", "CoffretSync", "CoffretAccount", "CoffretApp",
+        ]
+        #expect(reached.intersection(holding).sorted() == [])
+    }
+
+    @Test("coffret-server reaches no target that holds keys or opens blobs")
+    func serverHoldsNoKeys() throws {
+        let reached = try Self.reach(of: "coffret-server")
         let allowed: Set<String> = [
             "coffret-server", "CoffretServer", "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet",
             "CoffretWire",

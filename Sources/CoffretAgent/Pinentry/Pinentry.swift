@@ -2,7 +2,7 @@
 // asks and for what, and what is typed goes from the pipe into locked memory.
 
 internal import CoffretBase
-internal import CoffretCLI
+internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
 

@@ -2,6 +2,8 @@
 // suspend and cannot be set, and it is compared on every request, so a timer that fires late unlocks nothing.
 
 package import CoffretBase
+internal import CoffretMessages
+internal import CoffretScripting
 
 /// How long a store stays unlocked. Changing it needs the PIN or presence, like unlocking.
 package struct LockIntervals: Equatable, Sendable {

@@ -1,5 +1,6 @@
 // One client's connection, as the agent's loop sees it.
 
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc

@@ -5,6 +5,7 @@
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc

@@ -1,9 +1,10 @@
 // Whether the person is there, asked for a child that has keys. The one thing to keep true: who asks has no keys, and the
 // agent's own variables; a client chooses neither the service that says yes nor what libraries are loaded on the way.
 
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCLI
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc

@@ -1,9 +1,11 @@
 // What the agent does with each request.
 
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCLI
+internal import CoffretClient
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -161,7 +163,8 @@ extension AgentService {
                 case .noteKeyForgotten(let record): AgentChild.report(.noteKeyForgotten(record), over: 3)
                 }
             }
-            return hosted.run(command.arguments)
+            hosted.enter()
+            return work.runCommand(command.arguments)
         }
         child?.keyCount = store.keyCount
         // It stays open beyond this call, for questions.

@@ -1,8 +1,10 @@
 // The SSH keys of unlocked stores, for ssh and git. The one thing to keep true: the socket is there while the store is
 // unlocked and not longer, and this process never reads a word of what comes in.
 
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCLI
+internal import CoffretClient
+internal import CoffretMessages
 internal import CoffretNet
 internal import Glibc
 
@@ -57,7 +59,8 @@ extension AgentService {
                 case .noteKeyHeld, .noteKeyForgotten: break
                 }
             }
-            return hosted.run([SSHConnection.commandName, "--store=\(path)"])
+            hosted.enter()
+            return work.serveSSH(path)
         }
         child?.keyCount = store.keyCount
     }

@@ -4,6 +4,7 @@
 internal import CPlatform
 internal import CoffretBase
 package import CoffretKeys
+internal import CoffretMessages
 package import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -44,6 +45,8 @@ package final class AgentService {
     var sshWaitingCount = 0
     /// Tells the person of something that sync met; called in children only.
     let notify: (SyncNews) -> Void
+    /// Programs for clients; called in children only.
+    let work: AgentWork
     private var isStopping = false
 
     /// Listens; no command runs before `run`.
@@ -53,11 +56,13 @@ package final class AgentService {
     ///   - wrapping: what has the keys of stores while nobody uses them.
     /// - Throws: `NetError` if another agent answers there, or the folder is not this user's alone.
     package init(
-        socketPath: String, userID: UInt32, makeRecords: @escaping @Sendable () -> any ProtectedRecords,
+        socketPath: String, userID: UInt32, work: AgentWork,
+        makeRecords: @escaping @Sendable () -> any ProtectedRecords,
         wrapping: (any IdleWrapping)? = nil, environment: [String: String] = [:],
         sources: [any LockEventSource] = [], notify: @escaping (SyncNews) -> Void = { _ in }
     ) throws(NetError) {
         self.userID = userID
+        self.work = work
         folder = PathText.parent(of: socketPath)
         self.environment = environment
         self.makeRecords = makeRecords

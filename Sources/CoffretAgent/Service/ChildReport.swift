@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretMessages
 
 /// A store that was opened.
 struct OpenedStore: Sendable {

@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretMessages
 
 /// A key that is in the TPM's keeping as well.
 struct IdleLock: Sendable {

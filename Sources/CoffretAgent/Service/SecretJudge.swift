@@ -1,11 +1,13 @@
 // Judging a secret, in a process of its own. The one thing to keep true: the attempt is counted before the secret
 // is looked at, whatever happens to this process afterwards.
 
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCLI
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretWire
 internal import Glibc
@@ -164,7 +166,7 @@ struct SecretJudge {
         case .pin:
             let pin = try PINJudge(
                 path: path, surroundings: surroundings(stateDirectory), hasPIN: !given.bytes.isEmpty,
-                profile: variables.profile, presence: presence(variables))
+                profile: variables.profile ?? SlotTerms.defaultProfile, presence: presence(variables))
             try pin.checkAttempts()
             let typed = try given.bytes.isEmpty ? nil : Self.passphrase(given.bytes)
             let key = try ledger.attempt { () throws(KeyError) in try pin.open(typed) }

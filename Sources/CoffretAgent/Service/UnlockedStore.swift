@@ -5,6 +5,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretWire
 
 /// A store that is, or was, unlocked.

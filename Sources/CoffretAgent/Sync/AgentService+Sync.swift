@@ -2,8 +2,9 @@
 // the store is unlocked, and its end never keeps anybody waiting but the lock.
 
 internal import CoffretBase
-internal import CoffretCLI
+internal import CoffretClient
 internal import CoffretCrypto
+internal import CoffretMessages
 internal import Glibc
 
 extension AgentService {

@@ -4,6 +4,8 @@
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretScripting
 internal import Synchronization
 
 /// A storage key that is open or sealed, as the agent's own.

@@ -1,11 +1,12 @@
 // Files of attachments, fetched while nothing else is to be done. The one thing to keep true: a change, here or there, waits
 // for no file, and a file never takes the last of a disk.
 
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCLI
 internal import CoffretCore
 internal import CoffretHTTP
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretSync
 
 extension SyncRound {

@@ -3,15 +3,17 @@
 
 internal import CPlatform
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCLI
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretTrust
 internal import CoffretWire
 internal import Glibc

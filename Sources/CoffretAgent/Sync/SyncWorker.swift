@@ -4,7 +4,6 @@
 internal import CPlatform
 internal import CoffretAccount
 internal import CoffretBase
-internal import CoffretCLI
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP

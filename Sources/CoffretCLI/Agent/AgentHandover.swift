@@ -1,17 +1,17 @@
 // Handing a command to the agent. The one thing to keep true: it happens at the moment at which the store would
 // be opened, before the command has read or written anything, so that nothing happens twice.
 
+internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
+internal import CoffretScripting
+internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
-
-/// The command ran elsewhere; what is left is to end with its exit code.
-struct CommandHandedOver: Error {
-    let exitCode: Int32
-}
 
 enum AgentHandover {
     /// Lets the agent run this command if one runs and has, or gets, the store open.
@@ -36,7 +36,7 @@ enum AgentHandover {
         do {
             try AgentUnlocking.unlock(client, store: store, context: context, seconds: nil)
             try noteUnlocked(client, store, context)
-        } catch let failure as CommandFailure where failure.code == AgentErrorCode.pinentryMissing.rawValue {
+        } catch let refused as AgentRefused where refused.code == AgentErrorCode.pinentryMissing.rawValue {
             return
         }
         if case .exited(let code) = try run(command, client) { throw CommandHandedOver(exitCode: code) }
@@ -97,8 +97,8 @@ enum AgentUnlocking {
             // A person at a pinentry may take longer, and ends it by Ctrl-C.
             guard secret.kind != .asked else { return try client.perform(.unlock(secret, seconds: seconds)) }
             try context.deriving { try client.perform(.unlock(secret, seconds: seconds)) }
-        } catch let failure as CommandFailure {
-            throw WrongSecret.explained(failure, manner, store: store, context)
+        } catch let refused as AgentRefused where refused.code != AgentErrorCode.pinentryMissing.rawValue {
+            throw WrongSecret.explained(FailureTranslation.failure(from: refused), manner, store: store, context)
         }
     }
 
@@ -128,7 +128,7 @@ enum AgentUnlocking {
                 store: store, kind: .presence, bytes: [], environment: context.environment.travelling)
             do {
                 return try client.perform(request(presence), terminal: terminal?.descriptor)
-            } catch let failure as CommandFailure where presenceIsElsewhere.contains(failure.code) {}
+            } catch let refused as AgentRefused where presenceIsElsewhere.contains(refused.code) {}
         }
         let summary = try? KeyringSummary.read(at: StoreLayout(store).keyringPath, fileSystem: PosixFileSystem())
         let profile = KeyCommand.profileName(context)

@@ -2,9 +2,11 @@
 // had the one that it holds, and locks at once where somebody who got in so far does not any more.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretTerminal
 internal import CoffretWire
 internal import Synchronization
 

@@ -2,8 +2,10 @@
 // that lies beside this program; the working directory and its files have no say.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretNet
 internal import CoffretSync
+internal import CoffretTerminal
 internal import Glibc
 
 enum AgentStarter {

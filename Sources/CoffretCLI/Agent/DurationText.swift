@@ -1,5 +1,7 @@
 // Lengths of time as people type them: 90s, 15m, 2h, 1h30m, 7d.
 
+internal import CoffretTerminal
+
 enum DurationText {
     private static let seconds: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
 

@@ -1,6 +1,8 @@
 // Words of a command line in, a checked command out. The one thing to keep true: parsing does no
 // I/O and accepts nothing that the description of the command does not list.
 
+internal import CoffretMessages
+
 /// What a command line asks for.
 enum ParsedCommandLine: Sendable {
     case run(ParsedArguments)

@@ -1,6 +1,8 @@
 // What a command is, as data. The one thing to keep true: parsing, help, completions and manual
 // pages all read these descriptions, so none of them can promise what another does not know.
 
+internal import CoffretMessages
+
 /// What a value on the command line may be. Decides how it is checked, completed and documented.
 enum ValueKind: Sendable, Equatable {
     /// Any text.

@@ -1,5 +1,7 @@
 // Options that every command understands.
 
+internal import CoffretTerminal
+
 enum GlobalOptions {
     static let store = OptionDescription.value(
         "store", "PATH", .directory, "the store to use (or COFFRET_STORE; otherwise ~/.local/share/coffret)")

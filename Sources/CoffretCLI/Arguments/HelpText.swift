@@ -1,6 +1,8 @@
 // Help as people read it. The one thing to keep true: everything shown comes from the command
 // descriptions, laid out like swift-argument-parser's help, and no line is wider than asked.
 
+internal import CoffretTerminal
+
 /// Renders the help of commands.
 struct HelpText {
     let width: Int

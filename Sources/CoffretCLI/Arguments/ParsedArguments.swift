@@ -1,6 +1,8 @@
 // What stood on the command line, once it has been checked. The one thing to keep true: a command
 // asks with the same descriptions it declared, so a misspelt name is a bug found by its first test.
 
+internal import CoffretMessages
+
 /// The checked words of one command line.
 struct ParsedArguments: Sendable {
     /// Names from the program's first subcommand on; empty for `coffret` alone.

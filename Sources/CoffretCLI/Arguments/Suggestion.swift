@@ -1,5 +1,7 @@
 // Near misses. The one thing to keep true: a suggestion is only ever shown, never acted upon.
 
+internal import CoffretMessages
+
 /// Finds what somebody probably meant.
 enum Suggestion {
     /// Commands of other programs and what they are called here.

@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCrypto
+internal import CoffretTerminal
 internal import Glibc
 
 /// The waiting half of `coffret copy`: a process of its own that outlives the command.

@@ -1,10 +1,13 @@
 // `coffret agent`: the process that keeps stores unlocked.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretWire
 
 enum AgentFamilyCommand {

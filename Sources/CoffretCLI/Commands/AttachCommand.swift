@@ -4,8 +4,10 @@ internal import CoffretAccount
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 internal import Glibc
 
 enum AttachCommand {

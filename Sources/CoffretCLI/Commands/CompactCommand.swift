@@ -4,6 +4,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 
 enum CompactCommand {
     static let drop = OptionDescription.value(

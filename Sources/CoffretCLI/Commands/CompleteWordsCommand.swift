@@ -1,10 +1,14 @@
 // What the shells complete with while the store is unlocked. The one thing to keep true: it never asks for anything, and
 // looking is no use of the store, so that a person who plays with the tab key does not keep it open.
 
+internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
+internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
 

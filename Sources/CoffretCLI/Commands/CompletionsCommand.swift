@@ -1,5 +1,7 @@
 // `coffret completions`: prints a completion script for a shell.
 
+internal import CoffretTerminal
+
 enum CompletionsCommand {
     static let shell = ArgumentDescription.required(
         "SHELL", .choice(["bash", "zsh", "fish"]), "bash, zsh or fish")

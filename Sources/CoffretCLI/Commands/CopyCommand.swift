@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum CopyCommand {
     static let field = ArgumentDescription.optional("FIELD", "which field (the password, or the item's first secret)")

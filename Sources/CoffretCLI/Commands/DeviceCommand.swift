@@ -1,11 +1,14 @@
 // `coffret device`: which devices belong to a person, how one more joins, how one is thrown out.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretTrust
 
 enum DeviceCommand {

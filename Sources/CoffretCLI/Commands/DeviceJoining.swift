@@ -2,13 +2,16 @@
 // a number and nothing else, until the person has compared it.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretPairing
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretTrust
 
 enum DeviceJoining {

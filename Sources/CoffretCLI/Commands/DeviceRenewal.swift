@@ -6,6 +6,7 @@ internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretSync
+internal import CoffretTerminal
 
 enum DeviceRenewal {
     static let description = CommandDescription(

@@ -4,8 +4,10 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 
 enum DeviceRescue {
     static let take = OptionDescription.flag("take", "write it into the vault as your own changes")

@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum DiffCommand {
     static let from = ArgumentDescription.optional("FROM", "a moment or version (the one before the latest)")

@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 
 enum DoctorCommand {
     static let strict = OptionDescription.flag("strict", "let warnings decide the exit code too")

@@ -3,6 +3,8 @@
 
 internal import CoffretBase
 internal import CoffretInterop
+internal import CoffretMessages
+internal import CoffretTerminal
 
 enum ECIESCommand {
     private static let curve = OptionDescription.value(

@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum EditCommand {
     static let title = OptionDescription.value("title", "TITLE", "give it another title")

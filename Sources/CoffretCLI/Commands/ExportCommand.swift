@@ -4,8 +4,10 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretImportExport
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 
 enum ExportCommand {
     static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")

@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
 internal import CoffretStorage
 
 enum FlagCommands {

@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 
 enum GenerateCommand {
     static let words = OptionDescription.value(

@@ -1,9 +1,14 @@
 // `coffret git-credential`: git asks the vault. The one thing to keep true: git gets a password only if exactly one item
 // is for exactly that place; otherwise it gets nothing, and asks the person as it would without us.
 
+internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretScripting
 internal import CoffretStorage
+internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
 

@@ -1,6 +1,8 @@
 // `coffret help`: by command, by task, and the generator of the manual pages.
 
 internal import CoffretBase
+internal import CoffretMessages
+internal import CoffretTerminal
 
 enum HelpCommand {
     static let topic = ArgumentDescription.optional(

@@ -3,7 +3,9 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretImportExport
+internal import CoffretMessages
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum ImportCommand {
     static let path = ArgumentDescription.required("PATH", .file, "a folder, a tar or zip archive, or a file")

@@ -1,9 +1,12 @@
 // `coffret init`: the first minute.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretTerminal
 
 enum InitCommand {
     static let name = OptionDescription.value("name", "NAME", "the vault's name (Personal)")

@@ -1,10 +1,13 @@
 // `coffret key`: short ways into the store on this computer, a PIN or the computer itself. The one thing to keep
 // true: whoever adds or changes one has typed the passphrase, even where the store is unlocked (R24).
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretTerminal
 
 enum KeyCommand {
     static let home = OptionDescription.value(

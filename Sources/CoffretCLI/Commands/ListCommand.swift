@@ -2,6 +2,8 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretTerminal
 
 enum ListCommand {
     static let pinned = OptionDescription.flag("pinned", "pinned items only")

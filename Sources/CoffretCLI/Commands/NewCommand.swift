@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum NewCommand {
     static let title = ArgumentDescription.optional("TITLE", "the title; a note can say it in its first line")

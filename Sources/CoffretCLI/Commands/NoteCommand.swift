@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum NoteCommand {
     static let notes = ArgumentDescription.required("NOTE", repeats: true, "ids or titles of notes")

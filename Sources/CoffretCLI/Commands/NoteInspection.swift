@@ -4,7 +4,9 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretMessages
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum NoteInspection {
     static func passphrases(_ context: CommandContext) throws {

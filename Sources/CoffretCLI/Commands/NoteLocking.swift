@@ -1,10 +1,13 @@
 // `coffret note lock|unlock|relock`. The one thing to keep true: what is asked is asked before anything is written,
 // and what the history still shows is said every time.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
+internal import CoffretMessages
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum NoteLocking {
     // MARK: Lock

@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum OneTimeCodeCommand {
     static let copy = OptionDescription.flag("copy", short: "c", "copy it to the clipboard instead")

@@ -1,6 +1,7 @@
 // `coffret passphrase`: another passphrase, or a new one after the old was lost.
 
 internal import CoffretBase
+internal import CoffretTerminal
 
 enum PassphraseCommand {
     static let recovery = OptionDescription.flag(

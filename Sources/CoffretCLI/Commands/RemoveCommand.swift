@@ -2,7 +2,9 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum RemoveCommand {
     static let item = ArgumentDescription.optional("ITEM", repeats: true, "ids or titles")

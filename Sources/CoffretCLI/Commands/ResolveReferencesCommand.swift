@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 internal import Glibc
 
 /// Hidden: reads references from standard input, each ended by a zero byte, and writes their values as CBOR:

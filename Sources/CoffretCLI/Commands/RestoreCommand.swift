@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum RestoreCommand {
     static let description = CommandDescription(

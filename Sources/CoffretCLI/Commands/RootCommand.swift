@@ -2,6 +2,8 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretTerminal
 
 enum RootCommand {
     static let description = CommandDescription(

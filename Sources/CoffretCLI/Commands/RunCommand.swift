@@ -4,6 +4,9 @@
 internal import CPlatform
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretScripting
+internal import CoffretTerminal
 internal import Glibc
 
 enum RunCommand {
@@ -33,7 +36,7 @@ enum RunCommand {
     private static func run(_ context: CommandContext) throws {
         let words = context.arguments.values(command)
         let program = try program(words[0], context)
-        var environment = try CommandEnvironment(inheriting: CommandEnvironment.inherited)
+        var environment = try CommandEnvironment(inheriting: ProcessEnvironment.inherited)
         for path in context.arguments.values(file) { try read(path, into: &environment) }
         for text in context.arguments.values(variable) { try set(text, in: &environment) }
         if words.contains(where: SecretReference.isMeant(by:)) {

@@ -1,8 +1,12 @@
 // `coffret ssh-agent`: the vault's SSH keys for ssh, git and everything else that speaks to an agent.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
+internal import CoffretMessages
 internal import CoffretNet
+internal import CoffretScripting
+internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
 
@@ -95,7 +99,7 @@ enum SSHAgentCommand {
         }
         try context.output.flush()
         let watch = SignalWatch(SignalWatch.ending + [SIGCHLD])
-        var inherited = CommandEnvironment.inherited.filter { !$0.starts(with: "SSH_AUTH_SOCK=".utf8) }
+        var inherited = ProcessEnvironment.inherited.filter { !$0.starts(with: "SSH_AUTH_SOCK=".utf8) }
         inherited.append(Array("SSH_AUTH_SOCK=\(path)".utf8))
         let surroundings = ChildSurroundings(entries: inherited)
         let child: ChildProcess

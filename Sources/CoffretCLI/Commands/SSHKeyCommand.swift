@@ -3,8 +3,11 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
 internal import CoffretSSH
+internal import CoffretScripting
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum SSHKeyCommand {
     static let title = ArgumentDescription.required("TITLE", "what to call the key")

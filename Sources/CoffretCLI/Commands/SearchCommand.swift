@@ -2,7 +2,9 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
 internal import CoffretSearch
+internal import CoffretTerminal
 
 enum SearchCommand {
     static let query = ArgumentDescription.required("QUERY", repeats: true, "what to look for")

@@ -5,6 +5,9 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretHTTP
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretScripting
+internal import CoffretTerminal
 internal import CoffretTrust
 
 enum ServerCommand {

@@ -3,6 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum ShowCommand {
     static let field = OptionDescription.value("field", "NAME", "print one field and nothing else, secret or not")

@@ -1,10 +1,14 @@
 // `coffret status`: what the store holds and whether anything needs attention.
 
+internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretWire
 
 enum StatusCommand {

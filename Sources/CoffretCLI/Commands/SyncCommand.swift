@@ -2,12 +2,16 @@
 // anything that one of them wrote is looked at.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 
 enum SyncCommand {
     static let restored = OptionDescription.flag(

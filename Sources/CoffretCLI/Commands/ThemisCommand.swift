@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretInterop
+internal import CoffretTerminal
 
 enum ThemisCommand {
     private static let newKey = OptionDescription.value(

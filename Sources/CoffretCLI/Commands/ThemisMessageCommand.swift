@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretInterop
+internal import CoffretMessages
 
 enum ThemisMessageCommand {
     private static let own = OptionDescription.value("private", "FILE", .file, "your private key; required")

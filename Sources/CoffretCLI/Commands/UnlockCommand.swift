@@ -1,7 +1,10 @@
 // `coffret unlock` and `coffret lock`: the agent keeps the store open, or does not.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretTerminal
 internal import CoffretWire
 
 enum UnlockCommand {
@@ -36,7 +39,7 @@ enum UnlockCommand {
                 manner: manner(context), seconds: seconds)
         }
         guard let status = try client.status(of: store).first, status.isUnlocked else {
-            throw AgentClient.failure(AgentErrorCode.commandLocked.rawValue, waitSeconds: nil)
+            throw AgentRefused(code: AgentErrorCode.commandLocked.rawValue)
         }
         try context.confirmDone(AgentText.value(status)) {
             let already = before?.isUnlocked == true && seconds == nil ? "Already unlocked" : "Unlocked"

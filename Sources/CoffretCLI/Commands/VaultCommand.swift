@@ -4,7 +4,9 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 
 enum VaultCommand {
     static let name = ArgumentDescription.required("NAME", "the vault's name")

@@ -2,11 +2,14 @@
 // what breaks off can be repeated.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 
 /// `coffret vault sync` and `coffret vault unsync`.
 enum VaultSyncing {

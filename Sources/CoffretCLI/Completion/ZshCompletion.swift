@@ -1,5 +1,7 @@
 // Completions for zsh's completion system, with descriptions.
 
+internal import CoffretTerminal
+
 enum ZshCompletion {
     static func script(for tree: CompletionTree) -> String {
         var lines = ["#compdef coffret", "# zsh completion for coffret, written by: coffret completions zsh", ""]

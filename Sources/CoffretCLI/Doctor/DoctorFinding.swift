@@ -2,6 +2,7 @@
 // that means for the person's secrets, and what to do; nothing is a finding that nobody can do anything about.
 
 internal import CoffretBase
+internal import CoffretTerminal
 
 /// Stable codes of findings; Docs/unlocking.md lists them.
 enum DoctorCode: String, Sendable, CaseIterable {

@@ -1,6 +1,7 @@
 // The doctor's look at the person's own folders: whose they are, and who else gets in.
 
 internal import CoffretBase
+internal import CoffretTerminal
 internal import Glibc
 
 /// Checks of folders and files with secrets. What is missing is no finding.

@@ -1,6 +1,7 @@
 // The doctor's look at the process, the kernel and the memory.
 
 internal import CoffretBase
+internal import CoffretTerminal
 
 /// Checks that need no store.
 struct SystemChecks {

@@ -2,6 +2,7 @@
 // finding.
 
 internal import CoffretBase
+internal import CoffretTerminal
 internal import Glibc
 
 /// The machine and the process that asks, seen through files below one root.

@@ -3,6 +3,7 @@
 
 internal import CPlatform
 internal import CoffretBase
+internal import CoffretTerminal
 internal import Glibc
 
 /// What a TPM says of its defence against guessing.

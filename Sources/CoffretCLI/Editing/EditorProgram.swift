@@ -1,6 +1,7 @@
 // Which editor, and how it is told to keep its own copies in memory too. The one thing to keep true:
 // no swap, backup, undo or history file of an editor we know lands outside the private folder.
 
+internal import CoffretTerminal
 internal import Glibc
 
 /// The person's editor.

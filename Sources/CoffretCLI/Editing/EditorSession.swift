@@ -2,6 +2,8 @@
 // it is not lost: not when the editor crashes, not when saving fails, not when coffret is killed.
 
 internal import CoffretBase
+internal import CoffretMessages
+internal import CoffretTerminal
 internal import Glibc
 
 /// One edit, from opening the editor until the text is safe in the vault.

@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 
 /// A form of `Label: value` lines, then `---`, then the text.
 ///

@@ -4,6 +4,7 @@
 
 internal import CPlatform
 internal import CoffretBase
+internal import CoffretTerminal
 internal import Glibc
 
 /// A private folder on a memory file system, locked as long as its owner lives.

@@ -4,6 +4,7 @@
 
 internal import CoffretBase
 internal import CoffretInterop
+internal import CoffretTerminal
 
 /// The input and output of one such command.
 struct ForeignData {

@@ -2,6 +2,7 @@
 // replaced, and one with a secret key is readable by its owner only, whether we read or write it.
 
 internal import CoffretBase
+internal import CoffretTerminal
 internal import Glibc
 
 enum ForeignFile {

@@ -3,6 +3,8 @@
 
 internal import CoffretBase
 internal import CoffretInterop
+internal import CoffretMessages
+internal import CoffretTerminal
 
 /// The forms in which a key on a NIST curve comes.
 enum CurveKeyFile {

@@ -5,6 +5,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretSSH
+internal import CoffretTerminal
 
 /// Options of `new` and `edit` that set fields.
 enum FieldArguments {

@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 
 enum FieldCheck {
     /// What is wrong with a value, for a person who has just typed it; nil if nothing is.

@@ -3,6 +3,7 @@
 
 internal import CoffretCore
 internal import CoffretSearch
+internal import CoffretTerminal
 
 enum IndexProgress {
     /// Says why an index is made again, wherever it happens; on a terminal also how far it is.

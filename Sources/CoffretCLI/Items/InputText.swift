@@ -3,6 +3,8 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretTerminal
 internal import Glibc
 
 enum InputText {

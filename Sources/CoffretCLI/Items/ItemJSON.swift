@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 extension JSONValue {
     /// An item with all its parts.

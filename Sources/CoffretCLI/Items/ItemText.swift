@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 
 /// Shows an item on a terminal, or plainly for a pipe.
 struct ItemText {

@@ -2,6 +2,7 @@
 // text of a page is escaped, so no word of a summary can become a request of the formatter.
 
 internal import CoffretBase
+internal import CoffretTerminal
 internal import Glibc
 
 /// `coffret(1)` and one page per command, such as `coffret-tag-add(1)`.

@@ -4,6 +4,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
+internal import CoffretTerminal
 
 enum BrokenSchemes {
     /// What this release thinks of the schemes, and what COFFRET_BROKEN_SCHEMES adds for the time until the next one.

@@ -1,7 +1,10 @@
 // What a command works with. The one thing to keep true: commands reach the outside world only
 // through this object, so a test can tell everything they may read.
 
+internal import CoffretApp
 internal import CoffretBase
+internal import CoffretMessages
+internal import CoffretTerminal
 internal import Glibc
 
 /// One run of one command.

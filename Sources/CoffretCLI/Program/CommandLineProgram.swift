@@ -1,8 +1,11 @@
 // The program from its first to its last instruction. The one thing to keep true: every way out
 // passes here, so the exit code and the last words always fit what happened.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretTerminal
 internal import Glibc
 
 /// `coffret`, given the words of its command line.
@@ -40,6 +43,9 @@ package enum CommandLineProgram {
             return report(error, words: words)
         }
     }
+
+    /// Serves the SSH client at the standard streams with the keys of the store at `path`.
+    package static func serveSSH(_ path: String) -> Int32 { run([SSHConnection.commandName, "--store=\(path)"]) }
 
     private static func run(_ arguments: ParsedArguments, words: [String]) -> Int32 {
         guard let body = arguments.command.run else { preconditionFailure("the parser refuses families of commands") }

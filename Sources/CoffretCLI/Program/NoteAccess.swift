@@ -5,6 +5,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
 internal import CoffretStorage
+internal import CoffretTerminal
 
 extension VaultSession {
     /// An item with its contents: asks for the passphrase of a locked note, and for presence before a hidden one.

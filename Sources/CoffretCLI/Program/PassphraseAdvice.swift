@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 
 enum PassphraseAdvice {
     private static let stronger = "Five random words are stronger and easier: coffret generate --words 5"

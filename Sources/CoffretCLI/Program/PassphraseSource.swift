@@ -6,6 +6,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretTerminal
 internal import Glibc
 
 /// Gets passphrases for one command.

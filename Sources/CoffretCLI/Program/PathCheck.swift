@@ -5,6 +5,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretImportExport
 internal import CoffretKeys
+internal import CoffretTerminal
 internal import Glibc
 
 /// Looks at paths before a store is opened.

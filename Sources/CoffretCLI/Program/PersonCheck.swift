@@ -1,9 +1,12 @@
 // Makes sure that a person is there: by presence where it is set up, else by the PIN, else by the store's passphrase. The
 // one thing to keep true: a no is a no; the next way is tried only where nobody could be asked.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretTerminal
 
 struct PersonCheck {
     private let context: CommandContext

@@ -4,6 +4,8 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretTerminal
 
 /// Shows a recovery key and makes sure that it was written down.
 struct RecoveryCeremony {

@@ -6,7 +6,9 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretHTTP
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretPairing
+internal import CoffretTerminal
 
 enum ServerAccess {
     static let address = ArgumentDescription.required("URL", "such as https://vault.example:8443")

@@ -3,6 +3,8 @@
 
 internal import CoffretBase
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretTerminal
 
 /// Asks for groups of a sheet at a terminal.
 struct SheetPrompt {

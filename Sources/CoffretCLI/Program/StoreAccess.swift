@@ -1,11 +1,13 @@
 // Which store, and the way into it. The one thing to keep true: the store is the one that was named on
 // the command line, in COFFRET_STORE, or the person's own; never one that the working directory chose (R35).
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretStorage
+internal import CoffretTerminal
 internal import Glibc
 
 /// What opens a store.

@@ -1,10 +1,14 @@
 // An open store, for the commands that look after it.
 
+internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretTrust
 
 /// A store that was opened with the person's secret.

@@ -2,12 +2,14 @@
 // keeps no other from coming.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
 internal import CoffretKeys
 internal import CoffretSync
+internal import CoffretTerminal
 
 /// Fetches files of attachments for commands.
 enum SyncedFiles {

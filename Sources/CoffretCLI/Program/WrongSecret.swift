@@ -4,6 +4,8 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretTerminal
 
 enum WrongSecret {
     /// Says which secret was wrong, and how many tries are left before a pause; other failures stay as they are.

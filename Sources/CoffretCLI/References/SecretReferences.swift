@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretTerminal
 internal import Glibc
 
 enum SecretReferences {

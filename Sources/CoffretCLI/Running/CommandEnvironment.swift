@@ -3,6 +3,9 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
+internal import CoffretScripting
+internal import CoffretTerminal
 internal import Glibc
 
 /// Gathers variables, later ones over earlier ones, and fills those that are references.
@@ -24,17 +27,6 @@ struct CommandEnvironment {
             guard let equals = entry.firstIndex(of: UInt8(ascii: "=")) else { continue }
             try set(Array(entry[..<equals]), Array(entry[(equals + 1)...]))
         }
-    }
-
-    /// What this process was started with.
-    static var inherited: [[UInt8]] {
-        var entries: [[UInt8]] = []
-        var next = unsafe environ
-        while let entry = unsafe next.pointee {
-            unsafe entries.append(Array(UnsafeRawBufferPointer(start: entry, count: strlen(entry))))
-            unsafe next += 1
-        }
-        return entries
     }
 
     /// Sets a variable; a value that begins like a reference has to be one.

@@ -1,7 +1,9 @@
 // Trying again while a person waits. The one thing to keep true: whoever waits is told why, and until when.
 
 internal import CoffretBase
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 internal import Glibc
 
 /// How often a command tries again.

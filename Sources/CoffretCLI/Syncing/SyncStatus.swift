@@ -5,7 +5,9 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 
 /// How a synced vault stands to the server.
 struct VaultStanding {

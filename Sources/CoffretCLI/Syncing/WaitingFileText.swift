@@ -6,6 +6,7 @@ internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretSync
+internal import CoffretTerminal
 
 enum WaitingFileText {
     /// So many are named one by one.

@@ -1,6 +1,8 @@
 // Help by what a person wants to do. The one thing to keep true: every command line shown here
 // parses, which a test checks.
 
+internal import CoffretTerminal
+
 /// One task, explained on less than a screen.
 struct HelpTask: Sendable {
     /// The word that `coffret help` lists.

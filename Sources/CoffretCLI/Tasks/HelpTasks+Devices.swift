@@ -1,6 +1,8 @@
 // The tasks about unlocking and about several devices. The one thing to keep true: as in the other file,
 // every command line shown here parses.
 
+internal import CoffretMessages
+
 extension HelpTasks {
     static let unlocking: [HelpTask] = [
         HelpTask(

@@ -1,5 +1,8 @@
 // The tasks that `coffret help` explains.
 
+internal import CoffretMessages
+internal import CoffretTerminal
+
 enum HelpTasks {
     /// In the order in which `coffret help` lists them.
     static let all = everyDay + unlocking + devices

@@ -3,6 +3,7 @@
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretMessages
 
 @Suite("Argument parser")
 struct ArgumentParserTests {

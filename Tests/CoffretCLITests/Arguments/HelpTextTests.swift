@@ -5,6 +5,7 @@ import Foundation
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretTerminal
 
 @Suite("Help")
 struct HelpTextTests {

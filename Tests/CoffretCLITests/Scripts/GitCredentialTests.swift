@@ -4,6 +4,7 @@ import CoffretTestSupport
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretScripting
 
 /// What git writes.
 func fuzzGitCredential(_ bytes: [UInt8]) -> Bool {

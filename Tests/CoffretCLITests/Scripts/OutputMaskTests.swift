@@ -4,6 +4,9 @@ import CoffretTestSupport
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretMessages
+@testable import CoffretScripting
+@testable import CoffretTerminal
 
 @Suite("Masking")
 struct OutputMaskTests {

@@ -5,6 +5,8 @@ import CoffretTestSupport
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretScripting
+@testable import CoffretTerminal
 
 /// Templates; what is not a reference has to come out byte for byte.
 func fuzzReferenceTemplate(_ bytes: [UInt8]) -> Bool {

@@ -5,6 +5,8 @@ import CoffretSync
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretMessages
+@testable import CoffretTerminal
 
 @Suite("Overview of syncing")
 struct SyncOverviewTests {

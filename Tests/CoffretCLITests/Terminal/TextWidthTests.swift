@@ -5,6 +5,8 @@ import CoffretTestSupport
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretMessages
+@testable import CoffretTerminal
 
 @Suite("Text width")
 struct TextWidthTests {

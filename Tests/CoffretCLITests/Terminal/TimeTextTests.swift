@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import CoffretCLI
+@testable import CoffretTerminal
 
 /// One time zone for the whole process, with summer time: set before any test of this target runs.
 enum TestZone {

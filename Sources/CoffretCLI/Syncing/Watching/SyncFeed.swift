@@ -4,12 +4,15 @@
 internal import CPlatform
 internal import CoffretAccount
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretHTTP
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretNet
 internal import CoffretSync
+internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
 
@@ -49,7 +52,7 @@ final class AgentFeed: SyncFeed {
             guard !PassphraseSource(context: context).isUnattended else { return nil }
             do {
                 try AgentUnlocking.unlock(client, store: store, context: context, seconds: nil)
-            } catch let failure as CommandFailure where failure.code == AgentErrorCode.pinentryMissing.rawValue {
+            } catch let refused as AgentRefused where refused.code == AgentErrorCode.pinentryMissing.rawValue {
                 return nil
             }
         }
@@ -80,14 +83,14 @@ final class AgentFeed: SyncFeed {
             }
             response = next
         } catch {
-            throw AgentClient.failure(CLIErrorCode.agentGone.rawValue, waitSeconds: nil)
+            throw AgentRefused(code: CLIErrorCode.agentGone.rawValue)
         }
         switch response {
         case .exited(0): break
         // It has said why.
         case .exited(let code): throw CommandExit(code: Int32(code))
-        case .locked: throw AgentClient.failure(AgentErrorCode.commandLocked.rawValue, waitSeconds: nil)
-        case .failed(let code, let waitSeconds): throw AgentClient.failure(code, waitSeconds: waitSeconds)
+        case .locked: throw AgentRefused(code: AgentErrorCode.commandLocked.rawValue)
+        case .failed(let code, let waitSeconds): throw AgentRefused(code: code, waitSeconds: waitSeconds)
         default: throw WireError(.unsupported)
         }
         lseek(answer, 0, SEEK_SET)

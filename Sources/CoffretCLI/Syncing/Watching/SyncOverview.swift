@@ -5,8 +5,10 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
+internal import CoffretTerminal
 
 /// What is known of syncing at one moment, without asking anybody.
 struct SyncOverview: Equatable {

@@ -3,7 +3,9 @@
 
 internal import CoffretBase
 internal import CoffretKeys
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 
 /// One row: about whom, of what, and how it is.
 struct SyncOverviewRow: Equatable {

@@ -7,6 +7,7 @@ internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretSync
+internal import CoffretTerminal
 internal import Glibc
 
 enum SyncWatch {

@@ -2,7 +2,9 @@
 // per line for programs. The one thing to keep true: nothing is shown twice that has not changed.
 
 internal import CoffretBase
+internal import CoffretMessages
 internal import CoffretSync
+internal import CoffretTerminal
 internal import Glibc
 
 final class SyncWatchScreen {

@@ -1,0 +1,190 @@
+// All synced vaults of a store and its account, for the command and for the agent. The one thing to keep true: the
+// account's devices are followed before anything that one of them wrote is looked at.
+
+package import CoffretAccount
+package import CoffretBase
+package import CoffretCore
+package import CoffretCrypto
+internal import CoffretHTTP
+package import CoffretKeys
+internal import CoffretMessages
+internal import CoffretStorage
+package import CoffretSync
+internal import CoffretTerminal
+
+/// A store at its server, logged in.
+package final class AccountSync {
+    package let account: Account
+    private let random: any RandomSource
+    private let clock: any WallClock
+    private let records: SyncRecords
+    private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
+    /// By which files come in the background: breaking one off costs changes no new connection.
+    private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
+    /// Vaults of which others state what is not there.
+    private var stated: Set<VaultID> = []
+
+    package init(_ account: Account, records: SyncRecords, random: any RandomSource, clock: any WallClock) {
+        self.account = account
+        self.random = random
+        self.clock = clock
+        self.records = records
+    }
+
+    package var store: Store { account.store }
+
+    /// The vaults to sync.
+    package var vaults: [VaultRecord] {
+        get throws(CoreError) { try store.vaults.filter { $0.kind == .synced } }
+    }
+
+    /// Takes keys that other devices sent, and makes a revocation whole that broke off: keys first, then the cut in each
+    /// vault with its next sync.
+    package func receiveKeys() throws -> (added: [VaultID], renewed: [VaultID]) {
+        let received = try account.receiveKeys()
+        if try store.lacksOwnCut() { try account.renewKeys() }
+        return received
+    }
+
+    /// The vault's syncer, which stays open.
+    package func syncer(for record: VaultRecord) throws -> VaultSyncer { try entry(record).syncer }
+
+    /// Forgets open vaults: their keys have changed.
+    package func forgetVaults() {
+        syncers = [:]
+        fileTransports = [:]
+    }
+
+    private func entry(_ record: VaultRecord) throws -> (syncer: VaultSyncer, transport: HTTPZoneTransport) {
+        if let known = syncers[record.vaultID] { return known }
+        let transport = try makeTransport(record, account.connection.client)
+        let syncer = try VaultSyncer(
+            store, record, server: account.connection.settings.address.url, transport: transport, random: random,
+            clock: clock)
+        syncers[record.vaultID] = (syncer, transport)
+        return (syncer, transport)
+    }
+
+    /// A new device waits at most so long for what it could do without.
+    private static let presentTime = Duration.seconds(60)
+
+    /// Puts the presents of the synced vaults where a device that is being let in finds them, as far as their histories are so
+    /// much larger that this is worth it. Whatever fails, that device takes the whole history.
+    ///
+    /// - Parameters:
+    ///   - progress: called again and again with how much of how many bytes of a vault is there; says whether to go on.
+    /// - Returns: what that device is to be told.
+    package func offerPresents(
+        progress: (_ vault: String, _ doneByteCount: Int, _ byteCount: Int) -> Bool
+    ) -> [VaultID: [UInt8]] {
+        let end = ContinuousClock.now.advanced(by: Self.presentTime)
+        var told: [VaultID: [UInt8]] = [:]
+        for record in (try? vaults) ?? [] where ContinuousClock.now < end {
+            guard let transport = try? makeTransport(record, account.connection.client) else { continue }
+            let present = try? store.offerPresent(
+                of: record, server: account.connection.settings.address.url, transport: transport
+            ) { done, total in
+                progress(record.name, done, total) && ContinuousClock.now < end
+            }
+            if let present { told[record.vaultID] = present }
+        }
+        return told
+    }
+
+    private func makeTransport(_ record: VaultRecord, _ client: HTTPClient) throws -> HTTPZoneTransport {
+        let account = account
+        return HTTPZoneTransport(
+            client: client, zone: record.vaultID.bytes, device: try store.keyring.deviceID().bytes,
+            signingKey: try store.keyring.authorIdentity(for: record.vaultID).signingKey,
+            fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
+    }
+
+    /// Fetches the files of a vault that are not here, over a connection of their own.
+    ///
+    /// - Parameters:
+    ///   - hasRoom: whether so many bytes more may lie on this disk.
+    ///   - mayGoOn: asked again and again; false ends it with `.fileInterrupted`, and the next call goes on.
+    package func fetchFiles(
+        of record: VaultRecord, hasRoom: @escaping (_ byteCount: Int) -> Bool, mayGoOn: @escaping () -> Bool,
+        progress: @escaping (FileProgress) -> Void
+    ) throws -> FileTally {
+        let transport: HTTPZoneTransport
+        if let known = fileTransports[record.vaultID] {
+            transport = known
+        } else {
+            var settings = account.connection.settings
+            // Nobody notices a file that pauses; somebody may notice what waits behind it.
+            settings.stallTime = Self.fileStallTime
+            transport = try makeTransport(record, HTTPClient(settings))
+            fileTransports[record.vaultID] = transport
+        }
+        transport.mayGoOn = mayGoOn
+        defer { transport.mayGoOn = nil }
+        return try entry(record).syncer.fetchFiles(through: transport, hasRoom: hasRoom, progress: progress)
+    }
+
+    private static let fileStallTime = Duration.seconds(5)
+
+    /// Brings one vault and its zone together; a zone that is not there is made.
+    package func sync(
+        _ record: VaultRecord, _ options: SyncEngine.Options, patienceMilliseconds: Int = 60_000,
+        progress: @escaping (SyncProgress) -> Void = { _ in },
+        fileProgress: @escaping (FileProgress) -> Void = { _ in }
+    ) throws -> SyncReport {
+        let (syncer, transport) = try entry(record)
+        defer { stated.formUnion(syncer.takeStatedVaults()) }
+        func attempt() throws -> SyncReport {
+            do {
+                return try syncer.sync(
+                    options, patienceMilliseconds: patienceMilliseconds, progress: progress,
+                    fileProgress: fileProgress)
+            } catch let error as SyncError where error.code == .unreachable {
+                // Why it cannot be reached says more.
+                throw transport.lastError ?? error
+            }
+        }
+        do {
+            return try attempt()
+        } catch let error as SyncError where error.code == .refused && error.place == "server.zone.unknown" {
+            // What was there before is not forgotten by this: a zone that is empty now is `sync.head.rolled-back`.
+            try account.makeZone(for: record)
+            return try attempt()
+        }
+    }
+
+    /// Vaults of which commits that came in other ones state what is not there, since this was asked last: what their next
+    /// syncs look at is new.
+    package func takeStatedVaults() -> Set<VaultID> {
+        defer { stated = [] }
+        return stated
+    }
+
+    /// Notes how a sync of a vault went, for `coffret status`.
+    package func note(_ record: VaultRecord, _ failure: (any Error)?) {
+        records.note(record.vaultID.hex, problem: failure.map { FailureCode.of($0) }, at: clock.now)
+    }
+}
+
+/// What a failure of syncing says about trying again.
+package enum SyncTrouble {
+    private static let fullDisk: Set<String> = [SyncError.Code.diskFull.rawValue, StorageError.Code.diskFull.rawValue]
+
+    /// Whether this machine's disk has no room, whatever wanted some.
+    package static func isDiskFull(_ error: any Error) -> Bool { fullDisk.contains(FailureCode.of(error)) }
+
+    private static let passing: Set<String> = ["server.busy", "server.rate.exceeded", "server.storage.unavailable"]
+
+    /// Whether it may pass by itself: a network that is away, a server that is busy. What a server lied about stays.
+    package static func isTransient(_ error: any Error) -> Bool {
+        switch error {
+        case let error as SyncError:
+            return error.isTransient || error.code == .refused && passing.contains(error.place ?? "")
+        case let error as HTTPError:
+            return [.unreachable, .timedOut, .failed, .closed, .upgradeRefused].contains(error.code)
+        case let error as AccountError:
+            if error.code == .refused { return passing.contains(error.place ?? "") }
+            return error.code == .chainBusy || error.cause.map(isTransient) ?? false
+        default: return false
+        }
+    }
+}

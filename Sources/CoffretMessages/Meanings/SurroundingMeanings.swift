@@ -1,0 +1,78 @@
+// What errors around the program mean: the agent, SSH keys, files. The one thing to keep true: it says what happened to the person's thing, and
+// a hint is a command that works.
+
+internal import CoffretTerminal
+
+extension FailureMeaning {
+    package static let surroundings: [String: FailureMeaning] = [
+        // The agent.
+        "net.unreachable": FailureMeaning(.unavailable, "nobody answers there", showsPlace: true),
+        "net.closed": FailureMeaning(
+            .unavailable, "the agent went away in the middle", hint: "do it again; coffret status says what is there"),
+        "net.directory.untrusted": FailureMeaning(
+            .permission, "the folder of the agent's socket is not yours alone; nothing was sent", showsPlace: true,
+            hint: "somebody may have put it there: remove it; COFFRET_AGENT=off goes without the agent"),
+        "net.peer.untrusted": FailureMeaning(
+            .permission, "the agent's socket is answered by another user; nothing was sent", showsPlace: true,
+            hint: "COFFRET_AGENT=off goes without the agent"),
+        "net.address.taken": FailureMeaning(.alreadyExists, "an agent runs already", showsPlace: true),
+        "net": FailureMeaning(.inputOutput, "talking to the agent failed", showsPlace: true),
+        "wire": FailureMeaning(
+            .unavailable, "the agent speaks another version of the protocol", hint: "coffret agent stop ends it"),
+        "agent.records.unwritable": FailureMeaning(
+            .permission, "the settings cannot be written down, so nothing was changed",
+            hint: "the state folder (~/.local/state/coffret) must be yours and on a disk with space"),
+        "agent.pinentry.missing": FailureMeaning(
+            .unavailable, "the passphrase is needed, and there is nowhere to ask for it",
+            hint: "coffret unlock in a terminal, or install a pinentry"),
+        "agent.pinentry.cancelled": FailureMeaning(.cancelled, "cancelled"),
+        "agent.store.locked": FailureMeaning(
+            .locked, "the store is locked, and presence alone opens none", hint: "coffret unlock"),
+        "agent.command.locked": FailureMeaning(
+            .locked, "the store was locked while the command ran, which ended it",
+            hint: "coffret unlock, and do it again"),
+        "agent.command.failed": FailureMeaning(
+            .internalError, "the command ended without saying how; nothing acknowledged is lost",
+            hint: "do it again with COFFRET_AGENT=off"),
+        "agent.directory.missing": FailureMeaning(
+            .unavailable, "the agent cannot enter the folder you are in", hint: "use another one, or COFFRET_AGENT=off"),
+        "agent.interval.invalid": FailureMeaning(.usage, "an interval lies between 1 second and 7 days"),
+        "agent.exhausted": FailureMeaning(
+            .busy, "the agent cannot start another process", hint: "try again in a moment"),
+        "agent": FailureMeaning(.internalError, "the agent did not understand the request"),
+        "cli.agent.gone": FailureMeaning(
+            .unavailable, "the agent ended while the command ran; what it acknowledged is saved", hint: "do it again"),
+        "net.address.too-long": FailureMeaning(
+            .usage, "the path is too long for a socket", showsPlace: true, hint: "use a shorter one: --socket"),
+
+        // SSH keys.
+        "ssh.key.unsupported": FailureMeaning(
+            .badInput, "coffret does not know this kind of key or file", showsPlace: true,
+            hint: "Ed25519, ECDSA and RSA keys in OpenSSH's format; ssh-keygen -p -f COPY turns older files into it"),
+        "ssh.key.invalid": FailureMeaning(.badInput, "those numbers are no key", showsPlace: true),
+        "ssh.passphrase.needed": FailureMeaning(.badInput, "the key has a passphrase, which is needed to import it"),
+        "ssh.passphrase.wrong": FailureMeaning(.badInput, "the passphrase does not open the key"),
+        "ssh.passphrase.unavailable": FailureMeaning(
+            .unavailable, "keys with a passphrase need bcrypt_pbkdf, which no library here has",
+            hint: "apt install libbotan-2-19; or ssh-keygen -p -f COPY takes the passphrase from a copy in memory"),
+        "ssh.algorithm": FailureMeaning(.badInput, "the key cannot sign like that", showsPlace: true),
+        "ssh": FailureMeaning(
+            .badInput, "that is not an OpenSSH key", showsPlace: true,
+            hint: "ssh-keygen -p -f COPY turns older files into OpenSSH's format"),
+
+        // Files.
+        "base.file.not-found": FailureMeaning(.notFound, "there is no such file", showsPlace: true),
+        "base.file.exists": FailureMeaning(.cannotCreate, "the file is already there", showsPlace: true),
+        "base.file.permission": FailureMeaning(.permission, "permission is missing", showsPlace: true),
+        "base.file.no-space": FailureMeaning(
+            .diskFull, "the disk is full; everything saved before is there", hint: "free some space and do it again"),
+        "base.file.would-block": FailureMeaning(
+            .busy, "another coffret is at work there", hint: "try again in a moment"),
+        "base.file.read-only": FailureMeaning(.permission, "the disk can only be read", showsPlace: true),
+        "base.file.wrong-kind": FailureMeaning(
+            .badInput, "that is not the kind of file it should be", showsPlace: true),
+        "base.file.invalid-path": FailureMeaning(.usage, "that is not a path", showsPlace: true),
+        "base.file": FailureMeaning(.inputOutput, "reading or writing failed", showsPlace: true),
+        "base": FailureMeaning(.badInput, "the data is not what it should be", showsPlace: true),
+    ]
+}

@@ -1,0 +1,96 @@
+// The SSH keys of a store, for the time of one connection. The one thing to keep true: a private key is in memory while
+// it signs and not before; what is listed comes from public halves.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretKeys
+package import CoffretSSH
+internal import CoffretStorage
+internal import CoffretTerminal
+
+/// Answers what an SSH client asks for.
+package final class SSHKeyring {
+    /// The label or key of a field that says that each use has to be confirmed.
+    package static let confirmField = "confirm"
+
+    private let vaults: [Vault]
+    /// Asks the person whether a key may be used; the text says which, and for whom.
+    private let confirm: (String) -> Bool
+
+    /// - Parameter name: of one vault; nil for all of them.
+    package init(_ store: Store, vault name: String?, confirm: @escaping (String) -> Bool) throws {
+        let names = try name.map { [$0] } ?? store.vaults.map(\.name)
+        vaults = try names.map { try store.openVault($0, isWritable: false) }
+        self.confirm = confirm
+    }
+
+    /// A message's answer; nil if the session has to end.
+    package func answer(_ message: [UInt8], in session: inout SSHAgentSession) -> SSHAgentResponse {
+        switch session.receive(message) {
+        case .answer(let response): return response
+        case .list: return .identities(identities())
+        case .sign(let request): return sign(request).map { .signature($0) } ?? .failure
+        }
+    }
+
+    /// The items with SSH keys, pinned ones first; neither archived nor in the trash.
+    private func items() -> [Item] {
+        var filter = ItemFilter()
+        filter.kinds = [.sshKey]
+        return vaults.flatMap { vault in
+            let summaries = (try? vault.list(filter)) ?? []
+            return summaries.compactMap { try? vault.item($0.id) }
+        }
+    }
+
+    private func identities() -> [SSHIdentity] {
+        var known: Set<[UInt8]> = []
+        return items().compactMap { item in
+            guard let key = Self.publicKey(of: item), known.insert(key.blob).inserted else { return nil }
+            return SSHIdentity(blob: key.blob, comment: item.title)
+        }
+    }
+
+    /// The public half: from its field, else of the private one.
+    package static func publicKey(of item: Item) -> SSHPublicKey? {
+        if let line = value("public-key", of: item), let key = try? SSHPublicKey.parse(line: line).key { return key }
+        return try? privateKey(of: item).publicKey
+    }
+
+    private static func value(_ name: String, of item: Item) -> String? {
+        item.fields.first { $0.key.name == name }?.value
+    }
+
+    /// The private key of an item.
+    package static func privateKey(of item: Item) throws -> SSHPrivateKey {
+        var text = Array((value("private-key", of: item) ?? "").utf8)
+        var passphrase = Array((value("passphrase", of: item) ?? "").utf8)
+        defer { text.zero() }
+        return try OpenSSHKeyFile.parse(text, passphrase: SecretBytes(consuming: &passphrase)).key
+    }
+
+    private func sign(_ request: SSHSignRequest) -> [UInt8]? {
+        for item in items() where Self.publicKey(of: item)?.blob == request.blob {
+            guard !Self.needsConfirmation(item) || confirm(Self.question(item, request)),
+                let key = try? Self.privateKey(of: item), key.publicKey.blob == request.blob,
+                let algorithm = try? key.algorithm(flags: request.flags)
+            else { return nil }
+            return try? key.signature(of: request.data, algorithm)
+        }
+        return nil
+    }
+
+    package static func needsConfirmation(_ item: Item) -> Bool {
+        item.fields.contains { field in
+            (field.key.name == confirmField || field.label.lowercased() == confirmField)
+                && !["", "no", "false", "0"].contains(field.value.lowercased())
+        }
+    }
+
+    private static func question(_ item: Item, _ request: SSHSignRequest) -> String {
+        var lines = ["Allow use of the SSH key \"\(TextWidth.displaySafe(item.title))\"?"]
+        if let host = request.hostFingerprint { lines.append("Host key \(host)") }
+        if request.isForwarded { lines.append("The request comes from a host to which the agent was forwarded.") }
+        return lines.joined(separator: "\n")
+    }
+}
