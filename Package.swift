@@ -148,7 +148,7 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretStorage", "CoffretKeys",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretMessages", "CoffretApp", "CPlatform",
+            "CoffretClient", "CoffretMessages", "CoffretScripting", "CoffretApp", "CPlatform",
         ]),
 ]
 

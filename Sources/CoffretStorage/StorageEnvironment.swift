@@ -44,6 +44,12 @@ package struct StorageTuning: Equatable, Sendable {
     package var bulkSegmentByteCountMax = 64 << 20
     /// Packs are divided by the first bits of addresses as long as each holds this much.
     package var packByteCountMin = 1 << 20
+    /// How many sealed files are open at once.
+    package var openFileCountMax = Self.openFileCountDefault
+    /// Segments up to this size together are merged in one run.
+    package var mergeByteCountMax = 64 << 20
+    /// Above this, and above three tenths of the packs, what lies outside packs is worth a compaction.
+    package var compactionByteCountMin = 16 << 20
 
     package init() {}
 }

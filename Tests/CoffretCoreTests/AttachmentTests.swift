@@ -130,6 +130,6 @@ struct AttachmentTests {
         }
         let problems = try vault.check().attachmentProblems
         #expect(problems.count == 1)
-        #expect(problems.first?.place == "\(id.uuid.hex) a.txt")
+        #expect(problems.first?.place == "a.txt of \(id.uuid.hex): the file is missing")
     }
 }

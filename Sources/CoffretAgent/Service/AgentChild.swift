@@ -17,6 +17,8 @@ final class AgentChild {
         case look(store: String)
         /// Syncs a store for as long as it is unlocked.
         case sync(store: String)
+        /// Keeps the vaults of a store small.
+        case tending(store: String)
         /// Judges a secret.
         case judge(AgentSecretHead)
         /// Asks whether the person is there, for a child that works with a store.
@@ -30,7 +32,8 @@ final class AgentChild {
         /// The store that the child works for, and ends with.
         var store: String? {
             switch self {
-            case .command(let store), .look(let store), .sync(let store), .connection(let store), .wrapping(let store),
+            case .command(let store), .look(let store), .sync(let store), .tending(let store), .connection(let store),
+                .wrapping(let store),
                 .unwrapping(let store), .presence(let store):
                 store
             case .judge: nil

@@ -27,7 +27,7 @@ extension AgentService {
         guard wrapping != nil else { return nil }
         let isUsed = children.values.contains { child in
             switch child.work {
-            case .command(store.path), .wrapping(store.path), .unwrapping(store.path): true
+            case .command(store.path), .tending(store.path), .wrapping(store.path), .unwrapping(store.path): true
             default: false
             }
         }

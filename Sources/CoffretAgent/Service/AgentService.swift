@@ -39,6 +39,8 @@ package final class AgentService {
     var stores: [String: UnlockedStore] = [:]
     /// Continuous sync, by store.
     var syncs: [String: SyncKeeper] = [:]
+    /// When the vaults of stores are looked at, by store.
+    var tendings: [String: BootInstant] = [:]
     /// What waited for keys that lie open now, and for whom.
     var ready: [(client: AgentPeer?, body: () -> Void)] = []
     /// SSH connections that wait for keys.
@@ -101,6 +103,7 @@ package final class AgentService {
             // Time first: nothing that follows may use a store past its time.
             lockOverdue()
             startDueSyncs()
+            startDueTendings()
             for source in sources { handle(source.takeEvents(), from: source) }
             wrapIdleKeys()
             guard count > 0 else { continue }
@@ -161,7 +164,9 @@ package final class AgentService {
     // MARK: Time
 
     private func setTimer() {
-        let next = (stores.values.compactMap(\.deadline) + [nextSyncStart, nextWrapDeadline].compactMap(\.self)).min()
+        let next =
+            (stores.values.compactMap(\.deadline) + [nextSyncStart, nextWrapDeadline, nextTending].compactMap(\.self))
+            .min()
         // 0 would switch the timer off, and a moment in the past is due at once.
         _ = coffret_set_boot_timer(timer, next.map { max(1, $0.nanoseconds) } ?? 0)
     }
@@ -208,6 +213,7 @@ package final class AgentService {
         for child in ending { kill(child.processID, SIGKILL) }
         for child in ending { end(child, because: reason) }
         syncs[store.path] = nil
+        tendings[store.path] = nil
     }
 
     private func end(_ child: AgentChild, because reason: LockReason) {
@@ -308,6 +314,7 @@ package final class AgentService {
             answer = finishCommand(child, store: store, status: status)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
+        case .tending: return
         case .wrapping(let store):
             if let store = stores[store], child.lockReason == nil { store.keep(child.idleLock) }
             return
@@ -333,7 +340,10 @@ package final class AgentService {
                 return .locked(reason: LockReason.keysChanged.rawValue)
             }
             // The end of a long command is a use, too; that of a connection is whenever its other end likes.
-            if case .command = child.work { _ = store.check(at: BootClock.now, isUse: true) }
+            if case .command = child.work {
+                _ = store.check(at: BootClock.now, isUse: true)
+                scheduleTending(of: path)
+            }
         }
         if child.lockReason != nil { return .failed(code: AgentErrorCode.commandLocked.rawValue, waitSeconds: nil) }
         for case .refused(let code, let waitSeconds) in child.reports {

@@ -103,9 +103,10 @@ enum AttachCommand {
         let session = try VaultSession.open(context)
         let item = try session.readable(
             session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
-        var here: [EntityID: Bool] = [:]
-        for file in item.attachments { here[file.id] = try session.vault.hasFile(of: file) }
-        try context.print(.array(item.attachments.map { .attachment($0, isHere: here[$0.id]) })) {
+        let isSynced = try session.store.store.vaultRecord(session.store.wantedVault).kind == .synced
+        var faults: [EntityID: AttachmentFault] = [:]
+        for file in item.attachments { faults[file.id] = try session.vault.fault(of: file, reads: false) }
+        try context.print(.array(item.attachments.map { .attachment($0, isHere: faults[$0.id] != .missing) })) {
             guard !item.attachments.isEmpty else {
                 return context.terminal.outputIsTerminal ? "Nothing is attached." : ""
             }
@@ -119,7 +120,7 @@ enum AttachCommand {
                     ids[file.id] ?? "", TextWidth.displaySafe(file.name),
                     NumberText.bytes(file.byteCount),
                     TextWidth.displaySafe(file.mediaType), context.relativeTime.day(file.created),
-                    here[file.id] == false ? "at the server" : "",
+                    faults[file.id].map { isSynced && $0 == .missing ? "at the server" : $0.words } ?? "",
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)

@@ -49,10 +49,14 @@ enum BackupCommand {
             .fields([
                 "event": .string("done"), "file": .string(path), "vaults": .strings(report.vaultNames),
                 "fileCount": .integer(report.fileCount), "byteCount": .integer(report.byteCount),
+                "faultyAttachments": FaultyFiles.json(report.faulty),
             ])
         ) {
             "Wrote \(TextWidth.displaySafe(path)): \(NumberText.counted(report.vaultNames.count, "vault")), "
                 + "\(NumberText.bytes(report.byteCount))."
+        }
+        if !report.faulty.isEmpty {
+            throw FaultyFiles.failure(report.faulty, isSynced: false, "not whole in the backup; all else is")
         }
     }
 

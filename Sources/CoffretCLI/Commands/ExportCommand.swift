@@ -56,6 +56,8 @@ enum ExportCommand {
         try session.requirePresenceForAll()
         let show = ImportCommand.stages(context, unit: "item")
         let files = SealedFileContentStore(try session.vault.contents())
+        let faulty = try session.vault.faultyAttachments(reads: true)
+        let isSynced = try session.store.store.vaultRecord(session.store.wantedVault).kind == .synced
         if isJSON {
             let report = try session.vault.exportEverything(
                 to: path, files: files, time: context.nowMilliseconds, progress: show.update)
@@ -69,6 +71,9 @@ enum ExportCommand {
                         + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(path))."
                         + conflictText(report.conflicts)
             }
+            if !faulty.isEmpty {
+                throw FaultyFiles.failure(faulty, isSynced: isSynced, "left out; all else is written")
+            }
             return
         }
         var options = MarkdownExportOptions()
@@ -77,6 +82,7 @@ enum ExportCommand {
             to: path, files: files, options: options, progress: show.update)
         show.reporter.end()
         try context.print(json(report, path)) { context.isQuiet ? "" : text(report, path) }
+        if !faulty.isEmpty { throw FaultyFiles.failure(faulty, isSynced: isSynced, "left out; all else is written") }
     }
 
     /// What this device never sent, for another one that takes it in as an import.

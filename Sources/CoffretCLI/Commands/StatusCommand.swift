@@ -42,6 +42,8 @@ enum StatusCommand {
         let agentState = syncRecords.agentState()
         let headCode = try isSynced ? session.store.store.headCode(of: vault, record) : nil
         let known = try isSynced ? session.store.store.standing(of: vault) : nil
+        // Files of a synced vault may lie at the server; of what is here, size and head are looked at.
+        let faulty = try vault.faultyAttachments(reads: false).filter { !isSynced || $0.fault != .missing }
         let value = JSONValue.fields([
             "store": .string(path), "storeID": .string(session.store.storeIDText),
             "vault": .string(vault.name), "vaults": .strings(vaults.map(\.name)),
@@ -52,6 +54,7 @@ enum StatusCommand {
             "synced": .bool(isSynced), "headCode": headCode.map { .string($0) },
             "sync": standing.map(\.json), "agentSync": isSynced ? SyncStatus.json(agentState) : nil,
             "serverVersion": known?.serverHead.map { .string($0.description) },
+            "faultyAttachments": FaultyFiles.json(faulty),
             "devices": known.map { .array($0.peers.map { json($0, session.store) }) },
             "remembered": .bool(session.store.store.keyring.instanceStatus == .current),
             "olderCopy": .bool(vault.isOlderCopy), "unlocked": .bool(HostedCommand.isRunning),
@@ -66,6 +69,7 @@ enum StatusCommand {
             let others = vaults.count - 1
             table.add(["Vault", TextWidth.displaySafe(vault.name) + (others > 0 ? ", one of \(others + 1)" : "")])
             table.add(["Holds", holds(kinds, trashedCount: trashedCount)])
+            for line in FaultyFiles.lines(faulty, isSynced: isSynced) { table.add(["Damaged", line]) }
             if let last { table.add(["Last change", context.relativeTime.moment(last.time)]) }
             if let standing { table.add(["Synced", standing.words(context)]) }
             if isSynced, let words = SyncStatus.words(agentState, nowMilliseconds: context.nowMilliseconds) {

@@ -3,7 +3,9 @@
 
 internal import CoffretApp
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretMessages
+internal import CoffretStorage
 internal import CoffretTerminal
 internal import Glibc
 
@@ -19,6 +21,8 @@ final class CommandContext {
     /// The moment at which the command began, in milliseconds since 1970.
     let nowMilliseconds: Int64
     let timings = Timings()
+    /// Vaults that were opened for writing, to be kept small once the answer is out.
+    var written: [Vault] = []
     /// What the agent hears of the stores that this command opened by itself.
     var keyNews: [AgentKeyNews] = []
     /// Asks whether somebody is there; nil where there is nothing but a PIN or the passphrase to ask for.
@@ -85,6 +89,18 @@ final class CommandContext {
         guard HostedCommand.current?.hasLocked == true || keyNews.contains(where: \.hasLocked) else { return }
         try? output.flush()
         note("The store is locked now; coffret unlock opens it.")
+    }
+
+    /// Gives the locks back, and merges files of the vaults that were written in one small run where that is due.
+    ///
+    /// What was acknowledged does not hang on it, so a failure is nobody's business now; the check tells of damage.
+    func tendWritten() {
+        for vault in written {
+            let isDue = vault.repository.isMergeDue
+            vault.close()
+            if isDue { _ = try? vault.repository.mergeSegments(runCountMax: 1) }
+        }
+        written = []
     }
 
     /// A warning, on standard error even with `--quiet`: it says that something needs attention.

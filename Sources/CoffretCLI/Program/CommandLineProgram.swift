@@ -65,6 +65,7 @@ package enum CommandLineProgram {
                 try context.errors.line(context.timings.text)
                 try context.errors.flush()
             }
+            context.tendWritten()
             return ExitCode.success.rawValue
         } catch let handedOver as CommandHandedOver {
             return handedOver.exitCode

@@ -27,7 +27,7 @@ enum StoreAccess {
     /// How hard guessing is made, and how long opening takes.
     static let effort = OptionDescription.value(
         "effort", "EFFORT", .choice(["light", "normal", "strong"]),
-        "how hard to make guessing the passphrase: 64 MiB, 256 MiB (normal) or 1 GiB of memory for each guess")
+        "how hard to make guessing the passphrase: light, normal or strong (64 MiB, 256 MiB or 1 GiB for each guess)")
 
     /// Where the store lies.
     static func path(_ context: CommandContext) throws -> String {

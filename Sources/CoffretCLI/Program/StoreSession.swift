@@ -120,6 +120,7 @@ final class StoreSession {
         try context.timings.measure("open") {
             let vault = try store.openVault(reference ?? wantedVault, isWritable: isWritable)
             vault.lockPolicy = try BrokenSchemes.policy(context)
+            if isWritable { context.written.append(vault) }
             if vault.isOlderCopy {
                 context.warn(
                     "\"\(TextWidth.displaySafe(vault.name))\" is older than this machine remembers: an old copy was "

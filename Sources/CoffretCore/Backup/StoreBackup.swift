@@ -14,6 +14,10 @@ package struct BackupReport: Equatable, Sendable {
     package let fileCount: Int
     /// The size of the backup.
     package let byteCount: Int
+    /// Attachments whose files are not what they should be; the backup has them as they lie.
+    package internal(set) var faulty: [FaultyAttachment] = []
+    /// Whether a file that is missing may lie at a server.
+    package internal(set) var isSynced = false
 }
 
 extension Store {
@@ -42,7 +46,13 @@ extension Store {
         let keys = try inKeys { () throws(KeyError) in try keyring.makeBackupKeys() }
         let temporary = path + ".new"
         do throws(CoreError) {
-            let report = try write(keys, records, to: temporary, progress)
+            var report = try write(keys, records, to: temporary, progress)
+            for (record, vault) in zip(records, locked) {
+                // A synced vault may have files at the server alone; a local one has lost what is not here.
+                let isSynced = record.kind == .synced
+                report.isSynced = report.isSynced || isSynced
+                report.faulty += try vault.faultyAttachments(reads: true).filter { !isSynced || $0.fault != .missing }
+            }
             try inFiles { () throws(FileSystemError) in
                 try fileSystem.rename(temporary, to: path)
                 do throws(FileSystemError) {

@@ -90,7 +90,9 @@ extension Vault {
                     if isSynced {
                         absentCount += 1
                     } else {
-                        problems.append(CoreError(.storage, at: "\(item.id.uuid.hex) (locked)"))
+                        problems.append(
+                            CoreError(
+                                .storage, at: "a file of locked \(item.id.uuid.hex): \(AttachmentFault.missing.words)"))
                     }
                 }
                 for attachment in item.attachments {
@@ -102,9 +104,11 @@ extension Vault {
                             absentCount += 1
                             continue
                         }
+                        let words = AttachmentFault(error).map { ": \($0.words)" } ?? ""
                         problems.append(
                             CoreError(
-                                error.code, at: "\(item.id.uuid.hex) \(attachment.name)", cause: error.cause))
+                                error.code, at: "\(attachment.name) of \(item.id.uuid.hex)\(words)", cause: error.cause)
+                        )
                     }
                 }
             }

@@ -2,6 +2,7 @@
 // that memory stays constant. The one thing to keep true: what is handed out was verified.
 
 package import CoffretBase
+internal import CoffretCore
 
 /// A file whose content lies in the store, sealed, but which no fact names yet.
 package struct StoredFile: Equatable, Sendable {
@@ -34,6 +35,11 @@ package protocol FileContentStore: AnyObject {
     /// Whether the content is there. Compaction removes those that only the past named.
     func contains(_ encodedReference: [UInt8]) -> Bool
 
+    /// Whether the content is there to its last byte, and is what it was; reads all of it.
+    ///
+    /// - Throws: what says nothing of the content, such as a disk that cannot be read.
+    func isWhole(_ encodedReference: [UInt8]) throws(ImportExportError) -> Bool
+
     /// Size and hash of a content, from its reference alone; nil if the reference cannot be read.
     func description(of encodedReference: [UInt8]) -> (byteCount: Int, contentHash: [UInt8])?
 
@@ -53,6 +59,17 @@ package protocol FileContentStore: AnyObject {
 }
 
 extension FileContentStore {
+    package func isWhole(_ encodedReference: [UInt8]) throws(ImportExportError) -> Bool {
+        guard contains(encodedReference) else { return false }
+        do throws(ImportExportError) {
+            try load(encodedReference) { _ in }
+            return true
+        } catch {
+            guard let cause = error.cause, AttachmentFault(cause) != nil else { throw error }
+            return false
+        }
+    }
+
     package func containsSealed(_ file: UniqueID) -> Bool { false }
 
     package func loadSealed(

@@ -29,7 +29,7 @@ package struct FullExportReport: Equatable, Sendable {
     package var items = 0
     package var commits = 0
     package var attachments = 0
-    /// Files that history names but that are not in the store any more.
+    /// Files that history names but that are not in the store any more, or not as they were.
     package var missingAttachments = 0
     /// Items with values that await a decision: the file says what is shown, and keeps the others in its history.
     package var conflicts = 0
@@ -215,7 +215,8 @@ private struct FullExportRun {
                 guard isAttachmentContent(key), let value, let reference = attachmentReference(in: value),
                     indexOfReference[reference] == nil, files.description(of: reference) != nil
                 else { return }
-                if files.contains(reference) {
+                // Before it is begun: half a content in the file would be no content.
+                if try files.isWhole(reference) {
                     indexOfReference[reference] = references.count
                     references.append(reference)
                 } else {

@@ -164,8 +164,17 @@ private struct MarkdownExportRun {
             let imported = try importedPath(attachment.id)
             let target = imported ?? names.pathOfAttachment(attachment, beside: path)
             let files = files
-            try folder.write(target, modifiedMilliseconds: attachment.created) { (write) throws(ImportExportError) in
-                try files.load(attachment.encodedReference, write)
+            do throws(ImportExportError) {
+                try folder.write(target, modifiedMilliseconds: attachment.created) {
+                    (write) throws(ImportExportError) in
+                    try files.load(attachment.encodedReference, write)
+                }
+            } catch {
+                // The caller names it; everything else goes on.
+                guard error.code == .vaultFailed, let cause = error.cause, AttachmentFault(cause) != nil else {
+                    throw error
+                }
+                continue
             }
             report.attachments += 1
             report.byteCount += UInt64(max(0, attachment.byteCount))

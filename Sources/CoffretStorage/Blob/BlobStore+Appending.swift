@@ -8,8 +8,19 @@ internal import CoffretCrypto
 enum StateChange {
     /// This state, in a record of its own.
     case full(RepositoryState)
+    /// This state, told by what differs from the one before, in a record of its own.
+    case changed(RepositoryState, RepositoryStateChange)
     /// The state as it is with one more commit, whose record lies at this offset from the transaction's start.
     case appendedHead(BlobName, recordOffset: Int)
+
+    /// What the record of its own holds.
+    fileprivate var recordContent: (form: TransactionTrailer.State, bytes: [UInt8]) {
+        switch self {
+        case .full(let state): (.full, state.encode())
+        case .changed(_, let change): (.changed, change.encode())
+        case .appendedHead: (.appendedHead, [])
+        }
+    }
 }
 
 extension BlobStore {
@@ -41,10 +52,11 @@ extension BlobStore {
         case .appendedHead(_, let recordOffset):
             form = .appendedHead
             stateRecordOffset = recordOffset
-        case .full(let state):
-            form = .full
-            let record = try sealer.appendRecord(
-                type: .repositoryState, content: state.encode().span, to: &transaction)
+        case .full, .changed:
+            let content = change.recordContent
+            form = content.form
+            let bytes = content.bytes
+            let record = try sealer.appendRecord(type: .repositoryState, content: bytes.span, to: &transaction)
             stateRecordOffset = record.location.byteOffset
             blobs.append((record.address, record.location))
         }

@@ -163,6 +163,7 @@ package final class BlobStore: BlobRepositoryBackend {
     /// Writes what makes the next opening quick, and gives the lock back. Nothing acknowledged waits
     /// for this: leaving it out costs time only.
     package func close() {
+        context.pool.closeAll()
         guard isWritable else { return }
         active.writeHint(isClosed: true)
         isBroken = true
@@ -190,7 +191,7 @@ package final class BlobStore: BlobRepositoryBackend {
                 break
             } catch {
                 // Compaction by another process took the file away: its manifest says where things are.
-                guard error.isFileGone, try reloadAfterFileGone() else { throw error }
+                guard error.isFileGone, try reloadAfterFileGone() else { throw error.asDamageIfGone }
             }
         }
         throw StorageError(isDamaged ? .blobAuthenticationFailed : .blobMissing, place: name.description)
@@ -259,7 +260,7 @@ package final class BlobStore: BlobRepositoryBackend {
                 guard let location = try file.location(of: address) else { return nil }
                 return (file: file, location: location)
             } catch {
-                guard attempt == 0, error.isFileGone, try reloadAfterFileGone() else { throw error }
+                guard attempt == 0, error.isFileGone, try reloadAfterFileGone() else { throw error.asDamageIfGone }
             }
         }
         return nil
@@ -355,7 +356,12 @@ package final class BlobStore: BlobRepositoryBackend {
     }
 
     private func removeOrphans() throws(StorageError) {
-        let paths = try orphanPaths()
+        var paths = try orphanPaths()
+        guard !paths.isEmpty else { return }
+        // Whoever writes files anew has them unlisted until they count.
+        let lock = try SealedRewrite.takeLock(context)
+        defer { try? lock?.unlock() }
+        if lock == nil { paths.removeAll { $0.hasSuffix(SealedRewrite.suffix) } }
         guard !paths.isEmpty else { return }
         try translatingFileErrors { () throws(FileSystemError) in
             for path in paths { try context.fileSystem.remove(context.path(path)) }
@@ -368,6 +374,11 @@ extension StorageError {
     /// Whether a file that should be there is not.
     var isFileGone: Bool {
         code == .fileFailed && (cause as? FileSystemError)?.code == .notFound
+    }
+
+    /// A file that the newest manifest lists and that is not there is damage of the store.
+    var asDamageIfGone: StorageError {
+        isFileGone ? StorageError(.packDamaged, place: place.map { "\($0): the file is missing" }, cause: cause) : self
     }
 }
 

@@ -51,7 +51,8 @@ package final class BlobTransaction: BlobTransactionWriter {
         precondition(!isEnded, "the transaction has ended")
         if bulk != nil || !finishedBulk.isEmpty { try finishBulk() }
         let appendedHead = isCheckpoint ? nil : appendedHead(in: state)
-        try end(appendedHead ?? .full(state), isCheckpoint: isCheckpoint)
+        let change = isCheckpoint ? nil : RepositoryStateChange(from: store.state, to: state)
+        try end(appendedHead ?? change.map { .changed(state, $0) } ?? .full(state), isCheckpoint: isCheckpoint)
     }
 
     package func commit(appendingHead head: BlobName) throws(StorageError) {

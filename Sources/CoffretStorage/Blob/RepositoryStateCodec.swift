@@ -48,7 +48,7 @@ extension RepositoryState {
 }
 
 /// Takes fields off the front of a byte array; each answer is nil where the bytes end too early.
-private struct StateReader {
+struct StateReader {
     let bytes: [UInt8]
     var offset = 0
 
@@ -65,6 +65,9 @@ private struct StateReader {
     mutating func name() -> BlobName? { take(32).flatMap { BlobName(bytes: $0) } }
 
     mutating func count() -> Int? { take(4).flatMap { UInt32(bigEndianBytes: $0) }.map(Int.init) }
+
+    /// A number of two bytes.
+    mutating func number() -> Int? { take(2).map { Int($0[0]) << 8 | Int($0[1]) } }
 
     mutating func lengthPrefixed() -> [UInt8]? { count().flatMap { take($0) } }
 

@@ -83,12 +83,18 @@ extension ActiveSegment {
     }
 
     private func state(in blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
+        try content(of: blob, RepositoryState.parse)
+    }
+
+    private func content<Content>(
+        of blob: ScannedTransaction.Blob, _ parse: (Span<UInt8>) -> Content?
+    ) throws(StorageError) -> Content? {
         let parsed = try unsafe file.withBlobRecord(
             at: blob.location, of: blob.address, scratch: ScratchBuffer(capacity: 4096)
-        ) { (sealed) throws(StorageError) -> RepositoryState?? in
+        ) { (sealed) throws(StorageError) -> Content?? in
             guard let name = unsafe sealer.name(ofAddress: blob.address, sealed: sealed) else { return nil }
             return try unsafe sealer.open(sealed, name: name, type: .repositoryState) {
-                (_, content) throws(StorageError) -> RepositoryState? in RepositoryState.parse(content)
+                (_, content) throws(StorageError) -> Content? in parse(content)
             }
         }
         return parsed.flatMap { $0 }
@@ -131,6 +137,11 @@ extension ActiveSegment {
         case .full:
             guard let newState = try state(in: stateBlob) else { throw damaged }
             state = newState
+        case .changed:
+            guard let change = try content(of: stateBlob, RepositoryStateChange.parse),
+                let changed = change.applied(to: state)
+            else { throw damaged }
+            state = changed
         case .appendedHead:
             guard let name = sealer.name(ofAddress: stateBlob.address, epoch: stateBlob.epoch) else { throw damaged }
             state.append(head: name)

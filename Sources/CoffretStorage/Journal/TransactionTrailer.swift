@@ -17,6 +17,8 @@ struct TransactionTrailer: Equatable, Sendable {
         /// The record at the offset is a commit: the only head from now on, and the last of the tail.
         /// This is what an ordinary commit costs: nothing but the reference.
         case appendedHead = 2
+        /// The record at the offset is a blob of type `repositoryState` that says what changes in the state.
+        case changed = 3
     }
 
     static let payloadByteCount = 33

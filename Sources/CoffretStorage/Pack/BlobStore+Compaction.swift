@@ -80,7 +80,7 @@ extension BlobStore {
         manifest.sealed.filter { $0.id.kind != .pack }.reduce(active.endOffset) { $0 + $1.byteCount }
     }
 
-    private struct LiveBlob {
+    struct LiveBlob {
         let name: BlobName
         let address: BlobAddress
         /// Nil: the segment that grows.
@@ -92,7 +92,7 @@ extension BlobStore {
     ///
     /// In the last epoch that can have it the word of an index is enough: whoever copies the record compares its
     /// address, and looks everywhere else if it is another's. Before that, one read more tells the epoch for sure.
-    private func locate(_ name: BlobName) throws(StorageError) -> LiveBlob {
+    func locate(_ name: BlobName) throws(StorageError) -> LiveBlob {
         for epoch in sealer.epochsNewestFirst {
             let address = sealer.address(of: name, epoch: epoch)
             let isLast = epoch == sealer.epochsNewestFirst.last
@@ -121,30 +121,38 @@ extension BlobStore {
     private func writePacks(
         _ live: [LiveBlob], generation: UInt64, written: inout [StorageFileID]
     ) throws(StorageError) -> [Manifest.SealedEntry] {
+        var packs: [Manifest.SealedEntry] = []
+        try forEachPack(live, generation: generation) { (id, blobs) throws(StorageError) in
+            written.append(id)
+            let writer = try SealedFileWriter(id, context: context)
+            for blob in blobs { try copy(blob, to: writer) }
+            packs.append(try writer.finish())
+        }
+        return packs
+    }
+
+    /// Divides blobs, sorted by address, into the packs that they go to.
+    func forEachPack(
+        _ live: [LiveBlob], generation: UInt64,
+        _ body: (StorageFileID, ArraySlice<LiveBlob>) throws(StorageError) -> Void
+    ) throws(StorageError) {
         let byteCount = live.reduce(0) { $0 + $1.location.recordByteCount }
         let wanted = byteCount / max(context.environment.tuning.packByteCountMin, 1)
         let prefixBitCount = wanted >= 256 ? 8 : wanted >= 16 ? 4 : 0
-        var packs: [Manifest.SealedEntry] = []
         var start = 0
         while start < live.count {
             let id = StorageFileID(
                 kind: .pack, number: generation,
                 prefix: UInt8(live[start].address.firstByte & ~((1 << (8 - prefixBitCount)) - 1)),
                 prefixBitCount: prefixBitCount)
-            written.append(id)
-            let writer = try SealedFileWriter(id, context: context)
             var end = start
-            while end < live.count, id.firstBytes.contains(live[end].address.firstByte) {
-                try copy(live[end], to: writer)
-                end += 1
-            }
-            packs.append(try writer.finish())
+            while end < live.count, id.firstBytes.contains(live[end].address.firstByte) { end += 1 }
+            try body(id, live[start..<end])
             start = end
         }
-        return packs
     }
 
-    private func copy(_ blob: LiveBlob, to writer: SealedFileWriter) throws(StorageError) {
+    func copy(_ blob: LiveBlob, to writer: SealedFileWriter) throws(StorageError) {
         func take(_ sealed: UnsafeRawBufferPointer) throws(StorageError) -> Bool? {
             guard try unsafe sealer.open(sealed, name: blob.name, type: nil, { (_, _) in true }) != nil else {
                 return nil

@@ -9,6 +9,14 @@ struct StorageContext {
     let directory: String
     let environment: StorageEnvironment
     let authenticator: JournalAuthenticator
+    let pool: FilePool
+
+    init(directory: String, environment: StorageEnvironment, authenticator: JournalAuthenticator) {
+        self.directory = directory
+        self.environment = environment
+        self.authenticator = authenticator
+        pool = FilePool(environment.fileSystem, capacity: environment.tuning.openFileCountMax)
+    }
 
     var fileSystem: any FileSystem { environment.fileSystem }
     func path(_ relativePath: String) -> String { PathText.join(directory, relativePath) }
@@ -40,9 +48,7 @@ final class SealedFile {
         byteCount = entry.byteCount
         self.context = context
         let place = entry.id.relativePath
-        let file = try translatingFileErrors { () throws(FileSystemError) in
-            try context.fileSystem.open(context.path(place), .read)
-        }
+        let file = PooledFile(context.path(place), pool: context.pool)
         self.file = file
         let (found, head, tail) = try translatingFileErrors { () throws(FileSystemError) in
             let found = try file.byteCount()

@@ -22,12 +22,14 @@ final class SealedFileWriter {
     var recordsEndOffset: Int { bufferOffset + buffer.count }
 
     /// Makes the file; an older one of this name, left by a crash, is replaced.
-    init(_ id: StorageFileID, context: StorageContext) throws(StorageError) {
+    ///
+    /// - Parameter suffix: of its name, until it counts.
+    init(_ id: StorageFileID, context: StorageContext, suffix: String = "") throws(StorageError) {
         self.id = id
         self.context = context
         let salt = context.environment.random.bytes(count: JournalAuthenticator.saltByteCount)
         self.salt = salt
-        let path = context.path(id.relativePath)
+        let path = context.path(id.relativePath) + suffix
         file = try translatingFileErrors { () throws(FileSystemError) in
             try context.fileSystem.removeIfPresent(path)
             return try context.fileSystem.open(path, .createNew)

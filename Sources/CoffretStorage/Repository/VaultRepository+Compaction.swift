@@ -16,7 +16,7 @@ package struct CompactionReport: Equatable, Sendable {
 
 extension VaultRepository {
     /// A twelfth of a year: of the trees stored in one such time the newest stays.
-    private static let sparseTreeMilliseconds: Milliseconds = 2_629_800_000
+    static let sparseTreeMilliseconds: Milliseconds = 2_629_800_000
 
     /// What compactions of other devices removed, as their signed commits say, and still lies here.
     ///

@@ -98,6 +98,7 @@ package enum CLIErrorCode: String, Sendable, CaseIterable {
     case vaultNotSynced = "cli.vault.not-synced"
     case vaultSynced = "cli.vault.synced"
     case storeDamaged = "cli.fsck.damaged"
+    case attachmentsFaulty = "cli.attachments.faulty"
     case keyNotFound = "cli.key.not-found"
     case keyAmbiguous = "cli.key.ambiguous"
     case keyNeedsAgent = "cli.key.needs-agent"

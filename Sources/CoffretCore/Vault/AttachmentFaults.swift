@@ -1,0 +1,68 @@
+// What is wrong with the files of attachments. The one thing to keep true: one bad file is told by its name, and keeps
+// nobody from all the others.
+
+internal import CoffretStorage
+
+/// How the file of an attachment is not what the item says of it.
+package enum AttachmentFault: String, Equatable, Sendable {
+    case missing
+    case cut
+    case altered
+
+    /// Nil for an error that says nothing of the file.
+    package init?(_ error: any Error) {
+        let cause = ((error as? CoreError)?.cause ?? error) as? StorageError
+        switch cause?.code {
+        case .attachmentMissing: self = .missing
+        case .attachmentTruncated: self = .cut
+        case .attachmentAuthenticationFailed: self = .altered
+        default: return nil
+        }
+    }
+
+    package var words: String {
+        switch self {
+        case .missing: "the file is missing"
+        case .cut: "the file was cut short"
+        case .altered: "the file was altered"
+        }
+    }
+}
+
+/// An attachment of the present whose file is not what it should be.
+package struct FaultyAttachment: Equatable, Sendable {
+    package let attachment: Attachment
+    package let itemTitle: String
+    package let fault: AttachmentFault
+}
+
+extension Vault {
+    /// What is wrong with an attachment's file, by its size and its head; by all of it if it is read.
+    ///
+    /// - Throws: what says nothing of the file, such as a disk that cannot be read.
+    package func fault(of attachment: Attachment, reads: Bool) throws(CoreError) -> AttachmentFault? {
+        do throws(CoreError) {
+            let reader = try reader(of: attachment)
+            if reads { try inStorage { () throws(StorageError) in try reader.verify() } }
+            return nil
+        } catch {
+            guard let fault = AttachmentFault(error) else { throw error }
+            return fault
+        }
+    }
+
+    /// The attachments of the present with something wrong. Those of locked notes are not among them: what it takes to
+    /// verify them is sealed with the note.
+    ///
+    /// - Parameter reads: whether each file is read to its end.
+    package func faultyAttachments(reads: Bool) throws(CoreError) -> [FaultyAttachment] {
+        var faulty: [FaultyAttachment] = []
+        let view = try present
+        try view.reader.forEachAttachment { (attachment) throws(CoreError) in
+            guard let fault = try fault(of: attachment, reads: reads) else { return }
+            let title = try view.item(attachment.item)?.title ?? ""
+            faulty.append(FaultyAttachment(attachment: attachment, itemTitle: title, fault: fault))
+        }
+        return faulty
+    }
+}
