@@ -6,7 +6,8 @@ import Testing
 @Suite("Documents")
 struct DocumentTests {
     private static let pages =
-        ["README.md", "ARCHITECTURE.md"].map { SourceFile(path: $0, text: (try? SourceTree.text($0)) ?? "") }
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
+        .map { SourceFile(path: $0, text: (try? SourceTree.text($0)) ?? "") }
         + SourceTree.files(below: "Docs", suffix: ".md") + SourceTree.files(below: "Spec", suffix: ".md")
 
     @Test("each decision has a number of its own, and its title says it")
@@ -49,7 +50,29 @@ struct DocumentTests {
         }
     }
 
-    /// What `coffret help` says of each command, by its words.
+    @Test("the places to touch that CONTRIBUTING.md names are types, files or targets")
+    func placesToTouchExist() throws {
+        let files = SourceTree.sources + SourceTree.tests
+        var known = Set(files.map(\.target))
+        for file in files {
+            if let name = file.path.split(separator: "/").last { known.insert(String(name.dropLast(6))) }
+            for line in file.lines where !line.hasPrefix("//") {
+                let words = line.split(separator: " ")
+                for (word, next) in zip(words, words.dropFirst())
+                where ["struct", "class", "enum", "protocol", "actor"].contains(word) {
+                    known.insert(String(next.prefix { $0.isLetter || $0.isNumber }))
+                }
+            }
+        }
+        let named = try SourceTree.text("CONTRIBUTING.md").matches(of: /`([A-Z][A-Za-z]+(?:\+[A-Za-z]+)?)`/)
+            .map { String($0.1) }
+        #expect(named.count > 40)
+        // A part of an error type, which each layer has for itself.
+        let generic = ["Code", "Limits", "Data"]
+        #expect(Set(named).subtracting(known).subtracting(generic).sorted() == [])
+    }
+
+    /// The text of `coffret help` for each command, by its words.
     private static let commandHelp = Dictionary(
         uniqueKeysWithValues: SourceTree.files(below: "Tests/CoffretCLITests/Snapshots", suffix: ".txt").map { file in
             (String((file.path.split(separator: "/").last ?? "").dropLast(4)), file.text)
