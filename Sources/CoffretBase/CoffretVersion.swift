@@ -1,4 +1,4 @@
-// The version of this release. The one thing to keep true: every program of a release names the same one.
+// The version of this release. Invariant: every program of a release names the same one.
 
 package enum CoffretVersion {
     package static let text = "0.1.0"

@@ -1,8 +1,8 @@
 // The one error type of this module. It must never say why an authentication failed.
 
-/// What can go wrong in a cryptographic operation.
+/// An error of a cryptographic operation.
 package struct CryptoError: Error, Equatable, Sendable {
-    /// What happened, as a stable identifier.
+    /// Stable identifiers of the errors.
     package enum Code: String, Sendable, CaseIterable {
         /// The data was altered, or the key, nonce or context is another. There is no further detail.
         case authenticationFailed = "crypto.authentication-failed"
@@ -20,7 +20,7 @@ package struct CryptoError: Error, Equatable, Sendable {
         case unavailable = "crypto.unavailable"
     }
 
-    /// What happened.
+    /// The identifier of this error.
     package let code: Code
 
     /// A short technical hint, such as the name of a parameter; never a secret and never user data.

@@ -2,16 +2,16 @@
 
 internal import CoffretCrypto
 
-/// What can go wrong in this library.
+/// An error of this library.
 ///
 /// Branch on `code`. A cell, a message or a handshake that does not open is `.authenticationFailed`,
 /// whatever the reason: a wrong key, a flipped bit and a missing byte look alike, and should look alike
 /// to a peer.
 public struct InteropError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What happened, as a stable identifier.
+    /// Stable identifiers of the errors.
     public enum Code: String, Sendable, CaseIterable {
-        /// What was given to open, verify or read is not what the key and context belong to, or was
-        /// altered. There is no further detail.
+        /// The bytes to open, verify or read belong to another key or context, or were altered. There is no further
+        /// detail.
         case authenticationFailed = "interop.authentication-failed"
         /// An argument that the format does not allow, such as an empty plaintext or an empty key.
         case invalidArgument = "interop.invalid-argument"
@@ -34,7 +34,7 @@ public struct InteropError: Error, Equatable, Sendable, CustomStringConvertible 
         case unavailable = "interop.unavailable"
     }
 
-    /// What happened.
+    /// The identifier of this error.
     public let code: Code
 
     /// A short technical hint for programmers; never a secret, never data of a user.

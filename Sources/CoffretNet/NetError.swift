@@ -1,4 +1,4 @@
-// What can go wrong between two programs.
+// Errors between two programs.
 
 /// An error of a socket.
 package struct NetError: Error, Equatable, Sendable {

@@ -1,13 +1,12 @@
-// The trusted device's side of a pairing. The one thing to keep true: the person is asked only about a device that
-// proved its keys and that its words were fixed before this side's challenge; nothing is signed before the first
-// code was right.
+// The trusted device's side of a pairing. Invariant: the person is asked only about a device that proved its keys and
+// that its words were fixed before this side's challenge; nothing is signed before the first code was right.
 
 package import CoffretBase
 internal import CoffretCrypto
 internal import CoffretInterop
 package import CoffretTrust
 
-/// What the trusted device does next.
+/// The trusted device's next step.
 package enum ApproverEvent: Equatable, Sendable {
     /// Goes to the other device, one message of the relay each.
     case send([UInt8])
@@ -23,7 +22,7 @@ package enum ApproverEvent: Equatable, Sendable {
     case confirmed(RequesterIdentity)
     /// The operation that adds the new device, with its proof, for the place that was asked for.
     case countersigned(DeviceOperation, sequenceNumber: UInt64)
-    /// What the new device sends.
+    /// A message of the new device.
     case content([UInt8])
 }
 

@@ -1,5 +1,5 @@
-// How often pairing may be tried. The one thing to keep true: an attempt counts before its code is judged, so that
-// ending the program does not take it back.
+// How often pairing may be tried. Invariant: an attempt counts before its code is judged, so that ending the program
+// does not take it back.
 
 package import CoffretBase
 
@@ -23,7 +23,8 @@ package struct PairingAttempts: Equatable, Sendable {
         return recent[recent.count - Self.countMax] &+ Self.pauseTime
     }
 
-    /// What counts from `now` on: of a clock that was ahead since, times to come would pause until they come.
+    /// The attempts that count from `now` on. Times in the future, of a clock that was ahead, would pause until they
+    /// come.
     package func settled(now: Milliseconds) -> PairingAttempts {
         PairingAttempts(times: times.map { min($0, now) })
     }

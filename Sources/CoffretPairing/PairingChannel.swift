@@ -1,5 +1,5 @@
-// Messages inside the Noise session, cut to what the relay passes on. The one thing to keep true: what does not open,
-// or comes out of turn, ends the attempt.
+// Messages inside the Noise session, cut to what the relay passes on. Invariant: what does not open, or comes out of
+// turn, ends the attempt.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -90,7 +90,7 @@ struct PairingChannel {
 
     init(_ session: NoiseSession) { self.session = session }
 
-    /// What both sides hash and compare.
+    /// The hash that both sides use and compare.
     var handshakeHash: [UInt8] { session.handshakeHash }
     var remoteStaticKey: [UInt8] { session.remoteStaticKey?.bytes ?? [] }
 

@@ -1,5 +1,5 @@
-// What ends a pairing. The one thing to keep true: whatever does not match, a code, a hash or a signature, is
-// one error, and after it the attempt is over.
+// Errors that end a pairing. Invariant: every mismatch, of a code, a hash or a signature, is one error, and after it
+// the attempt is over.
 
 internal import CoffretBase
 

@@ -1,11 +1,11 @@
-// What two devices tell each other about themselves. The one thing to keep true: these bytes are hashed and signed
-// as they were sent, never encoded anew.
+// The messages by which two devices introduce themselves. Invariant: these bytes are hashed and signed as they were
+// sent, never encoded anew.
 
 package import CoffretBase
 internal import CoffretCrypto
 package import CoffretTrust
 
-/// What a new device says of itself: B_N.
+/// A new device's description of itself: B_N.
 ///
 /// Layout, deterministic CBOR: [1, device id, signing key, box key, Noise key, instance id, name, model,
 /// notification address].
@@ -65,7 +65,7 @@ package struct RequesterIdentity: Equatable, Sendable {
     }
 }
 
-/// What a trusted device says of the account: B_T.
+/// A trusted device's description of the account: B_T.
 ///
 /// Layout, deterministic CBOR: [1, account id, newest sequence number of the device chain, its link's hash, server
 /// fingerprint].

@@ -1,5 +1,5 @@
-// The new device's side of a pairing. The one thing to keep true: nothing that the other side says is kept before
-// the second code was right, and one wrong code ends the attempt.
+// The new device's side of a pairing. Invariant: nothing that the other side says is kept before the second code was
+// right, and one wrong code ends the attempt.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -12,7 +12,7 @@ enum PairingTime {
     static let lifeTime: Milliseconds = 600_000
 }
 
-/// What the new device does next.
+/// The new device's next step.
 package enum RequesterEvent: Equatable, Sendable {
     /// Goes to the other device, one message of the relay each.
     case send([UInt8])
@@ -22,7 +22,7 @@ package enum RequesterEvent: Equatable, Sendable {
     case showCode(ShortCode)
     /// The other device is the person's own. What it sends from now on may be kept.
     case trusted(ApproverIdentity)
-    /// What the other device sends.
+    /// A message of the other device.
     case content([UInt8])
 }
 
@@ -54,7 +54,7 @@ package final class PairingRequester {
     private var attempts: PairingAttempts
     private let started: Milliseconds
 
-    /// What a scanned code has to say; nil if codes are typed.
+    /// The scanned code; nil if codes are typed.
     package let invitation: PairingInvitation?
     /// After an error: what may still be sent, so that the other side need not wait.
     package private(set) var farewell: [[UInt8]] = []

@@ -1,5 +1,5 @@
-// What both devices commit to, prove and compare. The one thing to keep true: each side's contribution is fixed
-// before it can see the other's, so that nobody in between can look for a collision.
+// Commitments, proofs and codes of both devices. Invariant: each side's contribution is fixed before it can see the
+// other's, so that nobody in between can look for a collision.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -47,7 +47,7 @@ enum PairingTranscript {
         return hasher.finish()
     }
 
-    /// What the new device signs: "coffret/pair/pop/1" ‖ lp(h) ‖ lp(B_N) ‖ lp(B_T) ‖ r_T ‖ r_N
+    /// The message that the new device signs: "coffret/pair/pop/1" ‖ lp(h) ‖ lp(B_N) ‖ lp(B_T) ‖ r_T ‖ r_N
     static func possession(
         handshakeHash: [UInt8], requester: [UInt8], approver: [UInt8], approverNonce: [UInt8], requesterNonce: [UInt8]
     ) -> [UInt8] {

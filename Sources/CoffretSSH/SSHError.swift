@@ -1,6 +1,6 @@
 // The one error type of this module. Codes are stable; Spec/errors.md lists them.
 
-/// What is wrong with an SSH key, signature or message.
+/// An error of an SSH key, signature or message.
 package struct SSHError: Error, Equatable, Sendable {
     package enum Code: String, Sendable, CaseIterable {
         /// Bytes or text that are not of the form that the protocol or file format demands.

@@ -1,5 +1,4 @@
-// What can be wrong with a chain. The one thing to keep true: a chain with any fault is refused whole;
-// no error is ever repaired or skipped.
+// Errors of chains. Invariant: a chain with any fault is refused whole; no error is ever repaired or skipped.
 
 /// Why a trust chain, or a link that should join it, was refused.
 package struct TrustError: Error, Equatable, Sendable {

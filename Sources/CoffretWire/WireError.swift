@@ -1,4 +1,4 @@
-// What can be wrong with a message.
+// Errors of messages.
 
 internal import CoffretBase
 

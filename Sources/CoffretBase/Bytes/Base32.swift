@@ -1,5 +1,5 @@
-// Bytes as base32. The one thing to keep true: a text that decodes is the only one that encoding
-// writes, up to the letters that an alphabet treats as equal.
+// Bytes as base32. Invariant: a text that decodes is the only one that encoding writes, up to the letters that an
+// alphabet treats as equal.
 
 /// Base32 with the alphabet of RFC 4648 or of Crockford.
 package struct Base32: Sendable {

@@ -1,5 +1,5 @@
-// Bytes as base64. The one thing to keep true: a text that decodes is the only one that encoding
-// writes; line breaks are the business of the formats that have them.
+// Bytes as base64. Invariant: a text that decodes is the only one that encoding writes; line breaks are the business
+// of the formats that have them.
 
 /// Base64 of RFC 4648: section 4 with padding, or section 5 (URLs) without.
 package struct Base64: Sendable {

@@ -1,5 +1,4 @@
-// Fixed-width integers as bytes, most significant byte first. The one thing to keep true: all
-// formats of Coffret use this order.
+// Fixed-width integers as bytes, most significant byte first. Invariant: all formats of Coffret use this order.
 
 // All of it can be inlined: run unspecialised from another module, a generic loop looks up metadata for each byte,
 // which was two fifths of opening a vault.

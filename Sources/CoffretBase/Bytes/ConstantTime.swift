@@ -1,5 +1,5 @@
-// Comparisons whose duration does not depend on the bytes compared. The one thing to keep true:
-// whatever authenticates is compared here, never with `==`.
+// Comparisons whose duration does not depend on the bytes compared. Invariant: whatever authenticates is compared
+// here, never with `==`.
 
 internal import CSodium
 

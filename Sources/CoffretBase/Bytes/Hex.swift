@@ -1,4 +1,4 @@
-// Bytes as hexadecimal digits. The one thing to keep true: lower case is written, both are read.
+// Bytes as hexadecimal digits. Invariant: lower case is written, both are read.
 
 package enum Hex {
     package static func encode<Bytes: Sequence>(_ bytes: Bytes) -> String where Bytes.Element == UInt8 {

@@ -1,4 +1,4 @@
-// What the text forms of bytes refuse. The one thing to keep true: no refused text is quoted.
+// Errors of the text forms of bytes. Invariant: no refused text is quoted.
 
 /// Why a text is not hex, base32, base64, a UUID or a time.
 package struct TextCodingError: Error, Equatable, Sendable {

@@ -1,5 +1,4 @@
-// 16-byte identifiers. The one thing to keep true: they are random, so that they tell nothing and
-// never meet.
+// 16-byte identifiers. Invariant: they are random, so that they tell nothing and never meet.
 
 /// A UUID as 16 bytes, ordered by them.
 ///

@@ -1,6 +1,5 @@
-// Deterministic CBOR, read. The one thing to keep true: whatever this decoder accepts, the encoder
-// would write again byte for byte; and no length taken from the input causes an allocation before
-// it was compared with what the input holds.
+// Deterministic CBOR, read. Invariant: whatever this decoder accepts, the encoder would write again byte for byte; and
+// no length taken from the input causes an allocation before it was compared with what the input holds.
 
 /// A strict pull decoder over borrowed bytes.
 ///

@@ -1,5 +1,5 @@
-// Deterministic CBOR, written. The one thing to keep true: equal values give equal bytes (RFC 8949
-// section 4.2.1), because names, hashes and signatures are computed over them.
+// Deterministic CBOR, written. Invariant: equal values give equal bytes (RFC 8949 section 4.2.1), because names,
+// hashes and signatures are computed over them.
 
 /// The eight kinds of CBOR items, as the upper three bits of an item's first byte.
 package enum CBORMajorType: UInt8, Sendable {
@@ -21,7 +21,7 @@ package enum CBORMajorType: UInt8, Sendable {
 ///
 /// Spec: Spec/encoding.md. Source: RFC 8949 sections 3 and 4.2.1. Vectors: cbor/.
 package struct CBOREncoder: Sendable {
-    /// What has been written so far.
+    /// The bytes written so far.
     package private(set) var bytes: [UInt8]
 
     package init(reservingByteCount byteCount: Int = 0) {

@@ -1,5 +1,5 @@
-// What the strict CBOR decoder refuses. The one thing to keep true: an error names the byte at
-// which the refused item starts, and never quotes its content.
+// Errors of the strict CBOR decoder. Invariant: an error names the byte at which the refused item starts, and never
+// quotes its content.
 
 /// Why bytes were refused as deterministic CBOR.
 package struct CBORError: Error, Equatable, Sendable {

@@ -1,5 +1,5 @@
-// CBOR as a tree of values, for tests and diagnostics. The one thing to keep true: it is never on the
-// path of real data, whose formats read with the pull decoder and know what they expect.
+// CBOR as a tree of values, for tests and diagnostics. Invariant: it is never on the path of real data, whose formats
+// read with the pull decoder and know what they expect.
 
 /// Any item that Coffret's formats may hold.
 package indirect enum CBORValue: Equatable, Sendable {

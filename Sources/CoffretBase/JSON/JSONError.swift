@@ -1,5 +1,4 @@
-// What the strict JSON reader refuses. The one thing to keep true: an error names where, and never
-// quotes what stands there.
+// Errors of the strict JSON reader. Invariant: an error names the place, and never quotes the text there.
 
 /// Why bytes were refused as JSON (RFC 8259).
 package struct JSONError: Error, Equatable, Sendable {
@@ -33,7 +32,7 @@ package struct JSONError: Error, Equatable, Sendable {
     package let byteOffset: Int
     /// Line, from 1.
     package let line: Int
-    /// What the source threw. Ignored by equality.
+    /// The error that the source threw. Ignored by equality.
     package let cause: (any Error)?
 
     package init(_ code: Code, byteOffset: Int, line: Int, cause: (any Error)? = nil) {

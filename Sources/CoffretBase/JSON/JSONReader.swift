@@ -1,5 +1,5 @@
-// JSON, read as it comes. The one thing to keep true: memory is bounded by one chunk, one string and
-// the depth, whatever the input; and nothing that RFC 8259 does not allow is read.
+// JSON, read as it comes. Invariant: memory is bounded by one chunk, one string and the depth, whatever the input; and
+// nothing that RFC 8259 does not allow is read.
 
 /// A piece of a JSON text.
 package enum JSONToken: Equatable, Sendable {

@@ -1,5 +1,5 @@
-// A JSON text as a tree, for small texts. The one thing to keep true: members keep their order, and
-// one object never holds a name twice.
+// A JSON text as a tree, for small texts. Invariant: members keep their order, and one object never holds a name
+// twice.
 
 /// Any JSON value.
 package indirect enum JSONValue: Equatable, Sendable {

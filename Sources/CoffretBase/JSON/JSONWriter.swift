@@ -1,5 +1,5 @@
-// JSON, written as it comes. The one thing to keep true: whatever strings it is given, the result is
-// one well-formed JSON text (RFC 8259) and memory does not grow with it.
+// JSON, written as it comes. Invariant: whatever strings it is given, the result is one well-formed JSON text (RFC
+// 8259) and memory does not grow with it.
 
 package enum JSONStyle: Sendable {
     /// No white space.

@@ -1,7 +1,7 @@
-// The seam to the disk. The one thing to keep true: nothing above it may assume more than this text
-// promises, so that an implementation in memory can lose exactly what a power cut may lose.
+// The seam to the disk. Invariant: nothing above it may assume more than this text promises, so that an implementation
+// in memory can lose exactly what a power cut may lose.
 //
-// What survives a power cut:
+// After a power failure these hold:
 // - bytes and size of a file: those that `synchronizeData` saw, if it returned; anything later may
 //   survive whole, in part (512-byte sectors) or not at all, in any order;
 // - a name in a directory (creation, rename, removal): once `synchronizeDirectory` of that directory
@@ -68,7 +68,7 @@ package protocol FileSystem: Sendable {
     func makeDirectory(_ path: String, mode: UInt32) throws(FileSystemError)
     /// The names in a directory, sorted, without `.` and `..`.
     func list(_ path: String) throws(FileSystemError) -> [DirectoryEntry]
-    /// What lies at `path`, not following a symbolic link; nil if nothing does.
+    /// The status of the file at `path`, not following a symbolic link; nil if there is none.
     func status(_ path: String) throws(FileSystemError) -> FileStatus?
     /// Gives a file another name, replacing a file that has it.
     func rename(_ path: String, to newPath: String) throws(FileSystemError)

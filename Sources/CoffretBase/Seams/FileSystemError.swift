@@ -1,5 +1,4 @@
-// What the file system refuses. The one thing to keep true: callers branch on the code; the errno is
-// for people who repair machines.
+// Errors of the file system. Invariant: callers branch on the code; the errno is for people who repair machines.
 
 internal import Glibc
 

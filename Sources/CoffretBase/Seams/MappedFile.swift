@@ -1,5 +1,5 @@
-// A part of a file, seen as memory. The one thing to keep true: the region stays mapped for as long
-// as anybody holds it, whatever happens to the file's name.
+// A part of a file, seen as memory. Invariant: the region stays mapped for as long as anybody holds it, whatever
+// happens to the file's name.
 
 /// A read-only view of the beginning of a file.
 ///

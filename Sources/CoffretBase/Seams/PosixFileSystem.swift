@@ -1,5 +1,5 @@
-// The file system of the machine. The one thing to keep true: every system call's failure becomes a
-// named error, and what is interrupted is tried again.
+// The file system of the machine. Invariant: every system call's failure becomes a named error, and what is
+// interrupted is tried again.
 
 internal import CPlatform
 internal import Glibc
@@ -197,7 +197,7 @@ private final class PosixFile: OpenFile {
     }
 
     func beginWriting(at byteOffset: Int, byteCount: Int) {
-        // What fails here fails, and is told, when the file is synced.
+        // A failure here shows again, and is reported, when the file is synced.
         _ = coffret_begin_writing(descriptor, byteOffset, byteCount)
     }
 

@@ -1,4 +1,4 @@
-// What a program was started with. The one thing to keep true: nothing in the environment takes a word away.
+// The arguments that a program was started with. Invariant: nothing in the environment takes a word away.
 
 internal import CPlatform
 

@@ -1,5 +1,5 @@
-// Where random bytes come from. The one thing to keep true: outside tests there is one source, the
-// operating system's generator behind libsodium.
+// Where random bytes come from. Invariant: outside tests there is one source, the operating system's generator behind
+// libsodium.
 
 internal import CSodium
 

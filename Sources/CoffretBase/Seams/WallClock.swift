@@ -1,5 +1,4 @@
-// Where the time of day comes from. The one thing to keep true: wall-clock time is shown to people
-// and never decides what is newer.
+// Where the time of day comes from. Invariant: wall-clock time is shown to people and never decides what is newer.
 
 internal import Glibc
 

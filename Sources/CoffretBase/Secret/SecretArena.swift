@@ -1,5 +1,5 @@
-// Where secrets lie: many in each locked page. The one thing to keep true: a piece is zeroed before it is anybody else's, and
-// the bytes behind a secret are looked at before its piece is given back.
+// Where secrets lie: many in each locked page. Invariant: a piece is zeroed before it is anybody else's, and the bytes
+// behind a secret are looked at before its piece is given back.
 
 internal import CSodium
 internal import Glibc

@@ -1,5 +1,5 @@
-// Memory for secrets. The one thing to keep true: the bytes are never copied out of locked memory
-// except inside `withUnsafeBytes`, and they are zeroed before the memory is given back.
+// Memory for secrets. Invariant: the bytes are never copied out of locked memory except inside `withUnsafeBytes`, and
+// they are zeroed before the memory is given back.
 
 internal import CSodium
 

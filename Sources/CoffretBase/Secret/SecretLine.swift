@@ -2,8 +2,7 @@
 
 /// A growing secret of bounded size.
 ///
-/// The one thing to keep true: bytes are written only into locked memory, and taken-back characters
-/// are overwritten at once.
+/// Invariant: bytes are written only into locked memory, and taken-back characters are overwritten at once.
 @safe package struct SecretLine: ~Copyable {
     private let piece: SecretPiece
     private var memory: UnsafeMutableRawBufferPointer {

@@ -1,5 +1,5 @@
-// Memory for secrets, as a process sees it as a whole. The one thing to keep true: where there is none, the process ends in
-// good order and says why; it does not go on with a secret in memory that is not meant for one.
+// Memory for secrets, as a process sees it as a whole. Invariant: where there is none, the process ends in good order
+// and says why; it does not go on with a secret in memory that is not meant for one.
 
 internal import Glibc
 internal import Synchronization

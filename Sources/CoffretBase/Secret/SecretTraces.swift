@@ -1,5 +1,5 @@
-// What handling a secret leaves on the stack and in registers. The one thing to keep true: the work lies in a frame of
-// its own, below the one that overwrites it.
+// Overwrites traces of a secret on the stack and in registers. Invariant: the work has a frame of its own, below the
+// one that overwrites it.
 
 internal import CPlatform
 

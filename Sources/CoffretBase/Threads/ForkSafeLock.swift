@@ -1,4 +1,4 @@
-// A lock for what processes that were forked use as well. The one thing to keep true: it knows nothing of who holds it.
+// A lock for what processes that were forked use as well. Invariant: it knows nothing of who holds it.
 
 internal import Glibc
 

@@ -1,5 +1,5 @@
-// Values on their way from one thread to another. The one thing to keep true: either side can end it, and
-// then the other does not wait any more.
+// Values on their way from one thread to another. Invariant: either side can end it, and then the other does not wait
+// any more.
 
 internal import Glibc
 

@@ -1,5 +1,4 @@
-// A second thread for work that shares nothing with the first. The one thing to keep true: whoever starts a
-// thread waits for its end.
+// A second thread for work that shares nothing with the first. Invariant: whoever starts a thread waits for its end.
 
 internal import Glibc
 

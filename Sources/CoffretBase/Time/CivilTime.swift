@@ -1,5 +1,5 @@
-// Moments as text. The one thing to keep true: the text of a moment reads back as the same
-// millisecond, for every moment of the years 0000 to 9999.
+// Moments as text. Invariant: the text of a moment reads back as the same millisecond, for every moment of the years
+// 0000 to 9999.
 
 /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds; negative before.
 package typealias Milliseconds = Int64

@@ -1,5 +1,5 @@
-// The bare block cipher under addresses. The one thing to keep true: the key stands in OpenSSL's context only, which
-// clears it when it is freed.
+// The bare block cipher under addresses. Invariant: the key stands in OpenSSL's context only, which clears it when it
+// is freed.
 
 internal import COpenSSL
 internal import CoffretBase

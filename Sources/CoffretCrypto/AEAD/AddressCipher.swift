@@ -1,5 +1,5 @@
-// Names into addresses. The one thing to keep true: an address is a permutation of the name under a
-// key of one vault, epoch and type, so that equal names meet and nothing else shows.
+// Names into addresses. Invariant: an address is a permutation of the name under a key of one vault, epoch and type,
+// so that equal names meet and nothing else shows.
 
 internal import CoffretBase
 

@@ -1,5 +1,5 @@
-// Addresses back into names. The one thing to keep true: it undoes `AddressCipher` exactly; only checks
-// of whole files need it, everything else goes from names to addresses.
+// Addresses back into names. Invariant: it undoes `AddressCipher` exactly; only checks of whole files need it,
+// everything else goes from names to addresses.
 
 internal import CoffretBase
 

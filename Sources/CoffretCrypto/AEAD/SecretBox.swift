@@ -1,5 +1,5 @@
-// XSalsa20-Poly1305, the box that blobs lie in. The one thing to keep true: one nonce under one key
-// seals one message; blobs derive theirs from the hash of the message.
+// XSalsa20-Poly1305, the box that blobs lie in. Invariant: one nonce under one key seals one message; blobs derive
+// theirs from the hash of the message.
 
 internal import CSodium
 internal import CoffretBase

@@ -1,5 +1,5 @@
-// XChaCha20-Poly1305 by way of OpenSSL, whose ChaCha20 uses wider registers. The one thing to keep
-// true: it gives libsodium's bytes, which a test checks over random inputs.
+// XChaCha20-Poly1305 by way of OpenSSL, whose ChaCha20 uses wider registers. Invariant: it gives libsodium's bytes,
+// which a test checks over random inputs.
 
 internal import CSodium
 internal import CoffretBase

@@ -1,5 +1,4 @@
-// XChaCha20-Poly1305. The one thing to keep true: both ways of computing it give the same bytes, so
-// that which one ran shows nowhere.
+// XChaCha20-Poly1305. Invariant: both ways of computing it give the same bytes, so that which one ran shows nowhere.
 
 internal import CSodium
 internal import CoffretBase

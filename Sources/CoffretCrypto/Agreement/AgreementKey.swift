@@ -1,5 +1,5 @@
-// X25519. The one thing to keep true: an all-zero result is refused, and what two keys agree on is
-// never used before it is hashed together with both public keys.
+// X25519. Invariant: an all-zero result is refused, and what two keys agree on is never used before it is hashed
+// together with both public keys.
 
 internal import CSodium
 package import CoffretBase

@@ -1,5 +1,5 @@
-// The one way to seal what is not checked against its own name. The one thing to keep true: a sealed
-// envelope opens under one key, one context and one associated data only, even if its maker cheats.
+// The one way to seal what is not checked against its own name. Invariant: a sealed envelope opens under one key, one
+// context and one associated data only, even if its maker cheats.
 
 package import CoffretBase
 

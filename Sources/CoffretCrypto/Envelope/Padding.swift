@@ -1,5 +1,5 @@
-// Sizes that say little. The one thing to keep true: the padded size is a function of the true size
-// alone, fixed by the format version, because names are hashed over padded bytes.
+// Sizes that say little. Invariant: the padded size is a function of the true size alone, fixed by the format version,
+// because names are hashed over padded bytes.
 
 /// The size classes of sealed things.
 ///

@@ -1,5 +1,5 @@
-// Sealing to somebody's public key. The one thing to keep true: the key is bound to both public keys
-// and the context, so that no other recipient, key or use can open it.
+// Sealing to somebody's public key. Invariant: the key is bound to both public keys and the context, so that no other
+// recipient, key or use can open it.
 
 package import CoffretBase
 

@@ -1,5 +1,5 @@
-// BLAKE2b. The one thing to keep true: what is hashed is exactly the concatenation of the parts; who
-// needs to tell parts from one another writes their lengths.
+// BLAKE2b. Invariant: what is hashed is exactly the concatenation of the parts; who needs to tell parts from one
+// another writes their lengths.
 
 internal import CSodium
 package import CoffretBase

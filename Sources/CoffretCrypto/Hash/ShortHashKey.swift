@@ -1,5 +1,5 @@
-// SipHash-2-4: a keyed hash for short inputs. The one thing to keep true: its 64 bits steer where
-// things lie; nothing is authenticated or named with them.
+// SipHash-2-4: a keyed hash for short inputs. Invariant: its 64 bits steer where things lie; nothing is authenticated
+// or named with them.
 
 internal import CSodium
 package import CoffretBase

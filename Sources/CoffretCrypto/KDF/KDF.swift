@@ -1,5 +1,5 @@
-// Keys from keys. The one thing to keep true: every derivation names a registered label, and its
-// context is written so that no two contexts give the same bytes.
+// Keys from keys. Invariant: every derivation names a registered label, and its context is written so that no two
+// contexts give the same bytes.
 
 package import CoffretBase
 

@@ -1,5 +1,5 @@
-// Passphrases. The one thing to keep true: the same passphrase typed on two machines gives the same
-// bytes, however each composes its accents.
+// Passphrases. Invariant: the same passphrase typed on two machines gives the same bytes, however each composes its
+// accents.
 
 internal import CoffretBase
 @_spi(_Unicode) internal import Swift

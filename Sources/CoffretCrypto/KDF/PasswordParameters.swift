@@ -1,5 +1,5 @@
-// Stretching of passphrases. The one thing to keep true: parameters outside the bounds are refused
-// before any memory is set aside and before anything is derived.
+// Stretching of passphrases. Invariant: parameters outside the bounds are refused before any memory is set aside and
+// before anything is derived.
 
 internal import CSodium
 package import CoffretBase

@@ -1,10 +1,10 @@
-// The code that tells own, complete records on this disk from anything else. The one thing to keep
-// true: bytes under one purpose, or of one file, never verify under another.
+// The code that tells own, complete records on this disk from anything else. Invariant: bytes under one purpose, or of
+// one file, never verify under another.
 
 internal import CSodium
 internal import CoffretBase
 
-/// What is authenticated: the purpose goes into the hash's parameter block, so that the same bytes
+/// Kinds of authenticated data: the purpose goes into the hash's parameter block, so that the same bytes
 /// have unrelated codes under different purposes. At most 16 ASCII bytes each (`Spec/contexts.md`).
 package enum JournalPurpose: String, Sendable, CaseIterable {
     case transaction = "coffret/txn/1"

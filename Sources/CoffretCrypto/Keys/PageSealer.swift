@@ -1,10 +1,10 @@
-// The cipher of a sealed database (`Spec/search.md`). The one thing to keep true: a page opens only
-// under the key, the context, the database and the page number that it was sealed with.
+// The cipher of a sealed database (`Spec/search.md`). Invariant: a page opens only under the key, the context, the
+// database and the page number that it was sealed with.
 
 internal import CSodium
 package import CoffretBase
 
-/// What is authenticated beside the pages: the purpose goes into the hash's parameter block, so that
+/// Kinds of data that are authenticated beside the pages: the purpose goes into the hash's parameter block, so that
 /// the same bytes have unrelated codes under different purposes (`Spec/contexts.md`).
 package enum SealedDatabasePurpose: String, Sendable, CaseIterable {
     case header = "coffret/dbhead/1"
@@ -22,7 +22,7 @@ package enum SealedDatabasePurpose: String, Sendable, CaseIterable {
     package static let pageByteCount = 4_096
     package static let nonceByteCount = 24
     package static let tagByteCount = 16
-    /// What SQLite leaves free at the end of each page.
+    /// Bytes at the end of each page that SQLite does not use.
     package static let reservedByteCount = nonceByteCount + tagByteCount
     package static let contentByteCount = pageByteCount - reservedByteCount
     package static let databaseIDByteCount = 16

@@ -1,9 +1,9 @@
-// Keys that know what they are for. The one thing to keep true: a key of one purpose cannot be handed
-// to code that expects another; the compiler refuses it.
+// Keys that know what they are for. Invariant: a key of one purpose cannot be handed to code that expects another; the
+// compiler refuses it.
 
 package import CoffretBase
 
-/// What a key is for; only ever used as a type.
+/// The purpose of a key; only ever used as a type.
 package protocol KeyPurpose: Sendable {
     /// The purpose in words, for descriptions.
     static var name: String { get }
@@ -77,7 +77,7 @@ package enum KeyPurposes {
     package enum LinkDetails: KeyPurpose { package static var name: String { "link details key" } }
     /// Seals what a device says of the heads of its vaults, to the person's own devices or to itself.
     package enum Heads: KeyPurpose { package static var name: String { "heads key" } }
-    /// What the passphrase of locked notes leads to; the keys of notes come from it.
+    /// Derived from the passphrase of locked notes; the keys of notes come from it.
     package enum NoteApplication: KeyPurpose { package static var name: String { "key of a note passphrase" } }
     /// Seals one locked note.
     package enum Note: KeyPurpose { package static var name: String { "note key" } }

@@ -1,5 +1,5 @@
-// The keys that storage works with. The one thing to keep true: each is derived for one vault, one
-// epoch and one use, and the keys they come from stay with the keyring.
+// The keys that storage works with. Invariant: each is derived for one vault, one epoch and one use, and the keys they
+// come from stay with the keyring.
 
 package import CoffretBase
 internal import Synchronization

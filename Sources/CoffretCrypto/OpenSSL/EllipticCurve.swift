@@ -31,7 +31,7 @@ package enum EllipticCurve: String, Sendable, CaseIterable {
     }
 }
 
-/// What OpenSSL keeps about a curve, made once.
+/// OpenSSL's description of the curve, made once.
 @safe final class CurveDomain: @unchecked Sendable {
     // SAFETY: the group and the template are not changed after `init` and live as long as the process;
     // OpenSSL reads them from several threads. The generators are handed out to one thread at a time.

@@ -1,5 +1,5 @@
-// bcrypt_pbkdf, by which OpenSSH protects private keys with a passphrase. The one thing to keep true: it comes from a
-// library or not at all; libsodium and OpenSSL do not have it, and we write no primitives.
+// bcrypt_pbkdf, by which OpenSSH protects private keys with a passphrase. Invariant: it comes from a library or not at
+// all; libsodium and OpenSSL do not have it, and we write no primitives.
 
 package import CoffretBase
 internal import Glibc

@@ -1,5 +1,5 @@
-// Ed25519 for protocols of others, which sign bytes as they are. The one thing to keep true: such a key is never one of
-// Coffret's own, whose signatures always say what they are for.
+// Ed25519 for protocols of others, which sign bytes as they are. Invariant: such a key is never one of Coffret's own,
+// whose signatures always say what they are for.
 
 internal import CSodium
 package import CoffretBase

@@ -1,5 +1,5 @@
-// RSA signatures of PKCS #1 v1.5, for SSH. The one thing to keep true: a signature leaves only after it was verified,
-// because one computed from damaged numbers can give the key away.
+// RSA signatures of PKCS #1 v1.5, for SSH. Invariant: a signature leaves only after it was verified, because one
+// computed from damaged numbers can give the key away.
 
 internal import COpenSSL
 package import CoffretBase

@@ -1,10 +1,10 @@
-// Signatures that say what they are for. The one thing to keep true: no call signs bytes that a peer
-// chose; every signature covers a registered context and a scope.
+// Signatures that say what they are for. Invariant: no call signs bytes that a peer chose; every signature covers a
+// registered context and a scope.
 
 internal import CSodium
 package import CoffretBase
 
-/// What a signature covers: "coffret/sig/1" ‖ lp(context) ‖ lp(scope) ‖ lp(message).
+/// The bytes that a signature covers: "coffret/sig/1" ‖ lp(context) ‖ lp(scope) ‖ lp(message).
 private func signedBytes(_ context: Context, scope: [UInt8], message: [UInt8]) -> [UInt8] {
     var bytes = Array("coffret/sig/1".utf8)
     bytes.reserveCapacity(bytes.count + scope.count + message.count + 64)

@@ -1,5 +1,5 @@
-// The registry of labels that keep one use of a key apart from every other. The one thing to keep
-// true: a label is used for one thing, is never changed and never used again for another.
+// The registry of labels that keep one use of a key apart from every other. Invariant: a label is used for one thing,
+// is never changed and never used again for another.
 
 /// A label of a derivation, an envelope or a signature.
 ///

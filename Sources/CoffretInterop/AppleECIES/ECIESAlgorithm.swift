@@ -89,7 +89,7 @@ public enum ECDSAAlgorithm: String, Sendable, CaseIterable {
         }
     }
 
-    /// What is signed: the hash of a message, or the digest as given, if it has the right size.
+    /// The bytes to sign: the hash of a message, or the digest as given, if it has the right size.
     func digest(of data: RawSpan) throws(InteropError) -> [UInt8] {
         if hashesMessage, let hash { return hash.hash(data) }
         // Without a name any digest goes, up to the longest that exists.
@@ -118,7 +118,7 @@ public enum CurveAlgorithm: Sendable, Hashable {
     }
 }
 
-/// What can be done with a key.
+/// The uses of a key.
 public enum CurveOperation: Sendable, CaseIterable {
     /// With a public key.
     case encrypt

@@ -9,7 +9,7 @@ internal import CoffretCrypto
 /// Call `writeMessage` and `readMessage` in turn, as `nextStep` says, carry the bytes to the other side by
 /// whatever means, and call `makeSession` in the end.
 ///
-/// What a payload is protected by depends on the pattern and the message: in the first message of NX and XX
+/// The protection of a payload depends on the pattern and the message: in the first message of NX and XX
 /// it is **readable by everyone**. A remote static key that came in the handshake proves only that the other
 /// side holds it: look at `remoteStaticKey` and decide whether you know it.
 ///
@@ -21,7 +21,7 @@ public final class NoiseHandshake {
     /// The size of a pre-shared key.
     public static let preSharedKeyByteCount = 32
 
-    /// What comes next.
+    /// A step of the handshake.
     public enum Step: Sendable {
         /// It is this side's turn to send.
         case write
@@ -107,7 +107,7 @@ public final class NoiseHandshake {
         }
     }
 
-    /// What comes next.
+    /// The next step.
     public var nextStep: Step {
         if isOver { return .over }
         if messageIndex == noiseProtocol.pattern.messages.count { return .split }
@@ -183,7 +183,7 @@ public final class NoiseHandshake {
             return payload
         } catch {
             end()
-            // What was received and not authenticated is nobody's key.
+            // A key that was received and not authenticated is discarded.
             if !noiseProtocol.pattern.needsRemoteStaticKey(role) { remoteStaticKey = nil }
             throw .authenticationFailed
         }

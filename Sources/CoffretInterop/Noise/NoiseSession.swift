@@ -5,7 +5,7 @@ internal import CoffretBase
 internal import CoffretCrypto
 internal import Synchronization
 
-/// What a handshake leads to: a direction to send in and one to receive in, which may be used side by side.
+/// The result of a handshake: a direction to send in and one to receive in, which may be used side by side.
 ///
 /// Messages arrive in the order in which they were sent, or they do not open: Noise numbers them without
 /// writing the number down.

@@ -1,7 +1,7 @@
 // The header of a Secure Cell. It is not authenticated and comes from the attacker: every number is
 // checked against the bytes at hand before it is used, and before any key is derived.
 
-/// What stands before the ciphertext of a cell. Spec: Spec/interop-themis.md §3, §4 and §6.
+/// The header before the ciphertext of a cell. Spec: Spec/interop-themis.md §3, §4 and §6.
 struct CellHeader: Equatable {
     static let nonceByteCount = 12
     static let tagByteCount = 16
@@ -10,7 +10,7 @@ struct CellHeader: Equatable {
     /// The size of a header made with a passphrase and a salt of `saltByteCount` bytes.
     static let passphraseByteCount = 70
     static let saltByteCount = 16
-    /// What of a salt we read: other writers may choose another size, but not any size.
+    /// The longest salt that is read: other writers may choose another size, but not any size.
     static let saltByteCountMax = 64
     static let plaintextByteCountMax = Int(UInt32.max)
 

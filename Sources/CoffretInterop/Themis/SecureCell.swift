@@ -119,7 +119,7 @@ public final class SecureCell: Sendable {
 
     // MARK: Token Protect
 
-    /// What Token Protect makes of a plaintext.
+    /// The result of Token Protect.
     public struct ProtectedData: Equatable, Sendable {
         /// 44 bytes that are needed to open, to be kept apart from the ciphertext.
         public var token: [UInt8]

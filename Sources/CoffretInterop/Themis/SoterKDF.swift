@@ -7,7 +7,7 @@ internal import CoffretCrypto
 ///
 /// Spec: Spec/interop-themis.md §2. Vectors: primitives.json.
 enum SoterKDF {
-    /// What a derived key is for.
+    /// The purpose of a derived key.
     struct Label: Sendable {
         /// The counter of the one block, the text, and the separator: what is hashed in one piece.
         let framedBytes: [UInt8]

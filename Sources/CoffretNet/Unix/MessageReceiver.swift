@@ -1,5 +1,5 @@
-// One message from a socket, in as many pieces as it comes. The one thing to keep true: what was received lies in one
-// place, whole or not, and is zeroed with it; descriptors that nobody takes are closed.
+// One message from a socket, in as many pieces as it comes. Invariant: what was received lies in one place, whole or
+// not, and is zeroed with it; descriptors that nobody takes are closed.
 
 internal import CPlatform
 internal import CoffretBase

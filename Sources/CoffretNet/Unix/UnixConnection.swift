@@ -1,11 +1,11 @@
-// A connected Unix socket that carries whole messages and descriptors. The one thing to keep true: a message
-// is delivered whole or not at all, and a descriptor that nobody takes is closed.
+// A connected Unix socket that carries whole messages and descriptors. Invariant: a message is delivered whole or not
+// at all, and a descriptor that nobody takes is closed.
 
 internal import CPlatform
 internal import CoffretBase
 internal import Glibc
 
-/// Who is at the other end, as the kernel says.
+/// The process at the other end, as the kernel reports it.
 package struct PeerCredentials: Equatable, Sendable {
     package let processID: Int32
     package let userID: UInt32
@@ -68,7 +68,7 @@ package final class UnixConnection: Sendable {
         return connection
     }
 
-    /// Who connected, or who listens.
+    /// The process that connected, or that listens.
     package func peer() throws(NetError) -> PeerCredentials {
         var process: Int32 = 0
         var user: UInt32 = 0

@@ -1,5 +1,5 @@
-// A Unix socket that others of the same user connect to. The one thing to keep true: nobody else can put
-// his own socket in its place, because the folder around it is ours alone.
+// A Unix socket that others of the same user connect to. Invariant: nobody else can put his own socket in its place,
+// because the folder around it is ours alone.
 
 internal import CPlatform
 internal import Glibc

@@ -1,5 +1,4 @@
-// The head of an HTTP/1.1 message. The one thing to keep true: what two readers could understand in two ways is
-// refused.
+// The head of an HTTP/1.1 message. Invariant: what two readers could understand in two ways is refused.
 
 internal import CoffretBase
 

@@ -1,5 +1,5 @@
-// One frame of RFC 6455. The one thing to keep true: a header is read in its shortest form only, and its
-// rules are checked before a byte of payload is taken.
+// One frame of RFC 6455. Invariant: a header is read in its shortest form only, and its rules are checked before a
+// byte of payload is taken.
 
 internal import CoffretBase
 

@@ -1,5 +1,5 @@
-// The upgrade from HTTP to WebSocket, for both ends. The one thing to keep true: a client goes on only with a
-// server that computed its key, and neither end agrees to anything that it did not ask for.
+// The upgrade from HTTP to WebSocket, for both ends. Invariant: a client goes on only with a server that computed its
+// key, and neither end agrees to anything that it did not ask for.
 
 package import CoffretBase
 internal import CoffretCrypto
@@ -80,7 +80,7 @@ package enum WebSocketServerHandshake {
         return [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", accept(key: key))]
     }
 
-    /// What proves that a server read the key: base64 of SHA-1 over key and the protocol's constant.
+    /// The proof that a server read the key: base64 of SHA-1 over key and the protocol's constant.
     static func accept(key: String) -> String {
         let bytes = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         return Base64.standard.encode(unsafe HashAlgorithm.sha1.hash(bytes.span.bytes))

@@ -1,5 +1,5 @@
-// One end of a WebSocket, without the socket. The one thing to keep true: after the first violation nothing
-// that the peer sends has an effect, and no length that it states sets memory aside.
+// One end of a WebSocket, without the socket. Invariant: after the first violation nothing that the peer sends has an
+// effect, and no length that it states sets memory aside.
 
 package import CoffretBase
 
@@ -9,7 +9,7 @@ package enum WebSocketRole: Sendable {
     case server
 }
 
-/// What a peer did wrong, by the code that it is told.
+/// A peer's fault, by the code that it receives.
 package enum WebSocketCloseCode {
     package static let normal: UInt16 = 1000
     package static let goingAway: UInt16 = 1001

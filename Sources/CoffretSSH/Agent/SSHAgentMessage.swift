@@ -1,9 +1,9 @@
-// Messages between an SSH client and an agent (draft-ietf-sshm-ssh-agent). The one thing to keep true: what is not
-// understood is answered with a failure, never with silence, so that a client goes on without us.
+// Messages between an SSH client and an agent (draft-ietf-sshm-ssh-agent). Invariant: what is not understood is
+// answered with a failure, never with silence, so that a client goes on without us.
 
 internal import CoffretBase
 
-/// What a client asks for.
+/// A client's request.
 package enum SSHAgentRequest: Equatable, Sendable {
     case identities
     case sign(blob: [UInt8], data: [UInt8], flags: UInt32)
@@ -33,7 +33,7 @@ package enum SSHAgentRequest: Equatable, Sendable {
         case 13:
             self = .sign(blob: try reader.string(), data: try reader.string(), flags: try reader.uint32())
         case 17, 18, 19, 20, 21, 22, 23, 25, 26:
-            // What follows may hold secrets; it is not even read.
+            // The rest may hold secrets; it is not even read.
             self = .manage
             return
         case 27:
@@ -72,7 +72,7 @@ package struct SSHSessionBinding: Equatable, Sendable {
     }
 }
 
-/// What an agent answers.
+/// An agent's answer.
 package enum SSHAgentResponse: Equatable, Sendable {
     case success
     case failure

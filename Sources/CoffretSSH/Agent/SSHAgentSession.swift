@@ -1,11 +1,11 @@
-// One client's conversation with the agent, as a state machine. The one thing to keep true: it does no I/O and holds no
-// key; it says what is to be done, and remembers to which hosts the client has bound the connection.
+// One client's conversation with the agent, as a state machine. Invariant: it does no I/O and holds no key; it says
+// what is to be done, and remembers to which hosts the client has bound the connection.
 
 internal import CoffretBase
 
 /// The agent's side of one connection.
 package struct SSHAgentSession: Sendable {
-    /// What has to be done for a message.
+    /// The work that a message asks for.
     package enum Step: Equatable, Sendable {
         case answer(SSHAgentResponse)
         /// Answer with the keys there are.

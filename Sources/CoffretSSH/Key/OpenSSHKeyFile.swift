@@ -1,5 +1,5 @@
-// OpenSSH's private key files (PROTOCOL.key of OpenSSH). The one thing to keep true: a file is read as a whole or
-// refused, and its public half must be that of its private one.
+// OpenSSH's private key files (PROTOCOL.key of OpenSSH). Invariant: a file is read as a whole or refused, and its
+// public half must be that of its private one.
 
 package import CoffretBase
 internal import CoffretCrypto

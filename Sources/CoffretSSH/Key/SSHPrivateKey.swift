@@ -1,5 +1,5 @@
-// Private keys of SSH. The one thing to keep true: the secret numbers stay in the memory of the cryptographic libraries,
-// and leave it only to be written into a key file.
+// Private keys of SSH. Invariant: the secret numbers stay in the memory of the cryptographic libraries, and leave it
+// only to be written into a key file.
 
 package import CoffretBase
 internal import CoffretCrypto

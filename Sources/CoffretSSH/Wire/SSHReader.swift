@@ -1,5 +1,5 @@
-// SSH's binary encoding (RFC 4251 section 5). The one thing to keep true: lengths are checked before anything is read or
-// allocated, and numbers have one encoding only.
+// SSH's binary encoding (RFC 4251 section 5). Invariant: lengths are checked before anything is read or allocated, and
+// numbers have one encoding only.
 
 internal import CoffretBase
 

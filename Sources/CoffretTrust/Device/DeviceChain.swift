@@ -1,10 +1,10 @@
-// A person's devices. The one thing to keep true: after link 0, which signs itself, only a device
-// that the chain trusts at that point changes the chain.
+// A person's devices. Invariant: after link 0, which signs itself, only a device that the chain trusts at that point
+// changes the chain.
 
 package import CoffretBase
 package import CoffretCrypto
 
-/// What a verifier knows by its own clock about a chain that it follows.
+/// A verifier's record of times of a chain that it follows, by its own clock.
 ///
 /// Links state times, and whoever signs them may lie; a revocation that has to be announced for seven days is
 /// therefore believed only if this verifier itself was without it for as long.
@@ -20,14 +20,14 @@ package struct ChainWatch: Equatable, Sendable {
     }
 }
 
-/// What came of following a chain.
+/// The result of following a chain.
 package struct FollowedDeviceChain: Equatable, Sendable {
     package let chain: VerifiedDeviceChain
     /// Links that were not there before.
     package let newLinks: [VerifiedLink]
     /// Links that a recovery took away; people are told loudly.
     package let replacedLinks: [VerifiedLink]
-    /// What to remember of the time; nil if no time was given.
+    /// The record of times to keep; nil if no time was given.
     package let watch: ChainWatch?
 }
 
@@ -124,7 +124,7 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
     /// - Parameter own: vouches for itself and for those that it added.
     package func devicesBrought(by id: UniqueID, sparing own: UniqueID) -> [VerifiedDevice] {
         var bringers: Set<UniqueID> = [id]
-        // Who adds a device stands before it.
+        // The device that adds another one comes before it.
         for device in devices where device.id != own {
             if let bringer = bringer(of: device), bringers.contains(bringer.id) { bringers.insert(device.id) }
         }

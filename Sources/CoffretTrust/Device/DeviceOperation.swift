@@ -1,5 +1,4 @@
-// What links of a device chain do, as bytes. The one thing to keep true: a link says all that it does;
-// what it does not list does not happen.
+// Operations of links of a device chain, as bytes. Invariant: a link lists all of its effects, and has no others.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -28,7 +27,7 @@ package enum DeviceKind: UInt8, Sendable {
     case paper = 2
 }
 
-/// What a link of a device chain does.
+/// The operation of a link of a device chain.
 ///
 /// Layout of the public part, deterministic CBOR:
 ///
@@ -174,7 +173,7 @@ package enum DeviceOperation: Equatable, Sendable {
             countersignature: countersignature)
     }
 
-    /// What a new device signs to prove that it holds its key.
+    /// The bytes that a new device signs to prove that it holds its key.
     static func countersigned(_ id: UniqueID, _ keys: DeviceKeys, _ sequenceNumber: UInt64) -> [UInt8] {
         id.bytes + keys.bytes + sequenceNumber.bigEndianBytes
     }

@@ -1,5 +1,5 @@
-// What links do to the set of a person's devices. The one thing to keep true: who holds an ordinary device
-// can never, alone and unseen, take a paper device's power away.
+// The effects of links on the set of a person's devices. Invariant: the holder of an ordinary device can never, alone
+// and unseen, take a paper device's power away.
 
 package import CoffretBase
 internal import CoffretCrypto
@@ -26,7 +26,7 @@ package struct VerifiedDevice: Equatable, Sendable {
 package struct RevocationAnnouncement: Equatable, Sendable {
     /// The paper device.
     package let target: UniqueID
-    /// Who announced it, and alone may carry it out.
+    /// The device that announced it, and alone may carry it out.
     package let announcer: UniqueID
     package let sequenceNumber: UInt64
     /// As the announcer states it.
@@ -164,7 +164,7 @@ struct DeviceRules: ChainRules {
         guard case .recover? = try? DeviceOperation(decoding: link) else { throw TrustError(.chainForked, at: number) }
         for other in replaced {
             guard case .recover = try DeviceOperation(decoding: other.link) else { continue }
-            // Who came into the chain with what is replaced has no say over it: a thief may bring paper, too.
+            // A device that came with the replaced links has no say over them: a thief may bring paper, too.
             if signer(other.link.signerKey)?.isTrusted == true { throw TrustError(.chainForked, at: number) }
         }
         if let signer = seen.signer(link.signerKey), !signer.isTrusted { throw TrustError(.signerRevoked, at: number) }

@@ -1,5 +1,5 @@
-// What a device signs to log in. The one thing to keep true: the signature holds for one server, one account,
-// one device and one pair of nonces, and can be taken for nothing else.
+// The proof by which a device logs in. Invariant: the signature holds for one server, one account, one device and one
+// pair of nonces, and can be taken for nothing else.
 
 package import CoffretBase
 package import CoffretCrypto

@@ -1,9 +1,9 @@
-// A device's word that a zone's server may let go of some objects. The one thing to keep true: it says which zone, on
-// which head and exactly which addresses, so that it is good for nothing else.
+// A device's word that a zone's server may let go of some objects. Invariant: it says which zone, on which head and
+// exactly which addresses, so that it is good for nothing else.
 
 package import CoffretCrypto
 
-/// What a device signs when it asks for a sweep. Spec: Spec/server.md, "Sweeps".
+/// The message that a device signs for garbage collection at the server. Spec: Spec/server.md, "Garbage collection".
 package struct SweepProof: Equatable, Sendable {
     package let zoneID: [UInt8]
     package let expectedHead: [UInt8]

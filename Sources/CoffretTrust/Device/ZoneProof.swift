@@ -1,10 +1,10 @@
-// A device's word for a zone's head, and for the end of a zone. The one thing to keep true: who has a session's token
-// alone can give neither.
+// A device's word for a zone's head, and for the end of a zone. Invariant: who has a session's token alone can give
+// neither.
 
 internal import CoffretBase
 package import CoffretCrypto
 
-/// What a device signs when it asks for a push, or for a zone to go. Spec: Spec/server.md, "Zones".
+/// The messages that a device signs for a push, and for the deletion of a zone. Spec: Spec/server.md, "Zones".
 package enum ZoneProof: Equatable, Sendable {
     case push(expectedHead: [UInt8]?, newHead: [UInt8]?, epoch: UInt32)
     case deletion(accountID: [UInt8])

@@ -1,13 +1,12 @@
-// The order of a chain: kind, numbers, hashes, signatures. The one thing to keep true: only this file
-// makes a `VerifiedLink`, and it makes one only after its place, its hash and its signature were checked.
+// The order of a chain: kind, numbers, hashes, signatures. Invariant: only this file makes a `VerifiedLink`, and it
+// makes one only after its place, its hash and its signature were checked.
 
 internal import CoffretBase
 internal import CoffretCrypto
 
 /// The last link of a chain that this device has verified.
 ///
-/// Whoever keeps one keeps it where nobody else can write: a chain that contains it is not verified again up
-/// to there.
+/// It is kept at a place where nobody else can write: a chain that contains it is not verified again up to there.
 package struct RememberedHead: Equatable, Sendable {
     package let sequenceNumber: UInt64
     package let linkHash: [UInt8]
@@ -29,7 +28,7 @@ package struct VerifiedLink: Equatable, Sendable {
     }
 }
 
-/// What a kind of chain adds to the common rules: its operations, and the state that they make.
+/// The additions of one kind of chain to the common rules: its operations, and the state that they make.
 protocol ChainRules: Equatable, Sendable {
     static var kind: ChainKind { get }
     /// The state before the first link.

@@ -1,10 +1,10 @@
-// The part of a link that only its people may read: names, models, times. The one thing to keep true:
-// the server sees a padded ciphertext, and the link's hash covers it.
+// The part of a link that only its people may read: names, models, times. Invariant: the server sees a padded
+// ciphertext, and the link's hash covers it.
 
 package import CoffretBase
 package import CoffretCrypto
 
-/// What a link tells the people concerned and nobody else.
+/// Names and times in a link, sealed for the people concerned.
 ///
 /// Layout, deterministic CBOR: {0: name, 1: model, 2: milliseconds since 1970, 3: notification address},
 /// the last only if there is one; sealed as ENV(details key, "link-details", ad = chain kind (1) ‖ subject id,

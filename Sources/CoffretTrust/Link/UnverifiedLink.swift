@@ -1,10 +1,10 @@
-// Links of chains, as they are stored and sent. The one thing to keep true: everything a link says is
-// under its hash, and the hash is under its signature.
+// Links of chains, as they are stored and sent. Invariant: everything a link says is under its hash, and the hash is
+// under its signature.
 
 package import CoffretBase
 package import CoffretCrypto
 
-/// What a chain is about; part of every link's hash and signature.
+/// The subject of a chain; part of every link's hash and signature.
 package enum ChainKind: UInt8, Sendable {
     case device = 1
     case member = 3
@@ -80,7 +80,7 @@ package struct UnverifiedLink: Equatable, Sendable {
         self.signature = signature
     }
 
-    /// What signatures about a chain are bound to.
+    /// The scope that signatures in a chain are bound to.
     static func scope(kind: ChainKind, chainID: [UInt8]) -> [UInt8] { [kind.rawValue] + chainID }
 
     /// The link's hash in a chain; nil for the first link, whose hash becomes the chain's id.
@@ -99,7 +99,7 @@ package struct UnverifiedLink: Equatable, Sendable {
             })
     }
 
-    /// What the link counts for in `Limits.chainByteCountMax`.
+    /// The link's share of `Limits.chainByteCountMax`.
     var countedByteCount: Int { publicPart.count + sealedPart.count + 160 }
 
     package func encode(to encoder: inout CBOREncoder) {

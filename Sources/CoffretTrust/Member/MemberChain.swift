@@ -1,10 +1,10 @@
-// A vault's people. The one thing to keep true: a vault's id is the hash of the link that founded it,
-// so nobody can pass one vault's history off as another's.
+// A vault's people. Invariant: a vault's id is the hash of the link that founded it, so nobody can pass one vault's
+// history off as another's.
 
 internal import CoffretBase
 package import CoffretCrypto
 
-/// What link 0 of a member chain says.
+/// The content of link 0 of a member chain.
 ///
 /// Layout of the public part, deterministic CBOR: {0: 1, 1: 32 random bytes, 2: founder's account id,
 /// 3: hash of the founder's newest device-chain link, 4: commitment to the vault key of epoch 1}.

@@ -1,5 +1,5 @@
-// What a client asks of the agent. The one thing to keep true: no message carries a key that lies open;
-// commands travel to the keys, and results come back.
+// Requests of a client to the agent. Invariant: no message carries a key in clear; commands travel to the keys, and
+// results come back.
 
 internal import CoffretBase
 
@@ -35,7 +35,7 @@ package enum AgentSecretKind: UInt8, Sendable {
     case presence = 5
 }
 
-/// Who opens which store with what.
+/// A secret, and the store that it opens.
 package struct AgentSecret: Equatable, Sendable {
     package let store: String
     package let kind: AgentSecretKind
@@ -52,7 +52,7 @@ package struct AgentSecret: Equatable, Sendable {
     }
 }
 
-/// What a request with a secret asks for: all but the secret, and the variables.
+/// A request with a secret, without the secret and the variables.
 package struct AgentSecretHead: Equatable, Sendable {
     package enum Wanted: Equatable, Sendable {
         case unlock(seconds: UInt64?)
@@ -121,8 +121,8 @@ extension AgentRequest {
     private static let secretByteCountMax = 64 << 10
     private static let sealedKeyByteCountMax = 4096
 
-    /// What who serves several clients may know of a request. What is in it beyond that may be secret, and is for the
-    /// process that works for the client alone.
+    /// The part of a request that a server of several clients reads. The rest may be secret, and is for the process
+    /// that works for the client alone.
     package enum Head: Equatable, Sendable {
         /// With a secret: the message is handed on as it is.
         case secret(AgentSecretHead)

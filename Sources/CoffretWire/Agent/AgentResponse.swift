@@ -1,4 +1,4 @@
-// What the agent answers.
+// Answers of the agent.
 
 internal import CoffretBase
 
@@ -40,7 +40,7 @@ package struct AgentProgram: Equatable, Sendable {
 
     /// The program's path, then its arguments.
     package let words: [String]
-    /// What its environment has beside, or instead of, what the client's has.
+    /// Variables that the program has beside, or instead of, those of the client.
     package let environment: [String: String]
     /// Standard input, output and error.
     package let streams: [Stream]

@@ -1,5 +1,5 @@
-// The stream of a zone's objects. The one thing to keep true: a stream may break after any byte, and what was
-// read up to the last mark stays good.
+// The stream of a zone's objects. Invariant: a stream may break after any byte, and what was read up to the last mark
+// stays good.
 
 package import CoffretBase
 
@@ -65,7 +65,7 @@ package struct ChangeFrameReader: Sendable {
     package var isBetweenFrames: Bool { offset == buffer.count }
 
     package mutating func append(_ bytes: [UInt8]) {
-        // What was read goes before the buffer grows, so it holds two frames at most and what just came.
+        // Frames that were read go before the buffer grows, so it holds two frames at most and the newest bytes.
         if offset > 0 {
             buffer.removeFirst(offset)
             offset = 0

@@ -1,5 +1,5 @@
-// How a device proves that it belongs to an account. The one thing to keep true: no message carries a
-// password or a secret of the device; what is signed names the server, both nonces and the end of their life.
+// How a device proves that it belongs to an account. Invariant: no message carries a password or a secret of the
+// device; what is signed names the server, both nonces and the end of their life.
 
 package import CoffretBase
 
@@ -60,7 +60,7 @@ package struct LoginChallenge: ServerMessage {
 
 /// `POST /v1/login`: [account(32), device(16), client nonce(32), server nonce(32), expiry, signature(64)].
 ///
-/// What is signed is in `LoginProof` of CoffretTrust.
+/// `LoginProof` of CoffretTrust has the signed message.
 package struct LoginRequest: ServerMessage {
     package let accountID: [UInt8]
     package let deviceID: UniqueID

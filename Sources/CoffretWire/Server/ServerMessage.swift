@@ -1,5 +1,5 @@
-// What all messages between a device and the server have in common. The one thing to keep true: bytes that
-// decode encode to themselves, and every count and length is bounded before memory is set aside for it.
+// The common rules of all messages between a device and the server. Invariant: bytes that decode encode to themselves,
+// and every count and length is bounded before memory is allocated for it.
 
 package import CoffretBase
 

@@ -1,5 +1,5 @@
-// What reaches a device without being asked for, mail among it, and refusals. The one thing to keep true: an
-// event says that there is something to fetch, and is never believed instead of it.
+// Messages that reach a device without a request, mail among them, and refusals. Invariant: an event says that there
+// is something to fetch, and is never believed instead of it.
 
 package import CoffretBase
 

@@ -1,5 +1,4 @@
-// What is said about objects that nobody needs any more. The one thing to keep true: a sweep names a head and
-// addresses, and nothing that says what they are.
+// Messages of garbage collection. Invariant: a request names a head and addresses, and does not say what they are.
 
 package import CoffretBase
 
@@ -60,7 +59,7 @@ package struct ZoneSweep: ServerMessage {
     }
 }
 
-/// What a sweep took out: [count, bytes].
+/// The objects that a garbage collection removed: [count, bytes].
 package struct SweepReceipt: ServerMessage {
     package let count: UInt64
     package let byteCount: UInt64

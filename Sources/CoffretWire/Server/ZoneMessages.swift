@@ -1,5 +1,5 @@
-// A vault's place on the server: addresses, ciphertext, one head. The one thing to keep true: everything here
-// is what a server may know, and no more.
+// A vault's place on the server: addresses, ciphertext, one head. Invariant: everything here is what a server may
+// know, and no more.
 
 package import CoffretBase
 
@@ -49,7 +49,8 @@ package struct ZoneCreation: ServerMessage {
     }
 }
 
-/// What the server says about a zone: [head address(32) or empty, cursor, epoch, setter(16) or empty, head before or empty].
+/// The server's claims about a zone: [head address(32) or empty, cursor, epoch, setter(16) or empty, head before or
+/// empty].
 ///
 /// Answers `GET /v1/zones/{id}/head`, and a push whose expected head is not the head (412).
 package struct ZoneHead: ServerMessage {
@@ -181,7 +182,7 @@ package struct ZoneDeletion: ServerMessage {
     }
 }
 
-/// What a push came to (200): [cursor] after it.
+/// The answer to a push (200): [cursor] after it.
 package struct PushReceipt: ServerMessage {
     package let cursor: [UInt8]
 
