@@ -1,11 +1,11 @@
 // The one error type of this module. It must always let a person find the file that was at fault,
 // and must keep that name apart from the technical place, which may be logged.
 
-/// What can go wrong while foreign files come in or leave.
+/// An error while foreign files come in or leave.
 ///
 /// Every error of an import means that nothing was changed in the vault: an import is one commit.
 package struct ImportExportError: Error, Equatable, Sendable {
-    /// What happened, as a stable identifier.
+    /// Stable identifiers of the errors.
     package enum Code: String, Sendable, CaseIterable {
         /// There is no file or folder at the path.
         case sourceMissing = "import.source.missing"
@@ -61,7 +61,7 @@ package struct ImportExportError: Error, Equatable, Sendable {
         case targetUnwritable = "export.target.unwritable"
     }
 
-    /// What happened.
+    /// The identifier of this error.
     package let code: Code
     /// A short technical hint such as an offset or an error number; never user data.
     package let place: String?

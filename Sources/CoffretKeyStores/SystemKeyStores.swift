@@ -4,7 +4,7 @@ internal import CoffretBase
 package import CoffretKeys
 internal import Glibc
 
-/// What `coffret-agent` installs.
+/// The key stores that `coffret-agent` installs.
 package struct SystemKeyStores: KeyStoreProvider {
     package init() {}
 

@@ -1,5 +1,5 @@
-// Calls that wait for hardware or for a person. The one thing to keep true: whoever waits is let go when the
-// time is up or the task is cancelled, even if the call itself cannot be interrupted.
+// Calls that wait for hardware or for a person. Invariant: whoever waits is let go when the time is up or the task is
+// cancelled, even if the call itself cannot be interrupted.
 
 package import CoffretKeys
 internal import Dispatch

@@ -1,5 +1,5 @@
-// What can go wrong around keys. The one thing to keep true: a secret that does not open is one code,
-// whatever was wrong with it; everything else is named before any secret is used.
+// Errors around keys. Invariant: a secret that does not open is one code, for any reason; everything else is named
+// before any secret is used.
 
 internal import CoffretBase
 
@@ -16,7 +16,7 @@ package struct KeyError: Error, Equatable, Sendable {
         case keyringUnsupported = "keys.keyring.unsupported-version"
         /// The storage key opens, but the keyring was altered.
         case keyringAltered = "keys.keyring.altered"
-        /// What the keyring holds does not fit together: a chain or a key does not verify.
+        /// The content of the keyring does not fit together: a chain or a key does not verify.
         case keyringInconsistent = "keys.keyring.inconsistent"
         /// The keyring is older than one that this machine or the store has seen.
         case keyringRolledBack = "keys.keyring.rolled-back"
@@ -24,7 +24,7 @@ package struct KeyError: Error, Equatable, Sendable {
         case keyringForeign = "keys.keyring.foreign"
         /// A change would make the keyring larger than a reader takes; it stays as it was.
         case keyringTooLarge = "keys.keyring.too-large"
-        /// What was to be written does not open again; nothing was written.
+        /// The new file does not open again; nothing was written.
         case keyringUnwritable = "keys.keyring.unwritable"
         /// The keyring does not open, and the one that the last change replaced lies beside it.
         case keyringPreviousKept = "keys.keyring.previous-kept"
@@ -99,7 +99,7 @@ package struct KeyError: Error, Equatable, Sendable {
     package let code: Code
     /// A short technical hint, such as a slot id; never a secret.
     package let place: String?
-    /// What led to it. Ignored by equality.
+    /// The error that led to it. Ignored by equality.
     package let cause: (any Error)?
     /// Seconds until the next attempt is made, rounded up, where a pause is why this one was not.
     package let waitSeconds: UInt32?

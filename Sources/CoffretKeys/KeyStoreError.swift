@@ -1,4 +1,4 @@
-// What can go wrong with a key store, in the words that callers branch on.
+// Errors of key stores, as codes that callers branch on.
 
 /// An error of a key store: a TPM, the desktop's keyring, or user presence.
 package struct KeyStoreError: Error, Equatable, Sendable {

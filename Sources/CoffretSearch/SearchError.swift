@@ -1,5 +1,5 @@
-// What searching refuses. The one thing to keep true: a damaged index is its own code, because the
-// answer to it is always the same: make the index again.
+// Errors of searching. Invariant: a damaged index is its own code, because the answer to it is always the same: make
+// the index again.
 
 package import CoffretSQLite
 
@@ -45,7 +45,7 @@ package struct SearchError: Error, Equatable, Sendable {
     package let byteOffset: Int?
     /// Why the index has to be made anew.
     package let reason: RebuildReason?
-    /// What lies behind. Ignored by equality.
+    /// The error below. Ignored by equality.
     package let cause: SQLiteError?
 
     package init(_ code: Code, at byteOffset: Int? = nil) {
@@ -62,7 +62,7 @@ package struct SearchError: Error, Equatable, Sendable {
         self.cause = cause
     }
 
-    /// What a failure of the database means for the index.
+    /// The error of the index for a failure of the database.
     package init(_ cause: SQLiteError) {
         let reason: RebuildReason? =
             switch cause.code {

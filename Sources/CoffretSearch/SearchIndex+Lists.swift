@@ -1,5 +1,5 @@
-// Lists, names, tags and links: what the index answers without words. The one thing to keep true: a
-// reference that could mean two documents gives both, and whoever asked decides.
+// Lists, names, tags and links: what the index answers without words. Invariant: a reference that could mean two
+// documents gives both, and whoever asked decides.
 
 internal import CoffretSQLite
 
@@ -154,7 +154,7 @@ extension SearchIndex.Session {
     }
 }
 
-/// What any read can do.
+/// Operations of every read.
 protocol NameReading {
     var connection: Connection { get }
     var fullText: FullText { get }

@@ -1,5 +1,4 @@
-// Searching. The one thing to keep true: what is counted, what is ranked and what is shown come from
-// one state of the index.
+// Searching. Invariant: what is counted, what is ranked and what is shown come from one state of the index.
 
 internal import CoffretSQLite
 

@@ -1,5 +1,5 @@
-// The search index of one vault. The one thing to keep true: it can be thrown away at any moment, so
-// nothing that is wrong with it is ever more than a reason to make it again.
+// The search index of one vault. Invariant: it can be thrown away at any moment, so nothing that is wrong with it is
+// ever more than a reason to make it again.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -15,7 +15,7 @@ package final class SearchIndex {
     let database: SealedDatabase
     let engine: Engine
 
-    /// What belongs to the current connection, and the attributes as they were last read.
+    /// The parts of the current connection, and the attributes as they were last read.
     final class Engine {
         var fullText: FullText?
         private(set) var attributes = AttributeTable()
@@ -247,7 +247,7 @@ package final class SearchIndex {
 
     // MARK: Reading
 
-    /// What is found by a name: little of the index is read for it, however many documents there are.
+    /// Finds by a name: it reads little of the index, also with many documents.
     struct NameSession: NameReading {
         let connection: Connection
         let fullText: FullText

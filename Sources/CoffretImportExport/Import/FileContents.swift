@@ -1,5 +1,5 @@
-// How imports and exports reach the contents of attachments: whole files go in and come out in pieces, so
-// that memory stays constant. The one thing to keep true: what is handed out was verified.
+// How imports and exports reach the contents of attachments: whole files go in and come out in pieces, so that memory
+// stays constant. Invariant: what is handed out was verified.
 
 package import CoffretBase
 internal import CoffretCore

@@ -1,5 +1,5 @@
-// What an import did, in numbers and with the names of everything that did not come in as it was. The
-// one thing to keep true: an entry of the source is in exactly one of the counts.
+// The result of an import, in numbers and with the names of all entries that did not come in as they were. The one
+// thing to keep true: an entry of the source is in exactly one of the counts.
 
 /// The outcome of an import.
 package struct ImportReport: Equatable, Sendable {
@@ -71,7 +71,7 @@ package struct ImportReport: Equatable, Sendable {
 
 /// How far a long piece of work is.
 package struct WorkProgress: Equatable, Sendable {
-    /// What is being done.
+    /// The stage of the work.
     package enum Stage: String, Sendable {
         case listing, reading, attaching, saving, writing, verifying
     }

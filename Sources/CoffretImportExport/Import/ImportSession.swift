@@ -1,6 +1,6 @@
-// What importers write through: it knows what earlier imports of the same source did, and decides for each
-// entry whether it is new, unchanged, changed, or changed on both sides. The one thing to keep true: what a
-// person changed in the vault is never overwritten by an import.
+// Importers write through this session: it knows the records of earlier imports of the same source, and decides for
+// each entry whether it is new, unchanged, changed, or changed on both sides. Invariant: an import never overwrites a
+// person's changes in the vault.
 
 internal import CoffretBase
 package import CoffretCore

@@ -1,6 +1,5 @@
-// The seam for formats of other programs: one file per format, listed in `ImporterRegistry`. The one thing
-// to keep true: an importer only reads its source and only writes through the session, so that an import is
-// one commit or nothing.
+// The seam for formats of other programs: one file per format, listed in `ImporterRegistry`. Invariant: an importer
+// only reads its source and only writes through the session, so that an import is one commit or nothing.
 
 package import CoffretBase
 package import CoffretCore
@@ -21,7 +20,7 @@ package enum ImportConfidence: Int, Comparable, Sendable {
 package protocol Importer: Sendable {
     /// The stable name for `--format` and for records in the vault: lower case, hyphens.
     var name: String { get }
-    /// What people call the format.
+    /// The name of the format for people.
     var title: String { get }
     /// Looks at names and first bytes; nil if the source is something else.
     func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence?

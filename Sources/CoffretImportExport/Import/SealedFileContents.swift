@@ -1,5 +1,5 @@
-// The contents of attachments in the store itself. The one thing to keep true: what leaves was verified
-// chunk by chunk, and a file that did not come in whole leaves nothing behind.
+// The contents of attachments in the store itself. Invariant: what leaves was verified chunk by chunk, and a file that
+// did not come in whole leaves nothing behind.
 
 package import CoffretBase
 internal import CoffretCore

@@ -1,6 +1,6 @@
-// What the vault remembers of an import: which file became what, and what both looked like then. The one
-// thing to keep true: records live beside the items, not in them, so that an item deleted in the vault does
-// not come back with the next import, and exporting it elsewhere shows nothing of where it came from.
+// Records of an import in the vault: the file and item of each entry, and the contents of both at that time. The one
+// thing to keep true: records live beside the items, not in them, so that an item deleted in the vault does not come
+// back with the next import, and exporting it elsewhere shows nothing of its origin.
 
 internal import CoffretBase
 internal import CoffretCore
@@ -22,7 +22,7 @@ struct SourceRecord: Equatable {
     var name: String
     /// Where it lay at the last import.
     var location: String
-    /// What the paths of its items begin with; unique in the vault.
+    /// The beginning of the paths of its items; unique in the vault.
     var root: String
     /// The item that holds the files which no note mentions.
     var collector: EntityID?
@@ -80,9 +80,9 @@ struct SourceRecord: Equatable {
     }
 }
 
-/// What became of one file, or of one item of a structured file.
+/// The result of one file, or of one item of a structured file.
 struct FileRecord: Equatable {
-    /// What names it in its source: the bytes of its path, or a foreign id.
+    /// Its name in its source: the bytes of its path, or a foreign id.
     let key: [UInt8]
     /// The item or attachment.
     var target: EntityID

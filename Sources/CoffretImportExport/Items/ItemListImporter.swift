@@ -1,5 +1,5 @@
-// Coffret's own plain format for items: a JSON list that people can write by hand and programs can make.
-// The one thing to keep true: every member of the file ends up in the item, known or not.
+// Coffret's own plain format for items: a JSON list that people can write by hand and programs can make. Invariant:
+// every member of the file ends up in the item, known or not.
 
 internal import CoffretBase
 internal import CoffretCore
@@ -74,7 +74,7 @@ package struct ItemListImporter: Importer {
     /// One entry of a list.
     struct Entry: Equatable {
         var draft: ItemDraft
-        /// What names the item at a second import: its `id`, or what rarely changes of it.
+        /// Identifies the item at a second import: its `id`, or the parts of it that rarely change.
         let key: [UInt8]
         /// Files that belong to the item, as references relative to the list.
         let attachments: [String]

@@ -1,5 +1,4 @@
-// Items as the plain list that `ItemListImporter` reads. The one thing to keep true: what is written here
-// reads back as the same item.
+// Items as the plain list that `ItemListImporter` reads. Invariant: what is written here reads back as the same item.
 
 internal import CoffretBase
 internal import CoffretCore

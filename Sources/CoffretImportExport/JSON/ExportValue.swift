@@ -1,5 +1,5 @@
-// Values of facts as JSON, readable where they can be. The one thing to keep true: the way back gives the
-// same bytes; what a plain JSON value cannot carry exactly goes as base64.
+// Values of facts as JSON, readable where they can be. Invariant: the way back gives the same bytes; what a plain JSON
+// value cannot carry exactly goes as base64.
 
 internal import CoffretBase
 package import CoffretCore

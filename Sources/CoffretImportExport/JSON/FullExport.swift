@@ -1,5 +1,5 @@
-// A vault as one JSON file: all items, all history, all files. The one thing to keep true: importing the
-// file into an empty vault gives the same state and the same sequence of states.
+// A vault as one JSON file: all items, all history, all files. Invariant: importing the file into an empty vault gives
+// the same state and the same sequence of states.
 
 package import CoffretBase
 package import CoffretCore
@@ -14,7 +14,7 @@ enum FullExport {
     static let chunkByteCount = 768 << 10
     /// Digits of the check value.
     static let checkDigitCount = 64
-    /// What ends the file: the check value of all bytes before.
+    /// The end of the file: the check value of all bytes before.
     static func trailer(check: String) -> [UInt8] { Array(",\"check\":\"\(check)\"}\n".utf8) }
     static let trailerByteCount = trailer(check: String(repeating: "0", count: checkDigitCount)).count
 
@@ -347,8 +347,8 @@ private struct FullExportRun {
         try writer.endArray()
     }
 
-    /// What a commit changed against the one before it in the list: its own changes where history is one line;
-    /// all there was where it is the oldest one left; the difference of the two states where lines meet.
+    /// The changes of a commit against the one before it in the list: its own changes where history is one line; all
+    /// facts where it is the oldest one left; the difference of the two states where lines meet.
     private func forEachChange(
         ofCommit index: Int, withPrefix prefix: [UInt8], _ body: (FactKey, [UInt8]?) throws(ImportExportError) -> Void
     ) throws(ImportExportError) {

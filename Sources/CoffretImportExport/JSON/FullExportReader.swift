@@ -1,5 +1,5 @@
-// Reads a full export, piece by piece. The one thing to keep true: nothing is believed: the check value of
-// the whole file is compared first, then every value is read once without writing, then the vault is written.
+// Reads a full export, piece by piece. Invariant: nothing is believed: the check value of the whole file is compared
+// first, then every value is read once without writing, then the vault is written.
 
 internal import CoffretBase
 internal import CoffretCore

@@ -1,5 +1,5 @@
-// A full export into an empty vault. The one thing to keep true: the file was checked from beginning to end
-// before the first commit is written, and its whole history becomes visible in one step.
+// A full export into an empty vault. Invariant: the file was checked from beginning to end before the first commit is
+// written, and its whole history becomes visible in one step.
 
 internal import CPlatform
 internal import CoffretBase

@@ -1,5 +1,5 @@
-// A folder that an export writes into. The one thing to keep true: nothing outside the folder is ever
-// written, and nothing inside it is replaced unless that was asked for.
+// A folder that an export writes into. Invariant: nothing outside the folder is ever written, and nothing inside it is
+// replaced unless that was asked for.
 
 internal import CPlatform
 internal import Glibc
@@ -9,7 +9,7 @@ final class ExportFolder {
     private let root: OwnedDescriptor
     private let mayReplace: Bool
     private var openFolder: (path: ArraySlice<UInt8>, descriptor: OwnedDescriptor)
-    /// What was written and is not durable yet.
+    /// Files that were written and are not durable yet.
     private var written: [SourcePath] = []
 
     /// Makes or opens the target.

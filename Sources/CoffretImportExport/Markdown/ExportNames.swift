@@ -1,5 +1,5 @@
-// Names for files that an export makes. The one thing to keep true: no two files share a name, also where
-// upper and lower case are the same, and a name works on the file systems that people use.
+// Names for files that an export makes. Invariant: no two files share a name, also where upper and lower case are the
+// same, and a name works on the file systems that people use.
 
 internal import CoffretCore
 

@@ -1,6 +1,6 @@
-// The block of settings at the start of many Markdown files, read as the part of YAML that people write
-// there. The one thing to keep true: the bytes of the block are kept, and what is not understood stays
-// reachable as raw text; nothing is dropped.
+// The block of settings at the start of many Markdown files, read as the part of YAML that people write there.
+// Invariant: the bytes of the block are kept, and what is not understood stays reachable as raw text; nothing is
+// dropped.
 
 /// A parsed block between `---` lines.
 ///

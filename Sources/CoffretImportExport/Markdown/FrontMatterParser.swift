@@ -1,5 +1,5 @@
-// The lines of front matter into entries. The one thing to keep true: every line belongs to an entry or
-// stands before the first one, so that a block can be put together again with single entries replaced.
+// The lines of front matter into entries. Invariant: every line belongs to an entry or stands before the first one, so
+// that a block can be put together again with single entries replaced.
 
 /// Parses the lines between the fences.
 struct FrontMatterParser {

@@ -1,5 +1,5 @@
-// Front matter for export. The one thing to keep true: what is written reads back as the same values,
-// and entries that did not change keep their bytes.
+// Front matter for export. Invariant: what is written reads back as the same values, and entries that did not change
+// keep their bytes.
 
 /// A change to front matter.
 package struct FrontMatterChange: Equatable, Sendable {
@@ -73,7 +73,7 @@ package enum FrontMatterWriter {
         guard !["true", "false", "yes", "no", "on", "off", "null"].contains(text.asciiLowercased()) else {
             return false
         }
-        // What other readers would take for a number or a time.
+        // Other readers would take these for a number or a time.
         guard text.utf8.contains(where: { !"0123456789.+-:_eE".utf8.contains($0) }) else { return false }
         var previous: UInt8 = 0
         for byte in text.utf8 {

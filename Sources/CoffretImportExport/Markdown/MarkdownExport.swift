@@ -1,5 +1,5 @@
-// A vault as a folder of Markdown. The one thing to keep true: what was imported goes back to where it
-// came from, and what Markdown cannot hold is written beside it, not left out.
+// A vault as a folder of Markdown. Invariant: what was imported goes back to where it came from, and what Markdown
+// cannot hold is written beside it, not left out.
 
 internal import CoffretBase
 package import CoffretCore
@@ -21,7 +21,7 @@ package struct ExportReport: Equatable, Sendable {
     package var locked = 0
     /// Bytes written.
     package var byteCount: UInt64 = 0
-    /// What a person should know.
+    /// Messages for the person.
     package var warnings: [String] = []
 
     package init() {}
@@ -138,7 +138,8 @@ private struct MarkdownExportRun {
         if collectors.contains(item.id), item.text.hasPrefix("Files that came with the import of ") { return }
         let mentions = Set(
             MarkdownScan(item.text).links.compactMap { SourceLink.relativePath(of: Array($0.destination.utf8)) })
-        // What an import attached is found by its place again; what was attached in the vault must be named.
+        // A file that an import attached is found by its place again; one that was attached in the vault must be
+        // named.
         let unmentioned = written.filter { !mentions.contains(percentDecoded($0[...]) ?? $0) }
         let record = recordOf[item.id]?.record
         let writer = NoteWriter(

@@ -1,5 +1,5 @@
-// Folders of Markdown into notes. The one thing to keep true: the text of a note is the text of its file,
-// byte for byte; links work because the vault keeps each note's path, not because they were rewritten.
+// Folders of Markdown into notes. Invariant: the text of a note is the text of its file, byte for byte; links work
+// because the vault keeps each note's path, not because they were rewritten.
 
 internal import CoffretBase
 internal import CoffretCore

@@ -1,10 +1,10 @@
-// One Markdown file, read. The one thing to keep true: byte order mark ‖ front matter ‖ text are together
-// the bytes of the file, so that an export can give back exactly what came in.
+// One Markdown file, read. Invariant: byte order mark ‖ front matter ‖ text are together the bytes of the file, so
+// that an export can give back exactly what came in.
 
 internal import CoffretBase
 package import CoffretCore
 
-/// What a Markdown file says about the note that it becomes.
+/// A Markdown file as the note that it becomes.
 package struct NoteFile: Sendable {
     /// Why a file with a Markdown name is no note; it is imported as a file then.
     package enum Refusal: Equatable, Sendable {
@@ -16,7 +16,7 @@ package struct NoteFile: Sendable {
     package let hasByteOrderMark: Bool
     /// The block at the start, if there is one.
     package let frontMatter: FrontMatter?
-    /// What follows the block: the text of the note.
+    /// The text of the note, behind the block.
     package let text: [UInt8]
     /// The title; nil if the first line of the text is a heading and says it.
     package let givenTitle: String?
@@ -31,7 +31,7 @@ package struct NoteFile: Sendable {
     package let isArchived: Bool
     /// Keys that Coffret has no place for: label and value, as text.
     package let rawFields: [(label: String, value: String)]
-    /// What the text says about itself.
+    /// Title, tags and links in the text.
     package let scan: MarkdownScan
     /// Links of the text.
     package let links: [SourceLink]
@@ -96,7 +96,7 @@ package struct NoteFile: Sendable {
     /// The tag that a folder stands for: its path, as far as it can be one.
     static func folderTag(of path: SourcePath) -> TagPath? {
         guard !path.folder.isEmpty else { return nil }
-        // What no tag may contain becomes a hyphen, so that "C#" and "a, b" still name a tag.
+        // A character that no tag may contain becomes a hyphen, so that "C#" and "a, b" still name a tag.
         let text = String(decoding: path.folder, as: UTF8.self).unicodeScalars.map { scalar -> Character in
             scalar == "#" || scalar == "," || scalar.value < 0x20 || scalar.value == 0x7F ? "-" : Character(scalar)
         }

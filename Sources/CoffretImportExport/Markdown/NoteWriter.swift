@@ -1,5 +1,5 @@
-// Notes into Markdown files. The one thing to keep true: a note that nobody touched since its import is
-// written with the bytes that came in; of one that was touched, only what changed is different.
+// Notes into Markdown files. Invariant: a note that nobody touched since its import is written with the bytes that
+// came in; of one that was touched, only what changed is different.
 
 internal import CoffretBase
 internal import CoffretCore
@@ -7,7 +7,7 @@ internal import CoffretCore
 /// Writes one note.
 struct NoteWriter {
     let item: Item
-    /// What the import remembers of it; nil for a note made in the vault.
+    /// The import's record of it; nil for a note made in the vault.
     let record: FileRecord?
     /// Where it is written.
     let path: SourcePath
@@ -36,7 +36,7 @@ struct NoteWriter {
         return block.isEmpty || block.hasSuffix("\n") || text.isEmpty ? block : block + "\n"
     }
 
-    /// What a second import of the old block and the present text would get wrong.
+    /// The changes without which a second import of the old block and the current text would be wrong.
     private func changes(original: FrontMatter?) throws(ImportExportError) -> [FrontMatterChange] {
         var reading = FrontMatterReading()
         reading.read(original)

@@ -5,7 +5,7 @@ internal import CoffretCore
 
 /// A link of a note that may point to another file of the import.
 package struct SourceLink: Equatable, Sendable {
-    /// What the link means.
+    /// The target of the link.
     package enum Target: Equatable, Sendable {
         /// A relative path, percent-decoded, without fragment and query.
         case path([UInt8])

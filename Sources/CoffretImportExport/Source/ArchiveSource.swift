@@ -1,5 +1,5 @@
-// Archives (tar plain or compressed, zip) as import sources, streamed. The one thing to keep true: sizes
-// that an archive states are never trusted; what is unpacked is counted against the limits.
+// Archives (tar plain or compressed, zip) as import sources, streamed. Invariant: sizes that an archive states are
+// never trusted; what is unpacked is counted against the limits.
 
 internal import Glibc
 
@@ -245,7 +245,7 @@ final class ArchiveSource: ImportSource {
 final class ArchiveEntryReader: SourceEntryReader {
     private let session: ArchiveSession
     private let subject: String
-    /// What has been unpacked so far.
+    /// The bytes unpacked so far.
     private(set) var byteCount: UInt64 = 0
 
     init(session: ArchiveSession, subject: String) {

@@ -1,5 +1,5 @@
-// Folders and single files as import sources. The one thing to keep true: nothing outside the folder
-// is opened, whatever links, pipes or loops lie inside it.
+// Folders and single files as import sources. Invariant: nothing outside the folder is opened, whatever links, pipes
+// or loops lie inside it.
 
 internal import Glibc
 

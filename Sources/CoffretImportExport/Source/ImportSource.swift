@@ -1,5 +1,5 @@
-// Where foreign files come from: a folder, one file, or an archive. The one thing to keep true: a
-// source reads only what lies inside it, in constant memory, and never follows a link.
+// Where foreign files come from: a folder, one file, or an archive. Invariant: a source reads only what lies inside
+// it, in constant memory, and never follows a link.
 
 internal import CPlatform
 internal import CoffretBase
@@ -29,7 +29,7 @@ package enum SkipReason: String, Sendable, CaseIterable {
     case specialFile = "device, pipe or socket"
 }
 
-/// What a source holds, found by a quick walk before anything is read.
+/// The entries of a source, found by a quick walk before anything is read.
 package struct SourceListing: Sendable {
     /// The regular files, sorted by the bytes of their paths.
     package var entries: [SourceEntry] = []
@@ -92,7 +92,7 @@ package protocol ImportSource: AnyObject {
     var name: String { get }
     /// Where it lies: an absolute path, by which a second import recognises the source.
     var location: String { get }
-    /// What it holds.
+    /// Its entries.
     var listing: SourceListing { get }
     /// The limits it was opened with.
     var limits: ImportLimits { get }

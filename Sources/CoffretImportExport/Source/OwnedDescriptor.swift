@@ -8,7 +8,7 @@ final class OwnedDescriptor {
     /// The kind of a file.
     enum Kind { case file, folder, symbolicLink, special }
 
-    /// What `fstat` says.
+    /// The result of `fstat`.
     struct Status {
         let kind: Kind
         let byteCount: UInt64

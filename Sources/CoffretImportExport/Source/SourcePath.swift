@@ -1,5 +1,4 @@
-// Relative paths of foreign files. The one thing to keep true: a value of this type never leaves the
-// folder that it is relative to.
+// Relative paths of foreign files. Invariant: a value of this type never leaves the folder that it is relative to.
 
 /// The path of a file inside an import: relative, `/` between components, without `.` or `..`.
 ///
@@ -62,7 +61,7 @@ package struct SourcePath: Hashable, Comparable, Sendable {
         return bytes[..<slash]
     }
 
-    /// What follows the last dot of the name, in lower case ASCII; empty if there is none.
+    /// The part behind the last dot of the name, in lower case ASCII; empty if there is none.
     package var fileExtension: String {
         let name = name
         guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return "" }

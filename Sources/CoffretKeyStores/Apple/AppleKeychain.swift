@@ -1,5 +1,5 @@
-// Entries of Apple's keychain, found by application tag. Compiled on Apple platforms only; it has not been compiled
-// or run on Linux, where this file is empty. The one thing to keep true: two entries under one tag are an error.
+// Entries of Apple's keychain, found by application tag. Compiled on Apple platforms only; it has not been compiled or
+// run on Linux, where this file is empty. Invariant: two entries under one tag are an error.
 
 #if canImport(Security)
 import Foundation
@@ -13,7 +13,7 @@ package import CoffretKeys
 enum AppleKeychain {
     private static let service = "io.coffret.Key"
 
-    /// Who may use an entry.
+    /// The access rules of an entry.
     ///
     /// `.biometryCurrentSet` makes an entry useless once a finger or a face is added or removed.
     static func accessControl(_ flags: SecAccessControlCreateFlags) throws(KeyStoreError) -> SecAccessControl {

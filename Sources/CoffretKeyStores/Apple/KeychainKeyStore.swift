@@ -1,6 +1,6 @@
 // Slots that a keychain entry of an Apple device opens. Compiled on Apple platforms only; it has not been compiled or
-// run on Linux, where this file is empty. The one thing to keep true: what the keychain holds says nothing of the
-// store, and without this installation's own secret it opens nothing.
+// run on Linux, where this file is empty. Invariant: what the keychain holds says nothing of the store, and without
+// this installation's own secret it opens nothing.
 
 #if canImport(Security)
 import LocalAuthentication

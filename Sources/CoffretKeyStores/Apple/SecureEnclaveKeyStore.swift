@@ -1,6 +1,6 @@
 // Slots that the Secure Enclave of an Apple device opens. Compiled on Apple platforms only; it has not been compiled
-// or run on Linux, where this file is empty. The one thing to keep true: the private key never leaves the enclave,
-// and it is found by its application tag alone.
+// or run on Linux, where this file is empty. Invariant: the private key never leaves the enclave, and it is found by
+// its application tag alone.
 
 #if canImport(Security)
 import Foundation

@@ -1,6 +1,6 @@
-// Asking a person to show that they are there, through PAM: a fingerprint, a password, whatever the machine is set
-// up for. The one thing to keep true: PAM says yes or no and releases no key, so presence only ever stands before a
-// key that a TPM or a keyring holds.
+// Asking a person to show that they are there, through PAM: a fingerprint, a password, whatever the machine is set up
+// for. Invariant: PAM says yes or no and releases no key, so presence only ever stands before a key that a TPM or a
+// keyring holds.
 
 internal import CPAM
 internal import CoffretBase
@@ -67,7 +67,7 @@ package struct PAMPresence: UserPresence {
 
 /// One conversation with PAM from start to end.
 private enum PAMTransaction {
-    /// What PAM's callback finds behind its pointer.
+    /// The object behind the pointer of PAM's callback.
     private final class Partner {
         let conversation: (any PresenceConversation)?
         init(_ conversation: (any PresenceConversation)?) { self.conversation = conversation }

@@ -1,5 +1,5 @@
-// Records as one table of names and bytes, sealed as a whole. The one thing to keep true: a table opens only in the
-// home, and at the count, that it was sealed for.
+// Records as one table of names and bytes, sealed as a whole. Invariant: a table opens only in the home, and at the
+// count, that it was sealed for.
 
 internal import CoffretBase
 internal import CoffretCrypto

@@ -1,5 +1,5 @@
-// Records in the desktop's keyring. The one thing to keep true: one entry, found by its tag; a second one under the
-// same tag is an error, never a choice.
+// Records in the desktop's keyring. Invariant: one entry, found by its tag; a second one under the same tag is an
+// error, never a choice.
 
 package import CoffretBase
 internal import CoffretCrypto

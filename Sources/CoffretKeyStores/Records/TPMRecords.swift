@@ -1,5 +1,5 @@
-// Records behind a TPM's counter. The one thing to keep true: an old file put back states an old count, and is told
-// apart from the newest; so is a file that was taken away.
+// Records behind a TPM's counter. Invariant: an old file put back states an old count, and is told apart from the
+// newest; so is a file that was taken away.
 
 internal import CTPM2
 package import CoffretBase
@@ -13,8 +13,8 @@ package import CoffretKeys
 /// the counter's index. It holds when count is the counter's value, or one more: the file is written first and the
 /// counter raised after it, so a power cut in between leaves a file that the next writing completes.
 ///
-/// What it is worth: who puts the file back, or removes it, is noticed. Who runs programs as this person that may use
-/// the TPM can write records as this program does.
+/// Protection: a file that is put back, or removed, is noticed. A program that runs as this person and may use the TPM
+/// can write records as this one does.
 /// Spec: Spec/keystores.md §8.
 package struct TPMRecords: ProtectedRecords {
     private static let magic = "coffret tpm records"
@@ -71,7 +71,8 @@ package struct TPMRecords: ProtectedRecords {
                         content = try makeContent(connection)
                     }
                 } catch {
-                    // What was put back, or made by a TPM that was cleared since, is given up: this is newer.
+                    // Records that were put back, or made by a TPM that was cleared since, are given up: these are
+                    // newer.
                     guard error.code == .malformed || error.code == .keyUnusable else { throw error }
                     content = try makeContent(connection)
                 }

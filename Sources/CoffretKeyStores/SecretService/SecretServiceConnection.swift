@@ -1,5 +1,5 @@
-// Secrets in the desktop's keyring, through libsecret. The one thing to keep true: an entry is found by its
-// tag alone, and two entries with one tag are an error, never a choice.
+// Secrets in the desktop's keyring, through libsecret. Invariant: an entry is found by its tag alone, and two entries
+// with one tag are an error, never a choice.
 
 internal import CSecret
 package import CoffretBase

@@ -1,5 +1,5 @@
-// Slots that the desktop's keyring opens, together with a PIN or without. The one thing to keep true: what the
-// keyring holds says nothing of the store, and without this installation's own secret it opens nothing.
+// Slots that the desktop's keyring opens, together with a PIN or without. Invariant: what the keyring holds says
+// nothing of the store, and without this installation's own secret it opens nothing.
 
 package import CoffretBase
 package import CoffretCrypto

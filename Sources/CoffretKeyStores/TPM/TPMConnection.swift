@@ -1,13 +1,12 @@
-// One conversation with a TPM through tpm2-tss's ESYS. The one thing to keep true: every handle and every
-// session that a call opens is flushed when the call ends, whatever happened, because a TPM without a
-// resource manager has room for three of each.
+// One conversation with a TPM through tpm2-tss's ESYS. Invariant: every handle and every session that a call opens is
+// flushed when the call ends, whatever happened, because a TPM without a resource manager has room for three of each.
 
 internal import CTPM2
 package import CoffretBase
 package import CoffretKeys
 internal import Glibc
 
-/// What a key inside the TPM is for; one key does one thing.
+/// The purpose of a key inside the TPM; one key does one thing.
 package enum TPMKeyKind: Sendable {
     case keyAgreement
     case signing
@@ -211,7 +210,7 @@ package enum TPMHierarchy: Sendable {
         _ body: (_ object: ESYS_TR, _ session: ESYS_TR) throws(KeyStoreError) -> Result
     ) throws(KeyStoreError) -> Result {
         var parts = try blob.decoded()
-        // Whoever sits on the bus can put a key of its own in the root's place, and would read what sessions hide.
+        // An attacker on the bus can put a key of its own in the root's place, and would read what sessions hide.
         guard try rootName() == parts.rootName else { throw KeyStoreError(.keyUnusable) }
         var object = ESYS_TR()
         let loaded = unsafe Esys_Load(

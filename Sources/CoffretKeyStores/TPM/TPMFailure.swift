@@ -37,7 +37,7 @@ enum TPMFailure {
         return KeyStoreError(.failed, place: number(code))
     }
 
-    /// What a failed load means: the object was wrapped by another TPM's storage root.
+    /// The error of a failed load: the object was wrapped by another TPM's storage root.
     static func whileLoading(_ code: TSS2_RC) -> KeyStoreError {
         let response = code & 0xFFFF
         guard code & 0xFF_0000 == 0, response & 0x80 != 0 else { return error(for: code) }

@@ -1,5 +1,5 @@
-// Keys that a TPM keeps while nobody uses them. The one thing to keep true: they are sealed under a root that the TPM
-// forgets when the machine starts anew, so that an image of the memory opens with this machine, as it runs, alone.
+// Keys that a TPM keeps while nobody uses them. Invariant: they are sealed under a root that the TPM forgets when the
+// machine starts anew, so that an image of the memory opens with this machine, as it runs, alone.
 
 package import CoffretBase
 package import CoffretKeys

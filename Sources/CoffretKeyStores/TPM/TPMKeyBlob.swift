@@ -1,5 +1,5 @@
-// An object of a TPM in its wrapped form, as it is kept in a file. The one thing to keep true: the private
-// part is readable by the TPM that made it and by nobody else.
+// An object of a TPM in its wrapped form, as it is kept in a file. Invariant: the private part is readable by the TPM
+// that made it and by nobody else.
 
 internal import CTPM2
 package import CoffretKeys

@@ -1,5 +1,5 @@
-// Slots that a TPM opens, together with a PIN or without. The one thing to keep true: the private key and the salt
-// of the PIN are used inside the TPM only, and a wrong PIN counts towards the TPM's own lockout.
+// Slots that a TPM opens, together with a PIN or without. Invariant: the private key and the salt of the PIN are used
+// inside the TPM only, and a wrong PIN counts towards the TPM's own lockout.
 
 package import CoffretBase
 package import CoffretCrypto

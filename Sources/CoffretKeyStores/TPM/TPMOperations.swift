@@ -1,4 +1,4 @@
-// What keys in a TPM do: agree, sign, give back sealed bytes, count.
+// Operations of keys in a TPM: agree, sign, give back sealed bytes, count.
 
 internal import CTPM2
 package import CoffretBase

@@ -1,9 +1,9 @@
-// The kinds of objects that Coffret makes in a TPM, as the templates of TPM 2.0 Part 2. The one thing to
-// keep true: whatever a PIN protects counts towards the TPM's lockout (noDA clear); only the parent does not.
+// The kinds of objects that Coffret makes in a TPM, as the templates of TPM 2.0 Part 2. Invariant: whatever a PIN
+// protects counts towards the TPM's lockout (noDA clear); only the parent does not.
 
 internal import CTPM2
 
-/// What an object in the TPM may do.
+/// The rights of an object in the TPM.
 enum TPMObjectKind {
     /// The storage root: an elliptic curve key under which Coffret's objects are made. Deterministic.
     case storageRoot

@@ -1,6 +1,5 @@
-// The count of failed attempts at work, for every program that looks at a secret. The one thing to keep true: the count
-// is on disk, one higher, before the secret is looked at, and only a right secret takes it back, or an end before anybody
-// could know.
+// The count of failed attempts at work, for every program that looks at a secret. Invariant: the count is on disk, one
+// higher, before the secret is looked at, and only a right secret takes it back, or an end before anybody could know.
 
 package import CoffretBase
 

@@ -1,5 +1,5 @@
-// Wrong passphrases and PINs slow down further ones. The one thing to keep true: an attempt is counted, and
-// the count is on disk, before the secret is looked at; only a right one takes it back.
+// Wrong passphrases and PINs slow down further ones. Invariant: an attempt is counted, and the count is on disk,
+// before the secret is looked at; only a right one takes it back.
 
 package import CoffretBase
 
@@ -35,7 +35,7 @@ package enum AttemptPolicy {
         return min(firstPause * (1 << Int(doublings)), longestPause)
     }
 
-    /// What is left of the pause; zero when an attempt may be made now.
+    /// The rest of the pause; zero when an attempt may be made now.
     package static func remaining(_ record: AttemptRecord, bootID: [UInt8], now: BootInstant) -> Duration {
         let pause = pause(afterFailedCount: record.failedCount)
         guard pause > .zero else { return .zero }

@@ -1,5 +1,5 @@
-// Keys of backups. The one thing to keep true: a backup opens with what a person knows or holds on
-// paper, and holds no device's private key and nothing of this machine.
+// Keys of backups. Invariant: a backup opens with what a person knows or holds on paper, and holds no device's private
+// key and nothing of this machine.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -20,7 +20,7 @@ package struct BackupKeys: Sendable {
     package let key: BackupKey
 }
 
-/// What a backup's header gives back.
+/// The keys that a backup's header gives back.
 package struct RestoredKeys: Sendable {
     /// The store that was backed up. The restored one gets an id of its own.
     package let storeID: UniqueID

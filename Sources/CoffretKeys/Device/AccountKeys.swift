@@ -1,5 +1,5 @@
-// What one device of a person hands to another: the key of link details, former chains, vaults. The one thing to keep
-// true: what comes in is verified as if it came from a stranger, and local keys never leave their device.
+// Keys that one device of a person hands to another: the key of link details, former chains, vaults. Invariant:
+// received keys are verified as if they came from a stranger, and local keys never leave their device.
 
 internal import CoffretBase
 internal import CoffretCrypto

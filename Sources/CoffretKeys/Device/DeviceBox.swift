@@ -1,5 +1,5 @@
-// Keys on their way from one of a person's devices to another. The one thing to keep true: a box opens for one device,
-// names its sender, and nothing in it is believed that a verified chain does not confirm.
+// Keys on their way from one of a person's devices to another. Invariant: a box opens for one device, names its
+// sender, and nothing in it is believed that a verified chain does not confirm.
 
 package import CoffretBase
 internal import CoffretCrypto

@@ -1,5 +1,5 @@
-// A device that wants to join an account. The one thing to keep true: its keys are made here and never leave; what
-// the account gives is checked against the link that pairing named.
+// A device that wants to join an account. Invariant: its keys are made here and never leave; what the account gives is
+// checked against the link that pairing named.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -23,7 +23,7 @@ package struct NewDevice: Sendable {
     package var signingKey: SigningKey { keys.signing }
 }
 
-/// What a trusted device gives a new one at the end of pairing.
+/// The message from a trusted device to a new one at the end of pairing.
 ///
 /// Layout, deterministic CBOR: [3, device chain, device box, server name, {vault id: head's name, with its number if that is
 /// known}, {vault id: what is told of the present}]. Version 2 told heads without numbers, and no presents.
@@ -131,9 +131,9 @@ package struct JoinedAccount {
     package let chain: VerifiedDeviceChain
     let keys: AccountKeys
     package let serverName: String
-    /// What the device that let this one in had seen of each vault's place at the server.
+    /// The trusted anchors: the head of each vault's place at the server, as the approving device saw it.
     package let zoneHeads: [VaultID: [UInt8]]
-    /// What it told of their presents, which lie at the server, in the bytes of who syncs.
+    /// Descriptions of bootstrap snapshots at the server, in the bytes of CoffretSync.
     package let presents: [VaultID: [UInt8]]
 
     package var vaultNames: [String] { keys.vaults.map(\.name) }
@@ -158,7 +158,7 @@ extension Keyring {
             deviceChain: account.chain, formerChains: account.keys.formerChains,
             slotDetails: [details(of: slot, name: "", environment)], vaults: account.keys.vaults, server: server)
         var slots = [slot]
-        // Who comes back with a sheet has said by that what it is for.
+        // A person who comes back with a sheet has confirmed its purpose by that.
         if let own = account.chain.device(account.device.deviceID), let paper = account.chain.bringer(of: own),
             paper.kind == .paper, paper.isTrusted
         {

@@ -1,5 +1,5 @@
-// What a store knows of its account's server. The one thing to keep true: the server's key is part of it, so that no
-// other server is spoken to in its place.
+// The record of an account's server in the store. Invariant: the server's key is part of it, so that no other server
+// is spoken to in its place.
 
 internal import CoffretBase
 package import CoffretTrust
@@ -11,9 +11,9 @@ package struct ServerRecord: Equatable, Sendable {
     package let url: String
     /// SHA-256 of the server's public key; zeros for a server without TLS on this machine.
     package let fingerprint: [UInt8]
-    /// What the server calls itself; logins are signed for this name.
+    /// The server's own name; logins are signed for it.
     package let name: String
-    /// What this device's clock says about the device chain.
+    /// Times of the device chain by this device's clock.
     package let watch: ChainWatch
 
     package init(url: String, fingerprint: [UInt8], name: String, watch: ChainWatch) {

@@ -1,5 +1,5 @@
-// Storage keys on their way to the agent. The one thing to keep true: a key that follows another one is believed only where
-// somebody who had the one before says so, and nothing of this ever lies on a disk.
+// Storage keys on their way to the agent. Invariant: a key that follows another one is believed only where somebody
+// who had the one before says so, and nothing of this ever lies on a disk.
 
 package import CoffretBase
 package import CoffretCrypto

@@ -1,11 +1,11 @@
-// Where a storage key came from, and what that vouches for. The one thing to keep true: nothing that a storage key opens
-// is used before whoever wrote it is known to be who the opened slot was made by.
+// Where a storage key came from, and what that vouches for. Invariant: nothing that a storage key opens is used before
+// whoever wrote it is known to be who the opened slot was made by.
 
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretTrust
 
-/// What led to a storage key or backup key.
+/// The secret that led to a storage key or backup key.
 enum KeyOrigin {
     /// A slot whose secret was derived for this device.
     case device([UInt8])
@@ -14,7 +14,7 @@ enum KeyOrigin {
     /// An earlier opening of the same file, which was checked then.
     case held
 
-    /// Who must have written the file; nil where the body has to tell.
+    /// The device that must have written the file; nil where the body has to tell.
     var anchor: [UInt8]? {
         if case .device(let anchor) = self { anchor } else { nil }
     }

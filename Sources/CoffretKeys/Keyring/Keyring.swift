@@ -1,5 +1,5 @@
-// Making and opening the keyring of a store. The one thing to keep true: nothing inside is used before
-// the MAC, the chains and the generation were checked.
+// Making and opening the keyring of a store. Invariant: nothing inside is used before the MAC, the chains and the
+// generation were checked.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -44,13 +44,13 @@ package struct KeyringEnvironment: Sendable {
             machineSecret: machineSecret, random: random, memoryKibibytes: memoryKibibytes, passCount: passCount)
     }
 
-    /// What every slot of a key store needs beside the key store.
+    /// The secret that every slot of a key store needs beside the key store.
     package var machineSecret: MachineSecretFile {
         MachineSecretFile(stateDirectory: stateDirectory, fileSystem: fileSystem, random: random)
     }
 }
 
-/// What a person opens a store with.
+/// The secret with which a person opens a store.
 package enum UnlockSecret: Sendable {
     case passphrase(Passphrase)
     /// A key on paper.
@@ -59,7 +59,7 @@ package enum UnlockSecret: Sendable {
     case recoveryKey(RecoveryKey, acceptsFormer: Bool = false)
     /// A PIN or passphrase for a slot of this machine's `FileKeyStore`.
     case machinePIN(Passphrase)
-    /// What the agent kept from an earlier opening; opens this one generation of the keyring only.
+    /// The key that the agent kept from an earlier opening; opens this one generation of the keyring only.
     case storageKey(StorageKey)
 }
 
@@ -111,7 +111,7 @@ package enum Keyring {
         do throws(KeyError) {
             try keyring.save(expectingGeneration: nil)
         } catch {
-            // What is half made would stand in the way of the next attempt.
+            // A half-made file would stand in the way of the next attempt.
             if error.code != .keyringExists { try? environment.fileSystem.remove(environment.keyringPath) }
             throw error
         }
@@ -323,7 +323,7 @@ package enum Keyring {
             if marker.generation > file.generation {
                 guard acceptsRollback else { throw KeyError(.keyringRolledBack) }
                 status = .rolledBack
-                // What is written next must be newer than anything seen.
+                // The next generation must be newer than any seen.
                 generation = max(generation, marker.generation)
             } else if status == .rolledBack {
                 break
@@ -349,7 +349,7 @@ package enum Keyring {
     }
 }
 
-/// What opens a slot, whatever the keyring becomes, for as long as the slot is there.
+/// The key that opens a slot through all changes of the keyring, for as long as the slot is there.
 struct SlotOpener {
     private let slotID: UniqueID
     private let publicKey: [UInt8]

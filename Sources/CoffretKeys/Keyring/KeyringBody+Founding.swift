@@ -1,5 +1,5 @@
-// What a keyring begins with: an account of one device, and its vaults. The one thing to keep true: what is founded here
-// passes the same verification as what is read.
+// The first content of a keyring: an account of one device, and its vaults. Invariant: a founded body passes the same
+// verification as one that is read.
 
 internal import CoffretBase
 internal import CoffretCrypto

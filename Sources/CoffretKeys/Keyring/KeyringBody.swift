@@ -1,5 +1,5 @@
-// What a keyring holds inside. The one thing to keep true: its encoding exists in one buffer only,
-// which never grows while it is written, so that zeroing it leaves no copy behind.
+// The sealed content of a keyring. Invariant: its encoding exists in one buffer only, which never grows while it is
+// written, so that zeroing it leaves no copy behind.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -32,7 +32,7 @@ package struct VaultRecord: Sendable {
     }
 }
 
-/// What people call a slot.
+/// The name and time of a slot, for people.
 package struct SlotDetails: Equatable, Sendable {
     package let slotID: UniqueID
     package let kind: SlotKind
@@ -54,7 +54,7 @@ struct DevicePrivateKeys: Sendable {
     let box: AgreementKey
     let noise: AgreementKey
 
-    /// What this device's slots are derived for, and whoever wrote its keyring: the signing key.
+    /// The key that this device's slots are derived for, and the author of its keyring: the signing key.
     var anchor: [UInt8] { signing.verifyingKey.bytes }
 
     var publicKeys: DeviceKeys {

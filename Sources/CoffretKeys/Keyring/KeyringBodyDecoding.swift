@@ -1,5 +1,5 @@
-// Reading what a keyring holds. The one thing to keep true: keys go from the opened envelope straight
-// into locked memory, and nothing is believed that its chain does not confirm.
+// Reading what a keyring holds. Invariant: keys go from the opened envelope straight into locked memory, and nothing
+// is believed that its chain does not confirm.
 
 internal import CoffretBase
 internal import CoffretCrypto

@@ -1,5 +1,5 @@
-// The keyring as it lies on disk. The one thing to keep true: whatever is read here is untrusted until
-// the MAC under the storage key was verified.
+// The keyring as it lies on disk. Invariant: whatever is read here is untrusted until the MAC under the storage key
+// was verified.
 
 package import CoffretBase
 internal import CoffretCrypto
@@ -121,7 +121,7 @@ struct KeyringFile: Equatable {
         }
     }
 
-    /// What the signature is over: everything but itself and the MAC.
+    /// The hash that the signature covers: everything but itself and the MAC.
     private var signedHash: [UInt8] { BLAKE2b.hash(CBOREncoder.encode { encode(to: &$0, itemCount: 7) }) }
 
     private func encode(to encoder: inout CBOREncoder, itemCount: Int) {
@@ -186,7 +186,7 @@ struct KeyringFile: Equatable {
     }
 }
 
-/// What a keyring tells without any secret. None of it is authenticated.
+/// The parts of a keyring that need no secret. None of them is authenticated.
 package struct KeyringSummary: Sendable {
     package let storeID: UniqueID
     package let generation: UInt64

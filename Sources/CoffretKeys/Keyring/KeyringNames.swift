@@ -1,5 +1,5 @@
-// Names as keyrings and links keep them. The one thing to keep true: no name is longer than its reader takes, whatever
-// number it was given.
+// Names as keyrings and links keep them. Invariant: no name is longer than its reader takes, whatever number it was
+// given.
 
 internal import CoffretBase
 

@@ -1,4 +1,4 @@
-// Opening a keyring that is nobody's. The one thing to keep true: its keys are made up here and gone at the end.
+// Opening a keyring that is nobody's. Invariant: its keys are made up here and gone at the end.
 
 package import CoffretBase
 package import CoffretCrypto

@@ -1,5 +1,5 @@
-// What this machine remembers of a store, outside the store. The one thing to keep true: an old copy of
-// the keyring, or a copied store, is noticed here and never taken for the present one in silence.
+// This machine's record of a store, outside the store. Invariant: an old copy of the keyring, or a copied store, is
+// noticed here and never taken for the current one in silence.
 
 package import CoffretBase
 internal import CoffretCrypto
@@ -21,7 +21,7 @@ struct Marker: Equatable {
         PathText.join(PathText.join(stateDirectory, storeID.hex), "marker")
     }
 
-    /// What reading the marker found.
+    /// The result of reading the marker.
     enum Finding: Equatable {
         case present(Marker)
         case missing

@@ -1,5 +1,5 @@
-// The keyring that a change took the place of. The one thing to keep true: it stays until its successor was read from
-// the disk and opened, and nothing ever opens it by itself.
+// The keyring that a change took the place of. Invariant: it stays until its successor was read from the disk and
+// opened, and nothing ever opens it by itself.
 
 internal import CoffretBase
 
@@ -40,7 +40,7 @@ struct PreviousKeyring {
     /// For when its successor was opened. That it stays is no failure: it is put back by nobody.
     func forget() { try? fileSystem.remove(path) }
 
-    /// What to say of an error of opening: that there is a way back, if there is one.
+    /// The error of opening to report: with the way back, if there is one.
     func explaining(_ error: KeyError) -> KeyError {
         let damage: [KeyError.Code] = [.keyringMalformed, .keyringAltered, .keyringInconsistent]
         guard damage.contains(error.code), (try? fileSystem.exists(path)) == true else { return error }

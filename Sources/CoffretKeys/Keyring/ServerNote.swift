@@ -1,5 +1,5 @@
-// Whether a store has a server, for whoever cannot open it. The one thing to keep true: it is a note that saves people a
-// passphrase, bound to one generation of the keyring, and nothing is ever opened, sent or believed because of it.
+// Whether a store has a server, for whoever cannot open it. Invariant: it is a note that saves people a passphrase,
+// bound to one generation of the keyring, and nothing is ever opened, sent or believed because of it.
 
 package import CoffretBase
 

@@ -1,5 +1,5 @@
-// Changes of a keyring. The one thing to keep true: every change makes a new storage key and a new
-// generation, seals it to all slots, and lies on disk whole or not at all.
+// Changes of a keyring. Invariant: every change makes a new storage key and a new generation, seals it to all slots,
+// and lies on disk whole or not at all.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -258,7 +258,7 @@ extension UnlockedKeyring {
         generation = next
         fileGeneration = next
         slots = sealed
-        // What opens the keyring no more is not to find the one before it for longer than it takes to read this one.
+        // A secret that opens the keyring no more finds the earlier one only for as long as reading this one takes.
         if excludesSlot, let written = try? Keyring.readFile(at: environment.keyringPath, fileSystem: fileSystem),
             (try? written.openDeviceBody(storageKey: storageKey, anchor: file.author)) != nil
         {

@@ -1,5 +1,5 @@
-// A person's devices, as the keyring of one of them keeps them. The one thing to keep true: the chain here only ever
-// goes on from what was verified, or to a recovery, and the links that a recovery replaced are kept as evidence.
+// A person's devices, as the keyring of one of them keeps them. Invariant: the chain here only ever goes on from what
+// was verified, or to a recovery, and the links that a recovery replaced are kept as evidence.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -61,8 +61,8 @@ extension UnlockedKeyring {
         return try signLink(.describe(id: id), details: details, subject: id)
     }
 
-    /// What a device that joins can be called so that everybody knows which one is meant: `name`, or `name` with a number if
-    /// a device that is trusted is called so, whatever the case.
+    /// An unambiguous name for a device that joins: `name`, or `name` with a number if a trusted device has that name,
+    /// in any case.
     package func freeDeviceName(_ name: String) throws(KeyError) -> String {
         let body = try body()
         return LinkDetails.freeName(name, in: body.deviceChain, key: body.detailsKey)
@@ -81,8 +81,8 @@ extension UnlockedKeyring {
         return statement(device.deviceID, body.deviceChain.accountID).sign(with: device.signing)
     }
 
-    /// What a device that was just added needs: the chain, and the keys of all synced vaults, sealed to it, and what
-    /// this device saw last of each vault's place at the server (R7).
+    /// The message that a device needs that was just added: the chain, the keys of all synced vaults, sealed to it,
+    /// and this device's last head of each vault's place at the server (R7).
     ///
     /// - Parameter presents: of those whose present lies there for the new device, what it has to know.
     package func makeWelcome(
@@ -178,7 +178,7 @@ extension UnlockedKeyring {
     package func newestOwnRevocation() throws(KeyError) -> UInt64? {
         let (body, own) = (try body(), try trustedDevice())
         var keys = [own.signing.verifyingKey.bytes]
-        // What the sheet that brought this device threw out, it threw out for this device.
+        // The sheet that brought this device revoked others for this device.
         if let addedAt = body.deviceChain.device(own.deviceID)?.addedAt {
             let signer = body.deviceChain.links[Int(addedAt)].link.signerKey
             if body.deviceChain.devices.contains(where: { $0.kind == .paper && $0.keys.signing.bytes == signer }) {
@@ -225,7 +225,7 @@ extension UnlockedKeyring {
 }
 
 extension LinkDetails {
-    /// What is said of a device now; what was said first, if the newest was sealed with another key.
+    /// The current description of a device; the first one, if the newest was sealed with another key.
     static func newest(of device: VerifiedDevice, in chain: VerifiedDeviceChain, key: LinkDetailsKey) -> LinkDetails? {
         for number in [device.describedAt, device.addedAt] where number < UInt64(chain.links.count) {
             let link = chain.links[Int(number)].link

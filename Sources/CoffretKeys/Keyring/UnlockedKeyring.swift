@@ -1,5 +1,4 @@
-// An open keyring. The one thing to keep true: it gives out keys for one use each, and after `lock`
-// nothing at all.
+// An open keyring. Invariant: it gives out keys for one use each, and after `lock` nothing at all.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -26,7 +25,7 @@ package enum InstanceStatus: Sendable, Equatable {
     }
 }
 
-/// What identifies this device as the author of commits in one vault.
+/// The identity of this device as the author of commits in one vault.
 package struct AuthorIdentity: Sendable {
     package let signingKey: SigningKey
     package let deviceID: UniqueID
@@ -50,12 +49,12 @@ package final class UnlockedKeyring {
     /// Counts up with every change, and with it the storage key is renewed.
     package internal(set) var generation: UInt64
     package internal(set) var instanceStatus: InstanceStatus
-    /// What lies on disk, for noticing another process's changes; nil before the first save.
+    /// The generation on disk, for noticing another process's changes; nil before the first save.
     var fileGeneration: UInt64?
     var slots: [KeySlot]
     /// nil once locked.
     private var openBody: KeyringBody?
-    /// What opened it, if it is to follow changes of other processes.
+    /// The key that opened it, if it is to follow changes of other processes.
     var opener: SlotOpener?
     let environment: KeyringEnvironment
     private var derived: [VaultID: VaultKeys] = [:]
@@ -129,7 +128,7 @@ package final class UnlockedKeyring {
     /// Authenticates Noise handshakes.
     package func noiseKey() throws(KeyError) -> AgreementKey { try device().noise }
 
-    /// What slots of this store are made for, and what signs its keyring: this device's signing key.
+    /// The key that slots of this store are made for, and that signs its keyring: this device's signing key.
     package func anchor() throws(KeyError) -> [UInt8] { try device().anchor }
 
     func device() throws(KeyError) -> DevicePrivateKeys {
@@ -157,7 +156,7 @@ package final class UnlockedKeyring {
 
     // MARK: Sheets
 
-    /// What the recovery sheet shows beside the key.
+    /// The fingerprints that the recovery sheet shows beside the key.
     package func fingerprints() throws(KeyError) -> (account: Fingerprint, store: Fingerprint) {
         (Fingerprint(of: try accountID().bytes), Fingerprint(of: storeID.bytes))
     }
@@ -167,7 +166,7 @@ package final class UnlockedKeyring {
     /// The slots with their names, oldest first.
     package func slotDetails() throws(KeyError) -> [SlotDetails] { try body().slotDetails }
 
-    /// What the slots say of themselves, in the order of the file.
+    /// Descriptions of the slots, in the order of the file.
     package func slotSummaries() throws(KeyError) -> [SlotSummary] {
         _ = try body()
         return slots.map(SlotSummary.init)

@@ -1,13 +1,13 @@
-// Records in files: of programs without a way to a TPM or a keyring, and where there is neither. The one thing to keep
-// true: a record that was altered is told apart from one that is missing.
+// Records in files: of programs without a way to a TPM or a keyring, and where there is neither. Invariant: a record
+// that was altered is told apart from one that is missing.
 
 package import CoffretBase
 internal import CoffretCrypto
 
 /// Records in files, each with a MAC under a secret of this machine.
 ///
-/// Whoever runs as this user can read the secret, or put an old file back: this home slows honest hands and notices
-/// accidents. Layout: bytes ‖ BLAKE2b-256(key, name ‖ bytes).
+/// A program that runs as this user can read the secret, or put an old file back: this home slows honest people and
+/// notices accidents. Layout: bytes ‖ BLAKE2b-256(key, name ‖ bytes).
 package struct FileRecords: ProtectedRecords {
     private static let macByteCount = 32
     private static let byteCountMax = 4096

@@ -1,9 +1,9 @@
 // The newest generation of a store's keyring, remembered where a backup of the disk does not reach: behind a TPM's
-// counter, or in the desktop's keyring. The one thing to keep true: what is remembered only goes up.
+// counter, or in the desktop's keyring. Invariant: what is remembered only goes up.
 
 internal import CoffretBase
 
-/// What was found under a record's name.
+/// The result of reading a record by its name.
 package enum ProtectedRecord: Equatable, Sendable {
     case present([UInt8])
     case missing

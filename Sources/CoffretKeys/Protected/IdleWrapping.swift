@@ -1,5 +1,5 @@
-// Keeping a key out of this machine's memory while nobody uses it. The one thing to keep true: what `wrap` gives opens
-// on this machine and until it is started anew, and nowhere else.
+// Keeping a key out of this machine's memory while nobody uses it. Invariant: what `wrap` gives opens on this machine
+// and until it is started anew, and nowhere else.
 
 package import CoffretBase
 

@@ -1,11 +1,11 @@
-// A device on paper: keys that a person typed in. The one thing to keep true: it is in the account's chain like any other
-// device, and what it opens was sealed to the key that stands there.
+// A device on paper: keys that a person typed in. Invariant: it is in the account's chain like any other device, and
+// what it opens was sealed to the key that stands there.
 
 package import CoffretBase
 internal import CoffretCrypto
 package import CoffretTrust
 
-/// What a sheet of a paper device holds: the key, and the account that it belongs to.
+/// The content of a paper device's sheet: the key, and the account that it belongs to.
 ///
 /// Text: the 14 groups of the key (kind 2), then 14 groups of the account id, in the same form with 3 in the place of the
 /// kind. The account is no secret; without it nobody finds the account at a server.
@@ -66,7 +66,7 @@ package struct PaperDevice: Sendable {
 
     package var deviceID: UniqueID { keys.deviceID }
 
-    /// What puts it into a chain as the next link.
+    /// The operation that puts it into a chain as the next link.
     package func addition(to chain: VerifiedDeviceChain) -> DeviceOperation {
         Self.addition(of: keys, kind: .paper, to: chain)
     }
@@ -97,7 +97,7 @@ package struct PaperDevice: Sendable {
         return chain.sign(.recover(kept: ids), details: [], with: keys.signing)
     }
 
-    /// What the account's devices have sealed to the sheet, all of it together.
+    /// The keys that the account's devices have sealed to the sheet, all of them together.
     ///
     /// - Returns: nil if nothing of it opens.
     package func open(
@@ -144,7 +144,7 @@ package struct PaperContents {
 }
 
 extension AccountKeys {
-    /// What two devices sent, as one; what both say of a vault's key, the first says.
+    /// The keys that two devices sent, as one; where both have a vault's key, the first counts.
     fileprivate func joined(by other: AccountKeys) -> AccountKeys {
         var vaults = vaults
         for vault in other.vaults {

@@ -1,10 +1,10 @@
-// Keys on paper. The one thing to keep true: what is typed back is the seed that was printed, or an
-// error; a typing mistake is told apart from a wrong key.
+// Keys on paper. Invariant: what is typed back is the seed that was printed, or an error; a typing mistake is told
+// apart from a wrong key.
 
 package import CoffretBase
 internal import CoffretCrypto
 
-/// What a sheet is for.
+/// The purpose of a sheet.
 package enum RecoveryKeyKind: UInt8, Sendable {
     /// Opens one store.
     case store = 1
@@ -147,7 +147,7 @@ enum SheetText {
     }
 }
 
-/// What else stands on the sheet, for when a program asks which account it is of.
+/// The other text on the sheet, for when a program asks for the account of a sheet.
 ///
 /// 80 bits of an id, as 16 characters of Crockford's base32 in groups of 4.
 package struct Fingerprint: Equatable, Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
-// Slots that a PIN opens on this machine only, without hardware. The one thing to keep true: without the
-// machine's secret the PIN is worth nothing, and the secret never lies in the store or in a backup.
+// Slots that a PIN opens on this machine only, without hardware. Invariant: without the machine's secret the PIN is
+// worth nothing, and the secret never lies in the store or in a backup.
 
 package import CoffretBase
 package import CoffretCrypto

@@ -1,5 +1,5 @@
-// The storage key as a message for hardware. The one thing to keep true: Apple's ECIES does not commit to its
-// key, so what is inside says for which store, slot and generation it was made, and proves the key.
+// The storage key as a message for hardware. Invariant: Apple's ECIES does not commit to its key, so what is inside
+// says for which store, slot and generation it was made, and proves the key.
 
 internal import CoffretBase
 package import CoffretCrypto

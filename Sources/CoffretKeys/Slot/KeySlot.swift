@@ -1,11 +1,10 @@
-// One of the ways into a store. The one thing to keep true: a slot seals the storage key to its public
-// key, so that all slots can be renewed without any slot's secret; and nothing is sealed to a public
-// key that no verified MAC covers.
+// One of the ways into a store. Invariant: a slot seals the storage key to its public key, so that all slots can be
+// renewed without any slot's secret; and nothing is sealed to a public key that no verified MAC covers.
 
 package import CoffretBase
 package import CoffretCrypto
 
-/// What opens a slot.
+/// The kind of secret that opens a slot.
 package struct SlotKind: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt8
 
@@ -127,7 +126,7 @@ package struct KeySlot: Equatable, Sendable {
     }
 }
 
-/// What the secret of a slot is derived for, whatever opens it.
+/// The place that the secret of a slot is derived for, the same for all kinds.
 package struct SlotPlace: Equatable, Sendable {
     package let storeID: UniqueID
     package let slotID: UniqueID
@@ -141,7 +140,7 @@ package struct SlotPlace: Equatable, Sendable {
     }
 }
 
-/// What a sealed storage key is bound to: store id (16) ‖ slot id (16) ‖ generation (8).
+/// The place that a sealed storage key is bound to: store id (16) ‖ slot id (16) ‖ generation (8).
 package struct SlotBinding: Equatable, Sendable {
     package let storeID: UniqueID
     package let slotID: UniqueID

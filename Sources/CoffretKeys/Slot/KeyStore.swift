@@ -1,6 +1,5 @@
-// The seam to what keeps a slot's key: a file with a machine secret here, hardware and desktop services
-// in a layer above. The one thing to keep true: no key store opens a slot alone, without a PIN, a
-// passphrase or a check of its own.
+// The seam to what keeps a slot's key: a file with a machine secret here, hardware and desktop services in a layer
+// above. Invariant: no key store opens a slot alone, without a PIN, a passphrase or a check of its own.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -24,7 +23,7 @@ package struct KeyStoreKey: Equatable, Sendable {
     }
 }
 
-/// What a key store itself says of further attempts.
+/// A key store's own limit of further attempts.
 package struct KeyStoreAttempts: Equatable, Sendable {
     /// Wrong PINs that it still takes; it may be shared with others' keys.
     package let left: UInt32

@@ -1,11 +1,11 @@
-// What the machine offers beside files, for programs that are linked with it. The one thing to keep true: a program
+// Key stores that the machine offers beside files, for programs that are linked with them. Invariant: a program
 // installs its provider once, before it reads anything; the others have none, and files are all they know.
 
 package import CoffretBase
 internal import Dispatch
 internal import Synchronization
 
-/// What a provider needs to know of the store's surroundings.
+/// The surroundings of the store that a provider needs.
 package struct KeyStoreSurroundings: Sendable {
     /// Outside the store and outside backups.
     package let stateDirectory: String
@@ -34,7 +34,7 @@ package protocol KeyStoreProvider: Sendable {
     func keyStore(_ kind: SlotKind, _ surroundings: KeyStoreSurroundings) -> (any KeyStore)?
     /// The kinds that answer now, the one worth most first. Asks nobody.
     func availableKinds(_ surroundings: KeyStoreSurroundings) -> [SlotKind]
-    /// What keeps keys while nobody uses them; nil where there is no such thing. Touches nothing.
+    /// The store that keeps keys while nobody uses them; nil where there is none. Touches nothing.
     func idleWrapping(_ surroundings: KeyStoreSurroundings) -> (any IdleWrapping)?
     /// Asks whether the person is there; nil where nobody can be asked.
     ///

@@ -1,5 +1,5 @@
-// The secret that makes this installation's slots its own. The one thing to keep true: it never lies in a store
-// or in a backup, and without it no PIN and no key store opens anything.
+// The secret that makes this installation's slots its own. Invariant: it never lies in a store or in a backup, and
+// without it no PIN and no key store opens anything.
 
 package import CoffretBase
 package import CoffretCrypto

@@ -1,5 +1,4 @@
-// Slots that a passphrase opens. The one thing to keep true: parameters are checked for all slots
-// before a single one is derived.
+// Slots that a passphrase opens. Invariant: parameters are checked for all slots before a single one is derived.
 
 internal import CoffretBase
 internal import CoffretCrypto

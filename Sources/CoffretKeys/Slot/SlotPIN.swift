@@ -1,5 +1,5 @@
-// From a PIN to what a key store asks for. The one thing to keep true: key store, installation, store, slot,
-// profile, PIN and the device's own key all go in, so that none of them can be left out or exchanged.
+// From a PIN to what a key store asks for. Invariant: key store, installation, store, slot, profile, PIN and the
+// device's own key all go in, so that none of them can be left out or exchanged.
 
 package import CoffretBase
 package import CoffretCrypto

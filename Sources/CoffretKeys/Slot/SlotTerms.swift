@@ -1,5 +1,5 @@
-// What a key store's slot says of itself in clear. The one thing to keep true: none of it is believed for more
-// than asking the right question until the keyring's MAC was verified.
+// The terms of a key store's slot, in clear. Invariant: none of them is believed for more than asking the right
+// question until the keyring's MAC was verified.
 
 package import CoffretBase
 
@@ -72,7 +72,7 @@ package struct SlotReference: Equatable, Sendable {
     }
 }
 
-/// What a keyring tells of a slot without any secret.
+/// The parts of a slot that need no secret.
 package struct SlotSummary: Equatable, Sendable {
     package let id: UniqueID
     package let kind: SlotKind

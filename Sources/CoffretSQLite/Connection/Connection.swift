@@ -1,5 +1,5 @@
-// A connection to an SQLite database. The one thing to keep true: values reach SQLite by binding only,
-// so no text that a person wrote is ever part of a statement.
+// A connection to an SQLite database. Invariant: values reach SQLite by binding only, so no text that a person wrote
+// is ever part of a statement.
 
 internal import CSQLite
 

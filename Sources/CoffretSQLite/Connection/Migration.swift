@@ -1,5 +1,5 @@
-// Schemas that grow with the program. The one thing to keep true: a database stands at exactly one
-// version, and a step from one to the next happens whole or not at all.
+// Schemas that grow with the program. Invariant: a database stands at exactly one version, and a step from one to the
+// next happens whole or not at all.
 
 /// One step of a schema.
 package struct Migration: Sendable {

@@ -1,5 +1,5 @@
-// What SQLite refuses. The one thing to keep true: an error names the statement that failed and never
-// a value that was bound to it, nor SQLite's message, which may quote one.
+// Errors of SQLite. Invariant: an error names the statement that failed and never a value that was bound to it, nor
+// SQLite's message, which may quote one.
 
 internal import CSQLite
 package import CoffretBase
@@ -46,7 +46,7 @@ package import CoffretBase
     package let place: String
     /// SQLite's extended result code. Ignored by equality.
     package let resultCode: Int32
-    /// What the file system said, of a sealed database. Ignored by equality.
+    /// The error of the file system below a sealed database. Ignored by equality.
     package let cause: FileSystemError?
 
     package init(_ code: Code, place: String, resultCode: Int32 = 0, cause: FileSystemError? = nil) {
@@ -77,7 +77,7 @@ package import CoffretBase
             case SQLITE_CANTOPEN: .cannotOpen
             case SQLITE_BUSY, SQLITE_LOCKED: .busy
             case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
-            // What the sealed file answers for a page that does not open.
+            // The sealed file's answer for a page that does not open.
             case SQLITE_IOERR where resultCode == SealedVFS.pageDoesNotOpen: .sealedDamaged
             case SQLITE_CONSTRAINT, SQLITE_MISMATCH: .constraint
             case SQLITE_FULL: .full

@@ -1,5 +1,5 @@
-// A prepared statement. The one thing to keep true: memory that SQLite lends for a column is used only
-// until the next step, and memory lent to SQLite lives until the statement is reset.
+// A prepared statement. Invariant: memory that SQLite lends for a column is used only until the next step, and memory
+// lent to SQLite lives until the statement is reset.
 
 internal import CSQLite
 

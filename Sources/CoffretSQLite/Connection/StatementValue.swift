@@ -1,5 +1,4 @@
-// Values that a statement takes. The one thing to keep true: a value is stored as SQLite's own type,
-// never as text made from it.
+// Values that a statement takes. Invariant: a value is stored as SQLite's own type, never as text made from it.
 
 /// A Swift value that can be bound to a parameter.
 @usableFromInline package protocol StatementValue {

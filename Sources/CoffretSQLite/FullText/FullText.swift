@@ -1,5 +1,5 @@
-// FTS5 with our words and our ranking. The one thing to keep true: FTS5 finds the rows, and calls the
-// visitor once for each, in one pass, without sorting them.
+// FTS5 with our words and our ranking. Invariant: FTS5 finds the rows, and calls the visitor once for each, in one
+// pass, without sorting them.
 
 internal import CSQLite
 
@@ -66,7 +66,7 @@ internal import CSQLite
     }
 }
 
-/// What is told of each row that matches.
+/// Receives each row that matches.
 package protocol FullTextVisitor: AnyObject {
     func visit(_ row: borrowing FullTextRow)
 }
@@ -80,7 +80,7 @@ package protocol FullTextVisitor: AnyObject {
 
     /// The tokenizer itself, for snippets and for looking at queries.
     package let tokenizer: ScriptTokenizer
-    /// What SQLite calls back with; it goes with the connection.
+    /// The target of SQLite's callbacks; it goes with the connection.
     private let bridge: Bridge
 
     @safe private final class Bridge {

@@ -1,5 +1,5 @@
-// Letters that people take for the same. The one thing to keep true: a letter that is folded here is folded in every
-// text and every query alike, so changing this table is a new version of the index.
+// Letters that people take for the same. Invariant: a letter that is folded here is folded in every text and every
+// query alike, so changing this table is a new version of the index.
 
 /// Folds what `unicode61` leaves apart: letters with strokes, ligatures, the Cyrillic yo, full-width Latin, and kana.
 enum LetterFolding {

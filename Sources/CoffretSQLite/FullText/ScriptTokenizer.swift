@@ -1,5 +1,5 @@
-// Words of a text. The one thing to keep true: what is indexed, what is searched for and what a
-// snippet marks are cut into words by this one function.
+// Words of a text. Invariant: what is indexed, what is searched for and what a snippet marks are cut into words by
+// this one function.
 
 internal import CSQLite
 

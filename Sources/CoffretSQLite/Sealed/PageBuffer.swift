@@ -1,4 +1,4 @@
-// Memory for sealed pages. The one thing to keep true: only ciphertext lies in it for longer than a call.
+// Memory for sealed pages. Invariant: only ciphertext lies in it for longer than a call.
 
 internal import CoffretCrypto
 

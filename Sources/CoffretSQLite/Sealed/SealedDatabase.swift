@@ -1,5 +1,5 @@
-// A sealed SQLite database in a directory, for several processes. The one thing to keep true: SQLite
-// runs only while the lock is held, so what it has cached is checked against the files before each use.
+// A sealed SQLite database in a directory, for several processes. Invariant: SQLite runs only while the lock is held,
+// so what it has cached is checked against the files before each use.
 
 internal import CSQLite
 package import CoffretBase
@@ -16,7 +16,7 @@ internal import Glibc
 package final class SealedDatabase {
     /// The log is folded into the main file when it holds this many pages (4 MiB).
     package static let foldPageCountDefault = 1_000
-    /// What SQLite may keep of the file in memory, in KiB.
+    /// The part of the file that SQLite may keep in memory, in KiB.
     static let cacheKibibyteCount = 64 * 1_024
 
     private let directory: String

@@ -1,5 +1,5 @@
-// The key of a sealed database. The one thing to keep true: it is held in locked memory, and what is
-// derived from it is bound to what the database belongs to.
+// The key of a sealed database. Invariant: it is held in locked memory, and what is derived from it is bound to what
+// the database belongs to.
 
 package import CoffretBase
 internal import CoffretCrypto

@@ -1,5 +1,5 @@
-// The file that SQLite believes to be a plain database. The one thing to keep true: what lies on disk
-// is sealed, and is at every moment a state that some transaction committed, or one to be rebuilt.
+// The file that SQLite believes to be a plain database. Invariant: what lies on disk is sealed, and is at every moment
+// a state that some transaction committed, or one to be rebuilt.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -283,7 +283,7 @@ internal import CoffretCrypto
         do throws(FileSystemError) {
             try unsafe log.write(record, at: byteOffset)
         } catch {
-            // What was written in part would be taken for a torn record; cut it if that is possible.
+            // A record that was written in part would be taken for a torn one; remove it if that is possible.
             try? log.truncate(to: byteOffset)
             throw SQLiteError(error)
         }

@@ -1,5 +1,5 @@
-// The first sector of a sealed database's file. The one thing to keep true: whatever is not exactly a
-// header of this version, made under this key, is a reason to rebuild and nothing else.
+// The first sector of a sealed database's file. Invariant: whatever is not exactly a header of this version, made
+// under this key, is a reason to rebuild and nothing else.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -44,7 +44,7 @@ struct SealedHeader {
         return bytes
     }
 
-    /// What can be read before anything is verified: the id, from which the keys come.
+    /// The id, from which the keys come; readable before anything is verified.
     static func unverifiedDatabaseID(of bytes: [UInt8]) throws(SQLiteError) -> [UInt8] {
         guard bytes.count == byteCount, bytes.starts(with: magic) else {
             throw SQLiteError(.sealedDamaged, place: "header")

@@ -1,5 +1,5 @@
-// The write-ahead log of a sealed database. The one thing to keep true: a record counts only if it is
-// whole and follows the one before, so what a crash leaves is always a state that was once committed.
+// The write-ahead log of a sealed database. Invariant: a record counts only if it is whole and follows the one before,
+// so what a crash leaves is always a state that was once committed.
 
 internal import CoffretBase
 internal import CoffretCrypto

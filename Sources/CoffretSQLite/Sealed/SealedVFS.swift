@@ -1,5 +1,5 @@
-// SQLite's way to sealed files: a VFS whose only file is the main database. The one thing to keep
-// true: SQLite gets no other file from it, so a journal or a temporary file in clear cannot come about.
+// SQLite's way to sealed files: a VFS whose only file is the main database. Invariant: SQLite gets no other file from
+// it, so a journal or a temporary file in clear cannot come about.
 
 internal import CSQLite
 internal import CoffretBase
@@ -20,7 +20,7 @@ enum SealedVFS {
     private static let shortRead = SQLITE_IOERR | (2 << 8)
     private static let writeFailed = SQLITE_IOERR | (3 << 8)
 
-    /// What SQLite allocates per open file: its own part, then ours.
+    /// The memory that SQLite allocates per open file: its own part, then ours.
     @unsafe private struct FileRecord {
         var base: sqlite3_file
         var file: Unmanaged<SealedFile>?
@@ -47,7 +47,7 @@ enum SealedVFS {
         do throws(SQLiteError) {
             return try Connection(path: name, .createIfAbsent, vfsName: Self.name)
         } catch {
-            // What SQLite never opened it will not close: what was retained for it is given back here.
+            // SQLite does not close a file that it never opened: the retained object is given back here.
             let isOpened = opening.withLock { state in state.addresses.removeValue(forKey: name) == nil }
             if !isOpened { unsafe unmanaged.release() }
             throw error

@@ -1,5 +1,5 @@
-// Ranking. The one thing to keep true: every matching document is looked at once, and what is kept is
-// bounded by how many are asked for.
+// Ranking. Invariant: every matching document is looked at once, and what is kept is bounded by how many are asked
+// for.
 
 internal import CoffretSQLite
 internal import Glibc

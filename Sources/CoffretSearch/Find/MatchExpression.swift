@@ -1,5 +1,5 @@
-// From query to FTS5's language. The one thing to keep true: every word stands between quotes with
-// inner quotes doubled, so nothing that was typed can act as an operator.
+// From query to FTS5's language. Invariant: every word stands between quotes with inner quotes doubled, so nothing
+// that was typed can act as an operator.
 
 internal import CoffretSQLite
 
@@ -14,7 +14,7 @@ struct MatchExpression {
         var isPrefix = false
     }
 
-    /// What a word that goes on is worth.
+    /// The weight of a word that continues.
     private static let beginningWorth = 0.5
 
     var text: String

@@ -1,5 +1,5 @@
-// The piece of a text that shows why it was found. The one thing to keep true: marks lie on whole
-// characters inside the piece, and mark exactly what the search counts as a hit.
+// The piece of a text that shows why it was found. Invariant: marks lie on whole characters inside the piece, and mark
+// exactly what the search counts as a hit.
 
 internal import CoffretSQLite
 

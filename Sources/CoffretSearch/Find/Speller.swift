@@ -1,5 +1,4 @@
-// Words that are nowhere. The one thing to keep true: a word that any document has is never replaced, and what was
-// replaced is told.
+// Words that are nowhere. Invariant: a word that any document has is never replaced, and what was replaced is told.
 
 internal import CoffretSQLite
 
@@ -106,7 +105,7 @@ private struct EditDistance {
         other.removeAll(keepingCapacity: true)
         other.append(contentsOf: text)
         guard abs(other.count - word.count) <= countMax, other.count + 1 <= rows[0].count else { return nil }
-        // What both begin and end with costs nothing.
+        // A common beginning and end cost nothing.
         var start = 0
         while start < min(word.count, other.count), word[start] == other[start] { start += 1 }
         var tail = 0

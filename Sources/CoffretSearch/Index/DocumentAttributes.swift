@@ -1,5 +1,5 @@
-// What filters, lists and ranking need of every document, in memory. The one thing to keep true: a
-// record stands at the position that is the document's number in the database, and nowhere else.
+// Attributes of every document that filters, lists and ranking need, in memory. Invariant: a record stands at the
+// position that is the document's number in the database, and nowhere else.
 
 internal import CoffretBase
 

@@ -1,5 +1,5 @@
-// Sets of documents. The one thing to keep true: a set covers the numbers up to its table's largest,
-// so that complement means every document.
+// Sets of documents. Invariant: a set covers the numbers up to its table's largest, so that complement means every
+// document.
 
 /// A set of document numbers, one bit each.
 struct DocumentSet: Equatable {

@@ -1,5 +1,5 @@
-// Putting documents into the tables. The one thing to keep true: a document whose words in the full-text table
-// are not those of its text has its row in `stale`.
+// Putting documents into the tables. Invariant: a document whose words in the full-text table are not those of its
+// text has its row in `stale`.
 
 internal import CoffretSQLite
 

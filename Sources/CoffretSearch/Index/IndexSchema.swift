@@ -1,5 +1,5 @@
-// The tables of the index. The one thing to keep true: everything is derived from the vault, so a
-// change here is a new version, and an index of another version is made anew.
+// The tables of the index. Invariant: everything is derived from the vault, so a change here is a new version, and an
+// index of another version is made anew.
 
 internal import CoffretSQLite
 

@@ -1,5 +1,5 @@
-// Titles as names. The one thing to keep true: two texts that people
-// take for the same name have the same key; what the key lets through is compared once more.
+// Titles as names. Invariant: two texts that people take for the same name have the same key; what the key lets
+// through is compared once more.
 
 internal import CoffretSQLite
 

@@ -1,5 +1,5 @@
-// What the index is told about an item, and what it tells back. The one thing to keep true: nothing
-// that is secret comes in here; whoever makes a document leaves passwords and codes out.
+// An item as the index takes it and gives it back. Invariant: no secret comes in here; the maker of a document leaves
+// passwords and codes out.
 
 package import CoffretBase
 
@@ -19,7 +19,7 @@ package struct SearchDocument: Equatable, Sendable {
     package var isArchived: Bool
     package var isTrashed: Bool
     package var hasAttachments: Bool
-    /// What the links in it mean, in order: keys that other documents may answer to.
+    /// The targets of the links in it, in order: keys that other documents may answer to.
     package var links: [String]
     /// The keys that it answers to itself. Keys are opaque here and compared byte for byte.
     package var keys: [String]

@@ -1,5 +1,5 @@
-// Where FTS5 keeps the one large segment of an index. The one thing to keep true: only a structure that is
-// understood to its last byte is changed, and only by moving its single segment.
+// Where FTS5 keeps the one large segment of an index. Invariant: only a structure that is understood to its last byte
+// is changed, and only by moving its single segment.
 
 internal import CoffretSQLite
 

@@ -1,5 +1,5 @@
-// Words that the full-text table does not have yet. The one thing to keep true: what is taken out of that table is
-// word for word what was put in, or words would stay behind that no row accounts for.
+// Words that the full-text table does not have yet. Invariant: what is taken out of that table is word for word what
+// was put in, or words would stay behind that no row accounts for.
 
 internal import CoffretSQLite
 

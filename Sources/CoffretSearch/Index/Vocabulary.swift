@@ -1,5 +1,5 @@
-// The words of all documents, for those that are misspelt. The one thing to keep true: every word of the full-text table
-// that somebody may misspell is here; a word too many costs nothing but a look.
+// The words of all documents, for those that are misspelt. Invariant: every word of the full-text table that somebody
+// may misspell is here; a word too many costs nothing but a look.
 
 internal import CoffretSQLite
 

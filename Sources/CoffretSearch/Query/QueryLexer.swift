@@ -1,5 +1,5 @@
-// The words and signs of a query. The one thing to keep true: every byte of the input belongs to some
-// lexeme or is a space, whatever the input is.
+// The words and signs of a query. Invariant: every byte of the input belongs to some lexeme or is a space, whatever
+// the input is.
 
 /// One piece of a query.
 struct QueryLexeme: Equatable {

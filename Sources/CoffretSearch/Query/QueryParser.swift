@@ -1,5 +1,5 @@
-// From text to query. The one thing to keep true: any input gives a query or a named error with a
-// place, in time and depth that the limits bound.
+// From text to query. Invariant: any input gives a query or a named error with a place, in time and depth that the
+// limits bound.
 
 internal import CoffretBase
 

@@ -1,5 +1,5 @@
-// A query as it was understood. The one thing to keep true: it holds the words as they were written;
-// only `MatchExpression` turns them into FTS5's language, and quotes every one.
+// A query as it was understood. Invariant: it holds the words as they were written; only `MatchExpression` turns them
+// into FTS5's language, and quotes every one.
 
 package import CoffretBase
 
@@ -27,7 +27,7 @@ package struct TextTerm: Equatable, Sendable {
     package var column: SearchColumn?
     /// Whether the last word may go on as well, and counts more where it does not: the last word of a query.
     package var goesOn = false
-    /// What is looked for instead, any of these: the nearest words to one that is nowhere.
+    /// The words that are looked for instead, any of these: the nearest ones to a word without a match.
     package var spellings: [String] = []
 }
 
@@ -54,7 +54,7 @@ package indirect enum QueryNode: Equatable, Sendable {
 /// A parsed query.
 package struct SearchQuery: Equatable, Sendable {
     package let root: QueryNode
-    /// What `in:` restricts all words to; empty means everywhere.
+    /// The columns that `in:` restricts all words to; empty means everywhere.
     package let columns: Set<SearchColumn>
     /// Whether documents in the trash are found too: only if the query speaks of it.
     package let includesTrashed: Bool
@@ -67,7 +67,7 @@ package struct SearchQuery: Equatable, Sendable {
 }
 
 extension SearchQuery {
-    /// What documents must not say, as it was written.
+    /// The words that documents must not contain, as they were written.
     package var exclusions: [String] { root.exclusions }
 }
 
@@ -106,12 +106,12 @@ package struct SearchVocabulary: Sendable {
     ])
 }
 
-/// What the text of a query is read with.
+/// Options for reading the text of a query.
 package struct SearchQueryOptions: Sendable {
     package var vocabulary = SearchVocabulary.items
     /// Whether a word of three letters or more at the very end counts as a beginning too.
     package var lastWordIsPrefix = false
-    /// What to add to UTC to get the time in which dates are meant.
+    /// The difference to UTC of the time in which dates are meant.
     package var utcOffsetMilliseconds: Milliseconds = 0
 
     package init(
