@@ -3,7 +3,7 @@
 internal import CoffretBase
 internal import CoffretStorage
 
-/// What went wrong with an item, a vault or a store.
+/// An error of an item, a vault or a store.
 package struct CoreError: Error, Equatable, Sendable {
     /// A stable name for what happened; `Spec/errors.md` lists all.
     package enum Code: String, Sendable, CaseIterable {
@@ -37,7 +37,7 @@ package struct CoreError: Error, Equatable, Sendable {
         case noteKind = "core.note.kind"
         /// The note holds values that two devices wrote at once; they are to be settled first.
         case noteUnsettled = "core.note.unsettled"
-        /// What was typed does not open the password record.
+        /// The typed passphrase does not open the password record.
         case notePassphraseWrong = "core.note.wrong-passphrase"
         /// Empty, too long, not UTF-8, or with a zero byte.
         case notePassphraseInvalid = "core.note.passphrase-invalid"
@@ -112,9 +112,9 @@ package struct CoreError: Error, Equatable, Sendable {
     package struct Candidate: Equatable, Sendable {
         /// The id in full, as lower-case hex.
         package let id: String
-        /// What to call it in front of people.
+        /// Its name in front of people.
         package let title: String
-        /// What else is known of an item, to tell it from others of its name.
+        /// Further properties of an item, to distinguish it from others of its name.
         package var summary: ItemSummary?
         /// The vault that an item lies in, where that is a question.
         package var vault: String?
@@ -132,7 +132,7 @@ package struct CoreError: Error, Equatable, Sendable {
         }
     }
 
-    /// What happened.
+    /// The identifier of this error.
     package let code: Code
     /// A short technical hint, such as an id or an offset; never a secret.
     package let place: String?

@@ -1,5 +1,5 @@
-// Requests to one server through libcurl. The one thing to keep true: with a pin, nothing is sent to a server that does
-// not hold the pinned key; without TLS, nothing leaves this machine unless somebody asked for exactly that.
+// Requests to one server through libcurl. Invariant: with a pin, nothing is sent to a server that does not hold the
+// pinned key; without TLS, nothing leaves this machine unless somebody asked for exactly that.
 
 internal import CCurl
 internal import CoffretBase
@@ -154,7 +154,7 @@ package struct HTTPResponse: Sendable {
 
     var status: Int { unsafe coffret_curl_status(handle) }
 
-    /// What every connection to this server is made with.
+    /// The options of every connection to this server.
     func prepare(path: String, time: Duration?) throws(HTTPError) {
         let address = settings.address
         guard path.hasPrefix("/"), path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -212,7 +212,7 @@ extension Duration {
     var milliseconds: Int { Int(components.seconds) * 1_000 + Int(components.attoseconds / 1_000_000_000_000_000) }
 }
 
-/// What libcurl's callbacks work on, during one request.
+/// The state that libcurl's callbacks work on, during one request.
 private final class Transfer {
     private unowned let client: HTTPClient
     var source: ((Int) -> [UInt8]?)?

@@ -1,5 +1,5 @@
-// What can go wrong on the way to a server. The one thing to keep true: a server that is not the pinned one has an
-// error of its own, and nothing was sent to it.
+// Errors on the way to a server. Invariant: a server that is not the pinned one has an error of its own, and nothing
+// was sent to it.
 
 /// An error of a request as a whole; a status is no error here.
 package struct HTTPError: Error, Equatable, Sendable {

@@ -1,5 +1,5 @@
-// The key of a server. The one thing to keep true: a pin is the hash of the key that the handshake proved, so that
-// no certificate authority can put another server in its place.
+// The key of a server. Invariant: a pin is the hash of the key that the handshake proved, so that no certificate
+// authority can put another server in its place.
 
 internal import CoffretBase
 internal import CoffretCrypto

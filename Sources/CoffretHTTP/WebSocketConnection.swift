@@ -1,5 +1,5 @@
-// A WebSocket over libcurl's connection: its TLS, pin and proxy, our own framing. The one thing to keep true: bytes that
-// arrived with others are never left lying while somebody waits for the socket.
+// A WebSocket over libcurl's connection: its TLS, pin and proxy, our own framing. Invariant: bytes that arrived with
+// others are never left lying while somebody waits for the socket.
 
 internal import CCurl
 package import CoffretBase
@@ -141,7 +141,7 @@ internal import Glibc
         }
     }
 
-    /// What is there, at least one byte; nil when the deadline has passed.
+    /// The received bytes, at least one; nil when the deadline has passed.
     private func read(deadline: ContinuousClock.Instant) throws(HTTPError) -> [UInt8]? {
         while true {
             var buffer = [UInt8](repeating: 0, count: 64 << 10)

@@ -1,5 +1,5 @@
-// What a backup consists of. The one thing to keep true: nothing of a backup is written to a store before all
-// of it was authenticated to its last byte.
+// The parts of a backup. Invariant: nothing of a backup is written to a store before all of it was authenticated to
+// its last byte.
 //
 // Spec: Spec/backup.md.
 
@@ -18,7 +18,7 @@ typealias BackupContentKey = SymmetricKey<KeyPurposes.BackupContent>
 enum BackupFormat {
     /// The first sixteen bytes of every backup of this version.
     static let magic = Array("coffret/backup/1".utf8)
-    /// What all versions begin with.
+    /// The beginning of all versions.
     static let family = Array("coffret/backup/".utf8)
     /// Plain bytes of every frame but the last.
     static let frameByteCount = 1 << 20
@@ -62,7 +62,7 @@ enum BackupFormat {
         [UInt8](repeating: 0, count: 15) + frame.bigEndianBytes + [isLast ? 1 : 0]
     }
 
-    /// What every frame is bound to: the format and the header.
+    /// The data that every frame is bound to: the format and the header.
     static func associatedData(header: [UInt8]) -> [UInt8] {
         magic + BLAKE2b.hash(header)
     }

@@ -1,5 +1,5 @@
-// The frames of a backup: a stream cut into pieces that are sealed one by one. The one thing to keep true: the
-// last frame says that it is the last, so that a backup cut anywhere is noticed.
+// The frames of a backup: a stream cut into pieces that are sealed one by one. Invariant: the last frame says that it
+// is the last, so that a backup cut anywhere is noticed.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -99,7 +99,7 @@ final class BackupFrameReader {
         return frame.isEmpty
     }
 
-    /// What is left of the current frame.
+    /// The rest of the current frame.
     func readFrame() throws(CoreError) -> ArraySlice<UInt8> {
         guard try !isAtEnd() else { return [] }
         defer { frame = [] }

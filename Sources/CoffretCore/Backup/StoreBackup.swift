@@ -1,12 +1,12 @@
-// Making a backup. The one thing to keep true: what is copied of a vault is one complete state, since its
-// writer's lock is held from before the first file to after the last.
+// Making a backup. Invariant: what is copied of a vault is one complete state, since its writer's lock is held from
+// before the first file to after the last.
 
 internal import CoffretBase
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretStorage
 
-/// What a backup holds.
+/// The contents of a backup.
 package struct BackupReport: Equatable, Sendable {
     /// The vaults by name.
     package let vaultNames: [String]

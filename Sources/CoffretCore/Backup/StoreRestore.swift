@@ -1,5 +1,5 @@
-// Restoring a backup. The one thing to keep true: the place of the store stays empty until everything was
-// authenticated, written, synced and opened once; then it appears with one rename.
+// Restoring a backup. Invariant: the place of the store stays empty until everything was authenticated, written,
+// synced and opened once; then it appears with one rename.
 
 internal import CoffretBase
 package import CoffretCrypto

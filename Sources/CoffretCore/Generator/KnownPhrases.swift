@@ -1,6 +1,6 @@
 // Phrases that everybody knows, and so everybody who guesses.
 
-/// What counts as one well-known word in an estimate.
+/// Phrases that count as one well-known word in an estimate.
 enum KnownPhrases {
     /// With spaces and without.
     static let all: [String] = list.split(separator: "|").flatMap { phrase in

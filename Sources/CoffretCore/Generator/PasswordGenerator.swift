@@ -1,10 +1,10 @@
-// Passwords, passphrases and PINs. The one thing to keep true: every outcome that a recipe allows is exactly
-// as likely as every other, and the entropy stated is the logarithm of their number.
+// Passwords, passphrases and PINs. Invariant: every outcome that a recipe allows is exactly as likely as every other,
+// and the entropy stated is the logarithm of their number.
 
 package import CoffretBase
 internal import Glibc
 
-/// What a generator made and how hard it is to guess for someone who knows the recipe.
+/// A generated secret, and how hard it is to guess for someone who knows the recipe.
 package struct GeneratedSecret: Sendable {
     /// The secret.
     package let text: String

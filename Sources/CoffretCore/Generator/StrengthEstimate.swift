@@ -1,5 +1,5 @@
-// How long a passphrase that a person thought of would stand. The one thing to keep true: it errs on the side
-// of too weak, it works offline, and it never shows more than a number (R45).
+// How long a passphrase that a person thought of would stand. Invariant: it errs on the side of too weak, it works
+// offline, and it never shows more than a number (R45).
 
 internal import CoffretBase
 internal import Glibc
@@ -25,7 +25,7 @@ package struct StrengthEstimate: Equatable, Sendable {
     /// 1 TB per second: some 400 guesses. Memory bandwidth, not arithmetic, sets the limit.
     static let rentedGuessesPerSecond = 40_000.0
 
-    /// What is beyond counts as nothing; the time that zxcvbn takes grows faster than the text.
+    /// Bytes beyond count as nothing; the time that zxcvbn takes grows faster than the text.
     private static let byteCountMax = 100
 
     private typealias Match =
@@ -43,7 +43,7 @@ package struct StrengthEstimate: Equatable, Sendable {
         else { return nil }
         let match = unsafe unsafeBitCast(symbol, to: Match.self)
         var folded = Self.folded(passphrase)
-        // Whoever guesses phrases does so with and without spaces, and a space is no secret.
+        // An attacker guesses phrases with and without spaces, and a space is no secret.
         var joined = folded.filter { $0 >= 0x80 || ![0x20, 0x2D, 0x5F, 0x2E, 0x2C, 0x27].contains($0) }
         defer {
             folded.zero()

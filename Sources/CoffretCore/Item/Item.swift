@@ -12,9 +12,9 @@ package struct Item: Equatable, Sendable {
     /// The longest text, in UTF-8 bytes; longer ones are attachments.
     package static let textByteCountMax = FactLimits.valueByteCountMax - 16
 
-    /// Who the item is, for good: kind and UUID.
+    /// The item's identity, for good: kind and UUID.
     package let id: EntityID
-    /// What the item is.
+    /// The kind of the item.
     package let kind: ItemKind
     /// The title if one was given; nil for a note whose text says it.
     package var givenTitle: String?
@@ -105,13 +105,13 @@ package struct ItemConflict: Equatable, Sendable {
     package let attribute: String
     /// The other value as text, for showing; nil if it is no text.
     package let otherText: String?
-    /// Who wrote it.
+    /// The commit that wrote it.
     package let dot: Dot
 }
 
 /// A file that belongs to an item.
 package struct Attachment: Equatable, Sendable {
-    /// Who the attachment is: kind `A` and a UUID that begins with eight bytes of its item's.
+    /// The attachment's identity: kind `A` and a UUID that begins with eight bytes of its item's.
     package let id: EntityID
     /// The item.
     package let item: EntityID
@@ -137,7 +137,7 @@ package struct Attachment: Equatable, Sendable {
     }
 }
 
-/// What it takes to make an item.
+/// The values of an item that is to be made.
 package struct ItemDraft: Equatable, Sendable {
     package var kind: ItemKind
     /// Nil for a note whose text says it.

@@ -14,7 +14,7 @@ package enum ItemAttribute {
     package static let trashed: Attribute = "trashed"
     package static let path: Attribute = "path"
     package static let hidden: Attribute = "hidden"
-    /// What the attribute of each field begins with.
+    /// The beginning of the attribute of each field.
     package static let fieldPrefix = "field/"
 
     /// The attribute of a field.

@@ -1,8 +1,8 @@
-// What differs between two states of an item, in terms that people use.
+// The difference between two states of an item, in terms that people use.
 
 /// The difference between two versions of one item.
 package struct ItemChange: Equatable, Sendable {
-    /// What happened to something that has a name.
+    /// The change of something that has a name.
     package enum Verb: String, Equatable, Sendable {
         case added
         case changed

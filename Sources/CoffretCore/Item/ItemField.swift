@@ -1,9 +1,9 @@
-// Fields of items. The one thing to keep true: a field whose kind this version does not know is treated as a
-// secret, so that a newer program's secrets are never printed or indexed by an older one.
+// Fields of items. Invariant: a field whose kind this version does not know is treated as a secret, so that a newer
+// program's secrets are never printed or indexed by an older one.
 
 package import CoffretBase
 
-/// What a field holds: decides how it is shown, whether it is masked and whether it is searchable.
+/// The kind of a field's value: decides how it is shown, whether it is masked and whether it is searchable.
 package struct FieldKind: RawRepresentable, Hashable, Sendable {
     /// The name in the format and for scripts.
     package let rawValue: String
@@ -65,9 +65,9 @@ package struct ItemField: Equatable, Sendable {
 
     /// Under what it is stored; stays the same when label or value change.
     package var key: FieldKey
-    /// What people see.
+    /// The name for people.
     package var label: String
-    /// What it holds.
+    /// The kind of its value.
     package var kind: FieldKind
     /// The value.
     package var value: String

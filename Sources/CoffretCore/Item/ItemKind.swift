@@ -3,7 +3,7 @@
 
 package import CoffretStorage
 
-/// What an item is. The raw value is the first byte of its entity id.
+/// The kind of an item. The raw value is the first byte of its entity id.
 package enum ItemKind: UInt8, Sendable, CaseIterable {
     case note = 0x4E  // N
     case login = 0x4C  // L
@@ -78,9 +78,9 @@ package enum ItemKind: UInt8, Sendable, CaseIterable {
 package struct StandardField: Equatable, Sendable {
     /// The key under which it is stored.
     package let key: FieldKey
-    /// What people see.
+    /// The name for people.
     package let label: String
-    /// What it holds.
+    /// The kind of its value.
     package let kind: FieldKind
 
     init(_ key: String, _ label: String, _ kind: FieldKind) {
@@ -94,11 +94,11 @@ package struct StandardField: Equatable, Sendable {
 package enum EntityKind {
     /// A file that belongs to an item.
     package static let attachment: UInt8 = 0x41  // A
-    /// What is known of a tag beyond its path; reserved.
+    /// Properties of a tag beyond its path; reserved.
     package static let tag: UInt8 = 0x47  // G
     /// Where an import found an item and what it read there.
     package static let importRecord: UInt8 = 0x4D  // M
-    /// What is kept of a note passphrase.
+    /// The record of a note passphrase.
     package static let passwordRecord: UInt8 = 0x50  // P
     /// Settings of the vault; reserved.
     package static let vaultSettings: UInt8 = 0x56  // V

@@ -1,5 +1,5 @@
-// Facts into items. The one thing to keep true: a fact that cannot be read costs its own attribute, never the
-// item, and is reported, never dropped.
+// Facts into items. Invariant: a fact that cannot be read costs its own attribute, never the item, and is reported,
+// never dropped.
 
 internal import CoffretBase
 package import CoffretStorage
@@ -88,7 +88,7 @@ package struct ItemReader {
             preferred: siblings.firstIndex { $0.dot == winner.dot } ?? siblings.startIndex)
     }
 
-    /// What another device wrote in clear beside a lock is not shown before the lock is opened.
+    /// Values that another device wrote in clear beside a lock are not shown before the lock is opened.
     private func close(_ item: inout Item) {
         if !item.text.isEmpty { item.lock?.clearText = item.text }
         item.text = ""

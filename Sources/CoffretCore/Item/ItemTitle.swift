@@ -1,4 +1,4 @@
-// What a single value says of its item's title. The one thing to keep true: a value that is not text says nothing.
+// An item's title from a single value. Invariant: a value that is not text gives none.
 
 package import CoffretStorage
 

@@ -1,5 +1,5 @@
-// Items into facts. The one thing to keep true: only what changed is written, so that edits of different
-// fields on two devices never meet, and what this version cannot read stays untouched.
+// Items into facts. Invariant: only what changed is written, so that edits of different fields on two devices never
+// meet, and what this version cannot read stays untouched.
 
 internal import CoffretBase
 internal import CoffretCrypto

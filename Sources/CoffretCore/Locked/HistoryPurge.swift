@@ -1,10 +1,10 @@
-// Earlier versions that can still be read. The one thing to keep true: what goes is told in numbers before, in a
-// signed commit afterwards, and what nobody can reach from here is told too.
+// Earlier versions that can still be read. Invariant: what goes is told in numbers before, in a signed commit
+// afterwards, and what nobody can reach from here is told too.
 
 internal import CoffretBase
 package import CoffretStorage
 
-/// What removing the readable past of locked notes takes away.
+/// The commits and files that a purge of locked notes' readable past removes.
 package struct HistoryPurgePlan: Equatable, Sendable {
     /// The oldest commit that stays: all before it goes, since each commit says what changed against the one before.
     package let firstKeptCommit: BlobName
@@ -18,8 +18,8 @@ package struct HistoryPurgePlan: Equatable, Sendable {
 }
 
 extension Vault {
-    /// What would have to go for no readable version of these notes to be left in the history of this store; nil if
-    /// none is there.
+    /// The purge after which the history of this store has no readable version of these notes; nil if there is none
+    /// now.
     ///
     /// - Throws: `CoreError.noteNotLocked` for a note that is readable now.
     /// - Complexity: reads all commits.

@@ -1,5 +1,5 @@
-// What an item knows of being locked. The one thing to keep true: an item that was read from facts alone holds
-// nothing but sealed bytes of what is locked, whoever opened the vault.
+// The lock of an item. Invariant: an item that was read from facts alone holds nothing but sealed bytes of its locked
+// contents, even while the vault is open.
 
 package import CoffretBase
 package import CoffretStorage
@@ -57,7 +57,7 @@ package struct ItemLock: Equatable, Sendable {
 }
 
 extension Item {
-    /// What people see where the title is sealed.
+    /// The title that people see where the real one is sealed.
     package static let lockedTitle = "Locked note"
 
     /// The title that may stand in lists and in the index: never one that a lock seals.

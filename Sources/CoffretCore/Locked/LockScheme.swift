@@ -1,5 +1,5 @@
-// The ways in which a note can be sealed under a passphrase. The one thing to keep true: a scheme goes up and
-// never down, and one that this version does not know is left as it is.
+// The ways in which a note can be sealed under a passphrase. Invariant: a scheme goes up and never down, and one that
+// this version does not know is left as it is.
 
 package import CoffretBase
 
@@ -14,12 +14,12 @@ package enum LockScheme: UInt64, Sendable, CaseIterable {
     package static let newest = LockScheme.argon2id
 }
 
-/// What is thought of the schemes at the moment.
+/// The current judgement of the schemes.
 package struct LockPolicy: Sendable, Equatable {
     /// Schemes that should not protect anything any more: the program asks at its start to seal such notes anew.
     package var brokenSchemes: Set<LockScheme>
 
-    /// What this release thinks.
+    /// The judgement of this release.
     package static let release = LockPolicy(brokenSchemes: [])
 
     package init(brokenSchemes: Set<LockScheme>) { self.brokenSchemes = brokenSchemes }

@@ -1,10 +1,10 @@
-// What is inside the sealed parts of a note, as bytes. The one thing to keep true: the text is its bytes and nothing
-// else, so that what scheme 1 seals is what the article seals.
+// The contents of a note's sealed parts, as bytes. Invariant: the text is its bytes and nothing else, so that scheme 1
+// seals the same bytes as the article.
 
 internal import CoffretBase
 internal import CoffretStorage
 
-/// What a lock takes out of sight.
+/// The values that a lock takes out of sight.
 struct LockedContents: Equatable {
     var text: String
     /// Nil where the title stays visible; the same for tags and path.
@@ -106,7 +106,7 @@ enum LockedContent {
     }
 }
 
-/// What is sealed of a locked note's file.
+/// The sealed values of a locked note's file.
 struct SealedFileContent: Equatable {
     var name: String
     var mediaType: String

@@ -1,5 +1,5 @@
-// What several sealed versions of one part come to after a merge. The one thing to keep true: it is decided by what
-// stands beside the bodies, so that every device decides alike, without a passphrase and without losing an edit.
+// The merge of several sealed versions of one part. Invariant: the values beside the bodies decide it, so that every
+// device decides alike, without a passphrase and without losing an edit.
 
 package import CoffretBase
 
@@ -8,7 +8,7 @@ package import CoffretBase
 /// A resealing (another passphrase, another scheme) is no edit: an edit of the same text on another device wins over
 /// it, and is to be sealed again under the newer record. Two different edits are a conflict, for the person.
 package enum LockedMerge {
-    /// What to show, and under which record it belongs.
+    /// The version to show, and the record that it belongs under.
     package struct Outcome: Equatable, Sendable {
         /// Index of the version to show.
         package let shown: Int
@@ -86,7 +86,7 @@ package enum LockedMerge {
         var ancestors = [source.tag] + source.ancestors.prefix(isReseal ? source.resealCount : 0)
         let resealCount = isReseal ? ancestors.count : 0
         var seen = Set(ancestors)
-        // What is replaced before what it was made from, so that a cut loses the oldest.
+        // Replaced versions come before their ancestors, so that a limit loses the oldest.
         for tag in versions.map(\.tag) + source.ancestors + versions.flatMap(\.ancestors)
         where seen.insert(tag).inserted { ancestors.append(tag) }
         return (Array(ancestors.prefix(SealedValue.ancestorCountMax)), min(resealCount, SealedValue.ancestorCountMax))

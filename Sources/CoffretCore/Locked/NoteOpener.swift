@@ -1,5 +1,5 @@
-// Opens what is sealed of a note, with the keys that are there. The one thing to keep true: either all parts open
-// or the note stays closed.
+// Opens what is sealed of a note, with the keys that are there. Invariant: either all parts open or the note stays
+// closed.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -92,7 +92,7 @@ struct NoteOpener {
         return opened
     }
 
-    /// What to show of a part, and the contents of other versions that differ in fact.
+    /// The content of a part to show, and the contents of other versions that differ in fact.
     private func resolve(
         _ versions: SealedVersions, _ entity: EntityID, _ attribute: Attribute
     ) throws(CoreError) -> (bytes: [UInt8], outcome: LockedMerge.Outcome, others: [(Int, [UInt8])]) {
@@ -143,7 +143,7 @@ struct NoteOpener {
             home: VaultID(content.home))
     }
 
-    /// What stands between a locked text and one that another device wrote before it knew of the lock.
+    /// The line between a locked text and one that another device wrote before it knew of the lock.
     static let divider = "\n\n---\n\n"
 
     /// Both texts, one after the other: neither is lost, and the next sealing seals both.

@@ -1,5 +1,5 @@
-// Turns an open note into sealed facts. The one thing to keep true: what did not change and is sealed under the right
-// record stays as it is, byte for byte, so that an edit of the text touches nothing else.
+// Turns an open note into sealed facts. Invariant: what did not change and is sealed under the right record stays as
+// it is, byte for byte, so that an edit of the text touches nothing else.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -110,7 +110,7 @@ struct NoteSealer {
         return changes
     }
 
-    /// What an attachment's entity says in clear and must not say of a sealed one.
+    /// The clear attributes of an attachment's entity that a sealed one must not have.
     static let clearFileAttributes: [Attribute] = [
         AttachmentAttribute.name, AttachmentAttribute.mediaType, AttachmentAttribute.byteCount,
         AttachmentAttribute.content, AttachmentAttribute.path,

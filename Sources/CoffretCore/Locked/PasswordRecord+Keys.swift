@@ -1,5 +1,5 @@
-// From a passphrase to a record's key, and from one record to the next. The one thing to keep true: bounds and the
-// record's identity are checked before anything is derived (R13).
+// From a passphrase to a record's key, and from one record to the next. Invariant: bounds and the record's identity
+// are checked before anything is derived (R13).
 
 internal import CoffretBase
 internal import CoffretCrypto

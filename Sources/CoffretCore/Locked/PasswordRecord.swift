@@ -1,11 +1,11 @@
-// Password records: what is kept of a note passphrase. The one thing to keep true: a record never changes; its
-// id is the hash of what decides how keys are derived, so that nobody can lower a scheme or swap a salt.
+// Password records: what is kept of a note passphrase. Invariant: a record never changes; its id is the hash of what
+// decides how keys are derived, so that nobody can lower a scheme or swap a salt.
 
 package import CoffretBase
 package import CoffretCrypto
 package import CoffretStorage
 
-/// What a vault knows of one note passphrase: enough to tell whether a typed one is right, and how to derive from it.
+/// A vault's record of one note passphrase: enough to check a typed one, and to derive from it.
 ///
 /// Spec: Spec/locked-notes.md section 3.
 package struct PasswordRecord: Equatable, Sendable {

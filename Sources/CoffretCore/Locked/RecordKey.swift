@@ -1,5 +1,5 @@
-// The key that a note's passphrase leads to, and what is sealed under it. The one thing to keep true: keys of notes
-// are computed for one use and zeroed; this key is the only one that may wait in memory.
+// The key that a note's passphrase leads to, and what is sealed under it. Invariant: keys of notes are computed for
+// one use and zeroed; this key is the only one that may wait in memory.
 
 package import CoffretBase
 internal import CoffretCrypto
@@ -53,7 +53,7 @@ package final class RecordKey: Sendable {
         }
     }
 
-    /// What a sealed part belongs to.
+    /// The place of a sealed part.
     struct Place {
         let home: VaultID
         let entity: EntityID

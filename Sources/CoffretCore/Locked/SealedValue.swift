@@ -1,5 +1,5 @@
-// One sealed part of a note as a fact. The one thing to keep true: it says which text it was made from, so that
-// a merge can tell an edit from a mere resealing without opening either.
+// One sealed part of a note as a fact. Invariant: it says which text it was made from, so that a merge can tell an
+// edit from a mere resealing without opening either.
 
 package import CoffretBase
 package import CoffretStorage
@@ -100,7 +100,7 @@ package enum LockedPart: String, Sendable, CaseIterable {
     case fields = "locked/fields"
     case path = "locked/path"
 
-    /// What the attributes of sealed parts begin with, also those of newer versions.
+    /// The beginning of the attributes of sealed parts, also those of newer versions.
     static let prefix = "locked/"
 
     package var attribute: Attribute {

@@ -1,5 +1,5 @@
-// The keys of note passphrases that were typed. The one thing to keep true: unlocking a vault puts nothing in here,
-// and `lock` leaves nothing behind.
+// The keys of note passphrases that were typed. Invariant: unlocking a vault puts nothing in here, and `lock` leaves
+// nothing behind.
 
 package import CoffretBase
 internal import Synchronization

@@ -1,5 +1,4 @@
-// Sealed notes inside a batch. The one thing to keep true: what goes into `changes` of an open note is sealed, or was
-// readable before.
+// Sealed notes inside a batch. Invariant: what goes into `changes` of an open note is sealed, or was readable before.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -15,7 +14,7 @@ extension VaultBatch {
         guard let lock = item.lock, lock.isOpen else { throw CoreError(.noteLocked, at: item.id.uuid.hex) }
         let sealer = NoteSealer(record: record.record, key: record.key, random: vault.random)
         let stored = try stored(item.id)
-        // What stands in clear beside the lock goes into the parts now, so none of them is what it was.
+        // Values in clear beside the lock go into the parts now, so all parts change.
         let hasClearRival = lock.clearText != nil || !(stored?.fields.isEmpty ?? true)
         let base = hasClearRival ? nil : old
         let sealed = try sealer.changes(
@@ -38,7 +37,7 @@ extension VaultBatch {
         setPending(result)
     }
 
-    /// What facts say of the item when the batch begins; nil if it is not there.
+    /// The item by the facts before the batch; nil if it is not there.
     private func stored(_ id: EntityID) throws(CoreError) -> Item? { try reader.item(id) }
 
     /// An item as its clear facts stand, with what a lock keeps from being shown.
@@ -49,7 +48,7 @@ extension VaultBatch {
         return item
     }
 
-    /// What stays readable of a locked note.
+    /// The readable values of a locked note.
     private static func visible(_ item: Item, _ stored: Item?) -> Item {
         var visible = item
         visible.text = ""
@@ -69,7 +68,7 @@ extension VaultBatch {
         guard let lock = item.lock, lock.isOpen else { throw CoreError(.noteLocked, at: item.id.uuid.hex) }
         var clear = item
         clear.lock = nil
-        // What was made visible when the note was locked, and the text says itself.
+        // Title and tags that were made visible when the note was locked, and that the text has itself.
         let scan = MarkdownScan(item.text)
         if clear.givenTitle == scan.title { clear.givenTitle = nil }
         let own = Set(scan.tags.map(\.tag.folded))

@@ -1,5 +1,5 @@
-// Locking notes, reading them, and changing what they are locked with. The one thing to keep true: from the commit
-// that locks a note on, nothing readable of it is written anywhere.
+// Locking notes, reading them, and changing what they are locked with. Invariant: from the commit that locks a note
+// on, nothing readable of it is written anywhere.
 
 package import CoffretBase
 internal import CoffretCrypto
@@ -13,7 +13,7 @@ package struct RecordInUse: Sendable {
     package let key: RecordKey
 }
 
-/// What makes a new password record.
+/// The values of a new password record.
 package struct NewRecord {
     package var passphrase: NotePassphrase
     package var scheme: LockScheme = .newest

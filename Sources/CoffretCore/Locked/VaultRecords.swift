@@ -1,5 +1,5 @@
-// The password records of a vault. The one thing to keep true: they are written once and never changed, and never
-// taken away while anything names them.
+// The password records of a vault. Invariant: they are written once and never changed, and never taken away while
+// anything names them.
 
 package import CoffretBase
 internal import CoffretCrypto

@@ -1,10 +1,10 @@
-// One-time codes. The one thing to keep true: a code that cannot be computed as the standards say is
-// refused when it is read, never computed as something similar.
+// One-time codes. Invariant: a code that cannot be computed as the standards say is refused when it is read, never
+// computed as something similar.
 
 internal import CoffretBase
 internal import CoffretCrypto
 
-/// What makes one-time codes: a secret and how to turn it into digits.
+/// The source of one-time codes: a secret and how to turn it into digits.
 ///
 /// HOTP counts (RFC 4226), TOTP counts time steps (RFC 6238). The value prints and parses as an
 /// `otpauth` address, see `OneTimeCodeAddress.swift`.
@@ -16,7 +16,7 @@ package struct OneTimeCode: Hashable, Sendable {
         case sha512 = "SHA512"
     }
 
-    /// What the code moves with.
+    /// The clock or counter that the code moves with.
     package enum Movement: Hashable, Sendable {
         /// A counter that goes up by one with each code used.
         case counter(UInt64)
@@ -38,9 +38,9 @@ package struct OneTimeCode: Hashable, Sendable {
     package let hash: Hash
     /// How many digits a code has: 6, 7 or 8.
     package let digitCount: Int
-    /// What the code moves with.
+    /// The clock or counter that the code moves with.
     package let movement: Movement
-    /// Who issued the secret; may be empty.
+    /// The issuer of the secret; may be empty.
     package let issuer: String
     /// Whose secret it is; may be empty.
     package let account: String

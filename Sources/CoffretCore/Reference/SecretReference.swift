@@ -1,14 +1,14 @@
-// Secret references: `coffret://vault/item/field` (Spec/references.md). The one thing to keep true: what is read is
-// written back the same, and a text that is not exactly a reference is refused, never trimmed or completed.
+// Secret references: `coffret://vault/item/field` (Spec/references.md). Invariant: what is read is written back the
+// same, and a text that is not exactly a reference is refused, never trimmed or completed.
 
 /// The name of one value in one item of one vault, as scripts and templates write it.
 package struct SecretReference: Hashable, Sendable, CustomStringConvertible {
-    /// What every reference begins with, in exactly this case.
+    /// The beginning of every reference, in exactly this case.
     package static let prefix = "coffret://"
     /// The longest reference, in UTF-8 bytes.
     package static let byteCountMax = 8_192
 
-    /// What a reference names in its item.
+    /// The part of an item that a reference names.
     package enum Part: Hashable, Sendable {
         /// A field by key or label; also `otp`, `title` and `text`.
         case field(String)

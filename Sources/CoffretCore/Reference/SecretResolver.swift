@@ -1,12 +1,12 @@
-// From references to values. The one thing to keep true: a reference means one value or is an error that names
-// the candidates (R34); nothing here changes a vault.
+// From references to values. Invariant: a reference means one value or is an error that names the candidates (R34);
+// nothing here changes a vault.
 
 package import CoffretBase
 internal import CoffretCrypto
 internal import CoffretKeys
 package import CoffretStorage
 
-/// What a reference stands for.
+/// The value of a reference.
 package struct ResolvedSecret: Sendable {
     package let reference: SecretReference
     /// The value; whoever takes it zeroes it.

@@ -1,5 +1,5 @@
-// A store: one person's vaults on one device, behind one keyring. The one thing to keep true: an older keyring
-// than the vaults have seen is refused, and a copied store never goes on under the old instance.
+// A store: one person's vaults on one device, behind one keyring. Invariant: an older keyring than the vaults have
+// seen is refused, and a copied store never goes on under the old instance.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -12,7 +12,7 @@ internal import CoffretTrust
 package final class Store {
     /// How long a writer waits for another one.
     package static let lockTimeoutMilliseconds = 10_000
-    /// What the first vault is called if nobody says otherwise.
+    /// The name of the first vault if the person gives none.
     package static let firstVaultName = "Personal"
     /// The longest name of a vault, in UTF-8 bytes.
     package static let vaultNameByteCountMax = 128
@@ -208,7 +208,7 @@ package final class Store {
         return vault
     }
 
-    /// Who this device is in the commits of a vault.
+    /// This device's identity in the commits of a vault.
     package func author(for vault: VaultID) throws(CoreError) -> CommitAuthor {
         let identity = try inKeys { () throws(KeyError) in try keyring.authorIdentity(for: vault) }
         return CommitAuthor(

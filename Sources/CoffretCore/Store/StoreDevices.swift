@@ -1,5 +1,5 @@
-// Stores of several devices. The one thing to keep true: a vault whose keys have come has a place on the disk before
-// anybody looks for it.
+// Stores of several devices. Invariant: a vault whose keys have come has a place on the disk before anybody looks for
+// it.
 
 internal import CoffretBase
 package import CoffretCrypto

@@ -1,6 +1,5 @@
-// Changes of slots and instances. The one thing to keep true: after a change every vault that can be reached
-// remembers the new generation, so that the old keyring, put back, is refused even where the machine's own
-// memory of it is gone.
+// Changes of slots and instances. Invariant: after a change every vault that can be reached remembers the new
+// generation, so that the old keyring, put back, is refused even where the machine's own memory of it is gone.
 
 internal import CoffretBase
 package import CoffretKeys
@@ -92,7 +91,7 @@ extension Store {
         }
     }
 
-    /// What can be said of a store without opening it.
+    /// Properties of a store that need no opening.
     package static func exists(at path: String, environment: StoreEnvironment) throws(CoreError) -> Bool {
         try inFiles { () throws(FileSystemError) in
             try environment.fileSystem.exists(StoreLayout(path).keyringPath)

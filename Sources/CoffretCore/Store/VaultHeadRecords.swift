@@ -1,6 +1,6 @@
-// What this device keeps of its vaults beside them: which heads it has seen, to be stated in commits of the others, and how
-// far each journal was. The one thing to keep true: what is lost or put back here makes this device say less, or something
-// again that it once saw; never anything else.
+// This device's records of its vaults, beside them: the heads it has seen, for witnesses in commits of the others, and
+// the end of each journal. Invariant: a record that is lost or put back makes this device record fewer heads, or
+// earlier ones; never anything else.
 
 package import CoffretBase
 package import CoffretCrypto
@@ -151,7 +151,7 @@ struct VaultHeadRecords {
     }
 }
 
-/// What commits in one vault state of the others.
+/// The witnesses of other vaults in commits of one vault.
 final class VaultStatements: CommitStatementSource {
     private let vaultID: VaultID
     private let others: [VaultID]
@@ -201,7 +201,7 @@ extension Store {
         }
     }
 
-    /// What commits in a vault say of the others; nil unless both it and another one are synced.
+    /// The witnesses for commits in a vault; nil unless both it and another one are synced.
     func statements(for record: VaultRecord) throws(CoreError) -> (any CommitStatementSource)? {
         guard record.kind == .synced else { return nil }
         let synced = try inKeys { () throws(KeyError) in try keyring.vaults() }.filter { $0.kind == .synced }

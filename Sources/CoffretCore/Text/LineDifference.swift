@@ -1,5 +1,5 @@
-// What changed between two texts, line by line. The one thing to keep true: the edits turn the old text
-// into the new one exactly, also where the search for the shortest edit was cut off.
+// The changes between two texts, line by line. Invariant: the edits turn the old text into the new one exactly, also
+// where the search for the shortest edit was ended early.
 //
 // Source: E. W. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986, section 4b (linear space).
 

@@ -1,5 +1,5 @@
-// Two edits of one text put together. The one thing to keep true: a line that either side wrote is in the
-// result or in a conflict, and swapping the two sides changes nothing but which side is called first.
+// Two edits of one text put together. Invariant: a line that either side wrote is in the result or in a conflict, and
+// swapping the two sides changes nothing but which side is called first.
 //
 // Source: S. Khanna, K. Kunal, B. C. Pierce, "A Formal Investigation of Diff3", 2007.
 
@@ -85,7 +85,7 @@ package struct LineMerge: Equatable, Sendable {
         }
     }
 
-    /// What one side has in place of the base lines `place`, given its edits there.
+    /// One side's lines in place of the base lines `place`, given its edits there.
     private static func lines(
         of side: LineDifference, in place: Range<Int>, after edits: [LineDifference.Edit]
     ) -> [ArraySlice<UInt8>] {

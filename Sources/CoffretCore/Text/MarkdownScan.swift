@@ -1,5 +1,5 @@
-// What a note's text says about itself: its title, its tags, its links. The one thing to keep true: nothing
-// inside code counts, and no text, however odd, costs more than time linear in its length.
+// Title, tags and links of a note's text. Invariant: nothing inside code counts, and no text, however odd, costs more
+// than time linear in its length.
 
 /// A light reading of Markdown: no document tree, only what the vault needs to know.
 ///

@@ -1,5 +1,5 @@
-// What a link in a note points to. The one thing to keep true: the same place always has the same key, from
-// the side of the link as from the side of the note, so that links and backlinks are the same relation.
+// The target of a link in a note. Invariant: the same place always has the same key, from the side of the link as from
+// the side of the note, so that links and backlinks are the same relation.
 
 internal import CoffretBase
 package import CoffretStorage
@@ -75,7 +75,7 @@ package enum NoteLink {
         return name.hasSuffix(".md") && name != ".md" ? String(name.dropLast(3)) : name
     }
 
-    /// What stands behind the last slash that something follows.
+    /// The part behind the last slash that is not at the end.
     private static func lastPart(_ path: String) -> Substring {
         // In ASCII a slash is always a character of its own; elsewhere a mark may combine with it.
         guard path.utf8.allSatisfy({ $0 < 0x80 }) else { return path.split(separator: "/").last ?? path[...] }

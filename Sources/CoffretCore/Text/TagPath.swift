@@ -1,5 +1,5 @@
-// The names of tags. The one thing to keep true: two texts that people take for the same tag are the same
-// path, and a path means the same wherever it was typed.
+// The names of tags. Invariant: two texts that people take for the same tag are the same path, and a path means the
+// same wherever it was typed.
 
 /// A tag: one or more names, from the widest to the narrowest, as in `garden/beds`.
 ///

@@ -1,6 +1,6 @@
-// A text as lines of bytes. The one thing to keep true: the lines put together are the text again, byte
-// for byte, and two lines are equal only if their bytes are. Swift's own string comparison would call a
-// composed and a decomposed letter the same, and an edit from one to the other would be lost.
+// A text as lines of bytes. Invariant: the lines put together are the text again, byte for byte, and two lines are
+// equal only if their bytes are. Swift's own string comparison would call a composed and a decomposed letter the same,
+// and an edit from one to the other would be lost.
 
 /// The lines of a text, each with its line feed.
 package struct TextLines: Equatable, Sendable {

@@ -2,7 +2,7 @@
 
 /// A difference in the manner of `diff -u`, as a model; whoever shows it chooses signs and colours.
 package struct UnifiedDifference: Equatable, Sendable {
-    /// What happened to a line.
+    /// The change of a line.
     package enum Mark: String, Equatable, Sendable {
         case kept
         case removed
@@ -11,7 +11,7 @@ package struct UnifiedDifference: Equatable, Sendable {
 
     /// One line and what happened to it.
     package struct Line: Equatable, Sendable {
-        /// What happened to it.
+        /// Its change.
         package let mark: Mark
         /// The text without its line ending.
         package let text: String

@@ -1,5 +1,5 @@
-// What is wrong with the files of attachments. The one thing to keep true: one bad file is told by its name, and keeps
-// nobody from all the others.
+// Faults of the files of attachments. Invariant: one bad file is reported by its name, and keeps nobody from all the
+// others.
 
 internal import CoffretStorage
 
@@ -37,7 +37,7 @@ package struct FaultyAttachment: Equatable, Sendable {
 }
 
 extension Vault {
-    /// What is wrong with an attachment's file, by its size and its head; by all of it if it is read.
+    /// The fault of an attachment's file, by its size and its head; by all of it if it is read.
     ///
     /// - Throws: what says nothing of the file, such as a disk that cannot be read.
     package func fault(of attachment: Attachment, reads: Bool) throws(CoreError) -> AttachmentFault? {

@@ -1,5 +1,5 @@
-// Errors of the layers below as errors of this one. The one thing to keep true: the cause travels along, so
-// that nothing of what the layers below know is lost on the way to the person.
+// Errors of the layers below as errors of this one. Invariant: the cause travels along, so that nothing of what the
+// layers below know is lost on the way to the person.
 
 internal import CoffretStorage
 

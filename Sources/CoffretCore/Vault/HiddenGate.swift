@@ -1,5 +1,5 @@
-// What is hidden stays out of sight until somebody has shown to be there. The one thing to keep true: every item that
-// leaves a vault comes through here, so that no command has to think of it, and what is written never does.
+// Hidden items stay redacted until a check of presence. Invariant: every item that leaves a vault comes through here,
+// so that no command has to think of it, and no written item does.
 
 internal import CoffretBase
 internal import CoffretStorage
@@ -46,7 +46,7 @@ extension Item {
     }
 }
 
-/// What a view of the vault has to know to keep hidden items out of sight.
+/// The state that a view of the vault needs to redact hidden items.
 struct HiddenItems {
     let gate: HiddenGate
     /// The present, for views of the past: what is hidden now is so with all its history. Nil in the present itself.

@@ -1,5 +1,5 @@
-// The search index of a first import, made on a second thread while the first one seals. The one thing to keep true:
-// the index names a commit only when that commit is durable; until then it counts as unfinished.
+// The search index of a first import, made on a second thread while the first one seals. Invariant: the index names a
+// commit only when that commit is durable; until then it counts as unfinished.
 
 internal import CoffretBase
 internal import CoffretSearch
@@ -7,7 +7,7 @@ internal import CoffretStorage
 
 /// Builds the index of a vault that is empty as yet, out of the items of the batch that fills it.
 ///
-/// What goes wrong here is found, and told, when the index is next asked for.
+/// A failure here is found, and reported, when the index is next asked for.
 final class IndexBuilder {
     /// How many bytes of text may wait for the second thread.
     private static let waitingByteCountMax = 8 << 20
@@ -19,7 +19,7 @@ final class IndexBuilder {
     }
 
     private let items = Handoff<Sent>(costMax: waitingByteCountMax)
-    /// What the finished index is to name; ended without a value if it is given up.
+    /// The state that the finished index is to name; ended without a value if it is given up.
     private let verdict = Handoff<IndexedState>(costMax: 1)
     private let outcome = Outcome()
     private let worker: WorkerThread

@@ -1,4 +1,4 @@
-// What lists show of an item, and how lists are filtered.
+// Items as lists show them, and filters of lists.
 
 package import CoffretBase
 package import CoffretStorage

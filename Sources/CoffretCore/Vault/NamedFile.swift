@@ -1,5 +1,5 @@
-// Which files the facts of a vault name. The one thing to keep true: every fact that keeps a file alive is known here,
-// to who removes files as to who sends them.
+// Which files the facts of a vault name. Invariant: every fact that keeps a file alive is known here, to who removes
+// files as to who sends them.
 
 package import CoffretBase
 package import CoffretStorage

@@ -1,5 +1,5 @@
-// From what a person typed to one item. The one thing to keep true: never a guess. A reference that could mean
-// two items is an error that names them (R34).
+// From what a person typed to one item. Invariant: never a guess. A reference that could mean two items is an error
+// that names them (R34).
 
 internal import CoffretBase
 internal import CoffretStorage

@@ -134,7 +134,7 @@ enum AttachmentID {
     /// How many bytes of its item's UUID an attachment's UUID begins with.
     static let sharedByteCount = 8
 
-    /// What the keys of an item's attachments begin with: kind `A`, half of the item's UUID.
+    /// The beginning of the keys of an item's attachments: kind `A`, half of the item's UUID.
     ///
     /// So all files of an item lie together in the tree and are found in one read, and no list of them has to
     /// be kept, which two devices could get out of step with the files themselves.

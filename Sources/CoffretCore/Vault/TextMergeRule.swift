@@ -1,5 +1,5 @@
-// How texts that two devices wrote at the same time become one. The one thing to keep true: a line that either
-// wrote is in the result, or both texts stay.
+// How texts that two devices wrote at the same time become one. Invariant: a line that either wrote is in the result,
+// or both texts stay.
 
 internal import CoffretBase
 package import CoffretStorage

@@ -1,5 +1,5 @@
-// A vault as people use it. The one thing to keep true: every change goes through one commit of the repository,
-// and nothing that is derived, such as the index, is ever the only place where something stands.
+// A vault as people use it. Invariant: every change goes through one commit of the repository, and nothing that is
+// derived, such as the index, is ever the only place where something stands.
 
 package import CoffretBase
 internal import CoffretKeys
@@ -10,7 +10,7 @@ package import CoffretStorage
 ///
 /// Opening reads nothing beyond what the repository's opening reads. Not Sendable: one isolation domain at a time.
 package final class Vault {
-    /// Who the vault is and what people call it.
+    /// The name of the vault on this device; devices may name it differently.
     package let name: String
     /// The facts below; import and export read and write them directly where items do not say enough.
     package let repository: VaultRepository
@@ -20,7 +20,7 @@ package final class Vault {
     /// Nil for a vault without an index, in which everything is found by reading.
     let indexer: VaultIndexer?
     let attachmentStore: AttachmentStore?
-    /// What was committed here since the index was last brought up to date.
+    /// Commits made here since the index was last brought up to date.
     var unindexed: UnindexedChanges?
     /// The keys of note passphrases that were typed. Opening a vault puts none in.
     package let noteKeys: UnlockedNoteKeys
@@ -30,7 +30,7 @@ package final class Vault {
     var noteAttempts: ((UniqueID) -> AttemptLedger)?
     /// The files are older than this machine remembers: an old copy was put back. Nothing is written to it.
     package internal(set) var isOlderCopy = false
-    /// What is thought of the schemes under which notes are sealed.
+    /// The judgement of the schemes under which notes are sealed.
     package var lockPolicy = LockPolicy.release
 
     /// - Parameters:

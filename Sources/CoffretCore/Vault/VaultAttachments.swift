@@ -1,5 +1,5 @@
-// Files of items: in and out as streams. The one thing to keep true: an item names a file only when the file is
-// durable, and what comes out was verified.
+// Files of items: in and out as streams. Invariant: an item names a file only when the file is durable, and what comes
+// out was verified.
 
 package import CoffretBase
 package import CoffretStorage

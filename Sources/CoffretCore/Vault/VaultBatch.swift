@@ -1,5 +1,5 @@
-// Several changes as one commit. The one thing to keep true: either all of a batch is in the vault or none of
-// it, and inside a batch reads see what was written before.
+// Several changes as one commit. Invariant: either all of a batch is in the vault or none of it, and inside a batch
+// reads see what was written before.
 
 package import CoffretBase
 package import CoffretStorage

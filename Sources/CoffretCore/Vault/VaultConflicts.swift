@@ -1,12 +1,12 @@
-// Values that devices wrote at the same time, found and settled. The one thing to keep true: settling writes one value
-// anew, which supersedes the others; the history still has them.
+// Values that devices wrote at the same time, found and settled. Invariant: settling writes one value anew, which
+// supersedes the others; the history still has them.
 
 internal import CoffretBase
 package import CoffretStorage
 
 /// Which of several values a person wants.
 package enum ConflictChoice: Equatable, Sendable {
-    /// What is shown now.
+    /// The value that is shown now.
     case shown
     /// The other value of a conflict, told by its place in the item's conflicts.
     case other(Int)
@@ -47,7 +47,7 @@ extension Vault {
         return try items(entities, view)
     }
 
-    /// What of it has values between which a person has to choose: not all that were written at once contradict.
+    /// The items with values between which a person has to choose: not all concurrent values contradict each other.
     private func items(_ entities: [EntityID], _ view: VaultView) throws(CoreError) -> [Item] {
         var items: [Item] = []
         for entity in entities {

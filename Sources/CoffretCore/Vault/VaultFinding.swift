@@ -23,7 +23,7 @@ package struct ItemSearchResult: Equatable, Sendable {
     package let totalCount: Int
     /// Words that no item has, and the nearest ones, which were looked for instead.
     package var corrections: [WordCorrection] = []
-    /// What the query leaves out, as it was written.
+    /// The words that the query leaves out, as they were written.
     package var exclusions: [String] = []
 }
 

@@ -1,5 +1,5 @@
-// The life of one item. The one thing to keep true: every state that was ever committed can be read and brought
-// back, and bringing one back is a commit like any other, so that it can be undone too.
+// The life of one item. Invariant: every state that was ever committed can be read and brought back, and bringing one
+// back is a commit like any other, so that it can be undone too.
 
 package import CoffretBase
 package import CoffretStorage
@@ -16,7 +16,7 @@ package struct ItemVersion: Sendable {
     package let device: [UInt8]
     /// The item as it then stood; nil if the commit deleted it.
     package let item: Item?
-    /// What is different from the version before.
+    /// The difference to the version before.
     package let change: ItemChange
 }
 
@@ -62,7 +62,7 @@ extension Vault {
                 .prefix(limit))
     }
 
-    /// What commits, newest first, made of an item that stood so before the oldest of them.
+    /// The versions that commits, newest first, made of an item with this state before the oldest of them.
     private func versions(
         of id: EntityID, _ commits: [CommitSummary], after base: Item?, isOneLine: Bool
     ) throws(CoreError) -> [ItemVersion] {
@@ -135,7 +135,7 @@ extension Vault {
         try wholeView(at: commit.name).item(id)
     }
 
-    /// What is different between two states of an item, and how their texts differ.
+    /// The difference between two states of an item, and between their texts.
     ///
     /// - Parameters:
     ///   - old: the commit of the earlier state.

@@ -1,5 +1,5 @@
-// The search index kept in step with the facts. The one thing to keep true: before the index answers anything, it
-// reflects the commit that the vault shows; whatever is wrong with it costs a rebuild, never an answer.
+// The search index kept in step with the facts. Invariant: before the index answers anything, it reflects the commit
+// that the vault shows; whatever is wrong with it costs a rebuild, never an answer.
 
 internal import CoffretSearch
 

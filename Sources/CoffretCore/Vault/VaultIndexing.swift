@@ -1,5 +1,5 @@
-// What the index learns, and when. A state of the vault is named by its head commit; from the commit that the index
-// reflects to the present one, only the items that commits touched are read again.
+// Keeps the index up to date. A state of the vault is named by its head commit; from the commit that the index
+// reflects to the current one, only the items that commits touched are read again.
 
 internal import CoffretBase
 package import CoffretSearch
@@ -72,15 +72,16 @@ extension Vault {
                 isUnmade = IndexedState(bytes: bytes)?.head == nil && !repository.headNames.isEmpty
             }
         } catch {
-            // What cannot be used now is not waited for either.
+            // An index that cannot be used now is not waited for either.
             return false
         }
         guard isUnmade else { return false }
         return try present.reader.itemCount() > indexer.quickItemCountMax
     }
 
-    /// What `body` finds in the index, which reflects the present; nil where there is none that can be used now: in a vault
-    /// without one, on read-only media or a full disk, where another process holds it for long, or it cannot be read.
+    /// The result of `body` on the index, which reflects the current state. It is nil where no index can be used now:
+    /// in a vault without one, on read-only media or a full disk, where another process holds it for long, or it
+    /// cannot be read.
     /// Then everything is found by reading.
     ///
     /// An index in which `body` meets damage is made anew, and `body` runs again.
@@ -97,7 +98,7 @@ extension Vault {
         }
     }
 
-    /// What `body` finds in the index, or why there is none that can be used; see `fromIndex`.
+    /// The result of `body` on the index, or why there is none that can be used; see `fromIndex`.
     ///
     /// - Parameter madeAnewFor: what is wrong with the index as it lies; nil if nothing is known to be.
     private func answer<Found>(
@@ -183,7 +184,7 @@ extension Vault {
         }
     }
 
-    /// What the index is to learn of items.
+    /// The changes of items for the index.
     private func changes(of items: Set<EntityID>) throws(CoreError) -> [DocumentChange] {
         let view = try whole
         var changes: [DocumentChange] = []
@@ -334,7 +335,7 @@ struct IndexedState: Equatable {
     var bytes: [UInt8] { [Self.format] + (head?.bytes ?? []) }
 }
 
-/// What a check of the index found.
+/// The result of a check of the index.
 package enum IndexCheck: String, Sendable {
     case whole
     /// It was damaged, and was made again.

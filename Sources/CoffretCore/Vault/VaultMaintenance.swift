@@ -1,11 +1,11 @@
-// Giving room back and checking everything. The one thing to keep true: a file is removed only if neither the present
-// nor any kept state of the past names it.
+// Giving room back and checking everything. Invariant: a file is removed only if neither the present nor any kept
+// state of the past names it.
 
 package import CoffretBase
 internal import CoffretSearch
 package import CoffretStorage
 
-/// What a compaction of a vault did.
+/// The result of a compaction of a vault.
 package struct VaultCompaction: Sendable {
     package let repository: CompactionReport
     /// Files of attachments that nothing names any more.
@@ -13,12 +13,12 @@ package struct VaultCompaction: Sendable {
     package let removedFileByteCount: Int
 }
 
-/// What a check of a vault found.
+/// The result of a check of a vault.
 package struct VaultCheck: Sendable {
     package let repository: FsckReport
     /// Attachments of the present, read and verified to their last byte.
     package let attachmentCount: Int
-    /// What is wrong with them: each names the item and the file.
+    /// Their faults: each names the item and the file.
     package let attachmentProblems: [CoreError]
     /// Attachments of a synced vault whose files have not been fetched from the server.
     package let absentCount: Int

@@ -1,5 +1,5 @@
-// Commits as points in time. The one thing to keep true: the order of commits decides what was before what;
-// times only help people to point.
+// Commits as points in time. Invariant: the order of commits decides what was before what; times only help people to
+// point.
 
 package import CoffretBase
 package import CoffretStorage
@@ -105,7 +105,7 @@ extension Vault {
         }
     }
 
-    /// What a commit did to an item, as `history` says it.
+    /// The change of an item in a commit, as `history` shows it.
     package func change(of id: EntityID, in commit: BlobName) throws(CoreError) -> ItemChange {
         let summary = try inStorage { () throws(StorageError) in try repository.commitIfKept(commit) }
         let after = try wholeView(at: commit).item(id)

@@ -1,6 +1,6 @@
-// Searching, tags and links without an index: for the past, which no index reflects, and for places where none can
-// be kept. The one thing to keep true: what is found here is what the index would find, only slower and in the order
-// of time rather than of rank.
+// Searching, tags and links without an index: for the past, which no index reflects, and for places where none can be
+// kept. Invariant: what is found here is what the index would find, only slower and in the order of time rather than
+// of rank.
 
 internal import CoffretBase
 package import CoffretSearch

@@ -1,5 +1,5 @@
-// Tags across notes. The one thing to keep true: a tag that stands in a text is changed in the text; taking it
-// away from the list alone would bring it back at the next reading.
+// Tags across notes. Invariant: a tag that stands in a text is changed in the text; taking it away from the list alone
+// would bring it back at the next reading.
 
 internal import CoffretBase
 package import CoffretStorage
@@ -45,7 +45,7 @@ extension VaultBatch {
             for tag in MarkdownScan(item.text).tags.map(\.tag) where tag.isInside(old) {
                 let target = try tag.moved(from: old, to: new)
                 moved[tag] = target.mention == nil ? .some(nil) : target
-                // What cannot be written into a text is given to the item.
+                // A tag that cannot be written into a text is given to the item.
                 if target.mention == nil, seen.insert(target.folded).inserted { item.givenTags.append(target) }
             }
             item.givenTags.sort()
@@ -54,8 +54,8 @@ extension VaultBatch {
     }
 }
 
-/// Changes tags inside a text. The one thing to keep true: what is not part of a tag stays, and of a tag in a sentence
-/// the words stay as well.
+/// Changes tags inside a text. Invariant: what is not part of a tag stays, and of a tag in a sentence the words stay
+/// as well.
 enum TagText {
     /// Replaces mentions of tags.
     ///
