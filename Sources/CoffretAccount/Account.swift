@@ -1,5 +1,5 @@
 // A store's account on its server: joining, following the device chain, adding to it, sending keys to other devices.
-// The one thing to keep true: the chain in the keyring changes only by what `following` verified.
+// Invariant: the chain in the keyring changes only by what `following` verified.
 
 package import CoffretBase
 package import CoffretCore
@@ -125,7 +125,7 @@ package final class Account {
     /// - Returns: whether the error comes from a keyring that another process changed, and this one goes on with that.
     private func readAgain(after error: AccountError) throws(AccountError) -> Bool {
         guard let cause = error.cause as? CoreError else { return false }
-        // Whoever changed it next has told the vaults already.
+        // The process that changed it has informed the vaults already.
         let isChanged = (cause.cause as? KeyError)?.code == .keyringChanged || cause.code == .storeRolledBack
         guard isChanged else { return false }
         return try Self.inCore { () throws(CoreError) in try store.readKeyringAgain() }
@@ -221,7 +221,7 @@ package final class Account {
 
     /// Revokes a device and gives all synced vaults new keys, which the remaining devices get.
     ///
-    /// The revocation takes effect in a vault with the next sync of it, which writes the cut.
+    /// The revocation takes effect in a vault with the next sync of it, which writes the revocation barrier.
     /// - Returns: the vaults whose key is new.
     package func revoke(_ device: UniqueID) throws(AccountError) -> [VaultID] {
         try lock.exclusively { () throws(AccountError) in try revokeLocked(device) }
@@ -278,7 +278,7 @@ package final class Account {
 
     // MARK: Pairing
 
-    /// Who waits on the relay and says that he is a new device of this account, oldest first.
+    /// Devices that wait on the relay and claim to be new devices of this account, oldest first.
     ///
     /// None at a server that does not know of that yet.
     package func pairingRequests() throws(AccountError) -> [PairingRequest] {
@@ -324,7 +324,7 @@ package final class Account {
 
     /// Takes keys that other devices sent.
     ///
-    /// What cannot be opened is left where it is: it may be from a device that this one has not heard of yet.
+    /// A box that cannot be opened stays there: it may be from a device that this one does not know yet.
     /// - Returns: vaults that are new here or have new keys.
     package func receiveKeys() throws(AccountError) -> (added: [VaultID], renewed: [VaultID]) {
         let path = "/v1/mailboxes/\(try chain.accountID.hex)"

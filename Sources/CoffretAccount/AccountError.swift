@@ -1,5 +1,5 @@
-// What can go wrong between a store and its account's server. The one thing to keep true: what the server says is shown
-// as the server's words, never taken for more.
+// Errors between a store and its account's server. Invariant: the server's words are shown as the server's, never
+// taken for more.
 
 internal import CoffretCore
 internal import CoffretHTTP

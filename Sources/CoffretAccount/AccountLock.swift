@@ -1,5 +1,5 @@
-// One process at a time changes what a store knows of its account. The one thing to keep true: whoever waits for it gives
-// up in the end, so that a pairing that takes long never stops syncing for good.
+// One process at a time changes what a store knows of its account. Invariant: whoever waits for it gives up in the
+// end, so that a pairing that takes long never stops syncing for good.
 
 internal import CoffretBase
 internal import CoffretCore

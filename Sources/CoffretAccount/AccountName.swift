@@ -1,5 +1,5 @@
-// What a person calls an account by before a device belongs to it. The one thing to keep true: it only says whose devices
-// are told and whose are wanted; nothing is trusted because of it.
+// The name of an account before a device belongs to it. Invariant: it only selects the devices that are notified and
+// wanted; nothing is trusted because of it.
 
 package import CoffretBase
 package import CoffretTrust
@@ -48,6 +48,6 @@ package struct PairingRequest: Equatable, Sendable {
         self.since = since
     }
 
-    /// What the person compares with the new device's screen: the number's first eight digits.
+    /// The digits that the person compares with the new device's screen: the number's first eight.
     package var digits: String { DigitGroups.text(String(relayID.hex.prefix(8))) }
 }

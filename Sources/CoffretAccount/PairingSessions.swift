@@ -1,5 +1,5 @@
-// Both sides of a pairing, with the relay, the person and the account around the machines. The one thing to keep true:
-// attempts are stored before a code can be judged, and a device is added only by the account's own rules.
+// Both sides of a pairing, with the relay, the person and the account around the machines. Invariant: attempts are
+// stored before a code can be judged, and a device is added only by the account's own rules.
 
 package import CoffretBase
 internal import CoffretCore
@@ -37,7 +37,8 @@ package struct PairingAttemptsFile {
 
     /// Milliseconds until the next attempt may be made; 0 if at once.
     ///
-    /// What is known is kept as of now, so that a clock that was ahead, or a broken file, pauses for ten minutes and no longer.
+    /// The record is kept as of now, so that a clock that was ahead, or a broken file, pauses for ten minutes and no
+    /// longer.
     package func pause(now: Milliseconds) -> Milliseconds {
         let settled = read(now: now).settled(now: now)
         if !settled.times.isEmpty, (try? fileSystem.readFile(path, byteCountMax: 4_096)) != settled.encoded {
@@ -100,7 +101,7 @@ package struct RequesterSession {
         self.clock = clock
     }
 
-    /// What the other device is told: 32 hex digits, or what a scanned code says.
+    /// The text for the other device: 32 hex digits, or the scanned code.
     package var invitationText: String { machine.invitation?.text ?? relayID }
 
     /// 32 hex digits.
@@ -149,7 +150,7 @@ package struct RequesterSession {
         channel.close()
     }
 
-    /// What is known of the server in the end.
+    /// The record of the server after pairing.
     package func serverRecord(_ settings: HTTPSettings, _ account: JoinedAccount) -> ServerRecord {
         ServerRecord(
             url: settings.address.url, fingerprint: fingerprint, name: account.serverName,

@@ -1,5 +1,5 @@
-// An account by its sheet: making one, and coming back with it alone. The one thing to keep true: the sheet vouches for
-// the account, not the server; what the server gives is verified from the account's id on the sheet.
+// An account by its sheet: making one, and coming back with it alone. Invariant: the sheet vouches for the account,
+// not the server; what the server gives is verified from the account's id on the sheet.
 
 package import CoffretBase
 internal import CoffretCore
@@ -100,7 +100,7 @@ package final class PaperRecovery {
         throw AccountError(.chainBusy)
     }
 
-    /// Who was thrown out, and who could not be.
+    /// The devices that were revoked, and those that could not be.
     package struct Revocation: Equatable, Sendable {
         package var revoked: [UniqueID] = []
         package var keptPapers: [UniqueID] = []
@@ -131,7 +131,7 @@ package final class PaperRecovery {
         throw AccountError(.chainBusy)
     }
 
-    /// What is known of the server in the end.
+    /// The record of the server after the recovery.
     package func serverRecord(_ settings: HTTPSettings) -> ServerRecord {
         ServerRecord(
             url: settings.address.url, fingerprint: connection.fingerprint, name: serverName,

@@ -1,4 +1,4 @@
-// A place on the relay where two devices meet. The one thing to keep true: whatever comes out of it is unverified.
+// A place on the relay where two devices meet. Invariant: whatever comes out of it is unverified.
 
 package import CoffretBase
 package import CoffretHTTP

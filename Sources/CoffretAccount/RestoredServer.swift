@@ -1,5 +1,5 @@
-// An account at a server that was put back to an older state, or emptied. The one thing to keep true: a person said that it
-// was, and the server gets back only what every server of the account is given.
+// An account at a server that was put back to an older state, or emptied. Invariant: a person said that it was, and
+// the server gets back only what every server of the account is given.
 
 package import CoffretBase
 package import CoffretCore

@@ -1,5 +1,5 @@
-// Requests to an account's server. The one thing to keep true: a login is signed for the server's name and key, and
-// only over a connection whose key is the pinned one.
+// Requests to an account's server. Invariant: a login is signed for the server's name and key, and only over a
+// connection whose key is the pinned one.
 
 package import CoffretBase
 package import CoffretHTTP
@@ -29,7 +29,7 @@ package final class ServerConnection {
         return HTTPSettings(address, pin: address.isPlain ? nil : ServerPin(bytes: record.fingerprint))
     }
 
-    /// What a login is signed for, beside the server's name.
+    /// The fingerprint that a login is signed for, beside the server's name.
     package var fingerprint: [UInt8] { settings.pin?.bytes ?? LoginProof.noFingerprint }
 
     /// Headers of an authenticated request; for WebSockets.
@@ -94,7 +94,7 @@ package final class ServerConnection {
 
     // MARK: Pairing
 
-    /// Who waits on the relay and says that he is a new device of this session's account, oldest first.
+    /// Devices that wait on the relay and claim to be new devices of this session's account, oldest first.
     ///
     /// None at a server that does not know of that yet.
     package func pairingRequests(now: Milliseconds) throws(AccountError) -> [PairingRequest] {

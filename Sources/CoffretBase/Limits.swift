@@ -1,5 +1,5 @@
 // Bounds that several modules share. Invariant: every length, depth and count that comes from outside is compared with
-// a limit before memory is set aside for it.
+// a limit before memory is allocated for it.
 
 package enum Limits {
     /// Nesting of arrays, maps and tags that a CBOR item may have.

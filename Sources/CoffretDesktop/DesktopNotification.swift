@@ -1,5 +1,5 @@
-// A few words on the person's desktop. The one thing to keep true: no secret and no text of a vault stands in them, and
-// nobody waits for a desktop that does not answer.
+// A few words on the person's desktop. Invariant: no secret and no text of a vault stands in them, and nobody waits
+// for a desktop that does not answer.
 
 internal import CSystemd
 package import CoffretAgent

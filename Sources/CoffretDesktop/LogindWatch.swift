@@ -1,5 +1,5 @@
-// What logind tells: the session's screen was locked, the machine goes to sleep. The one thing to keep true: the
-// machine is kept awake until everything is locked, and not a moment longer.
+// Signals of logind: the session's screen was locked, the machine prepares for sleep. Invariant: the machine is kept
+// awake until everything is locked, and not a moment longer.
 
 package import CoffretAgent
 internal import Glibc

@@ -1,5 +1,5 @@
-// A connection to the system's message bus. The one thing to keep true: a call waits a second at most, so that a
-// service that hangs does not keep the agent from locking.
+// A connection to the system's message bus. Invariant: a call waits a second at most, so that a service that hangs
+// does not keep the agent from locking.
 
 internal import CSystemd
 internal import CoffretTerminal

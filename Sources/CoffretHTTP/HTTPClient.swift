@@ -177,7 +177,7 @@ package struct HTTPResponse: Sendable {
 
     /// Connects and reads the key of the server, without sending it anything; for the first time that it is met.
     ///
-    /// - Parameter checksCertificate: refuses a server without a certificate that the authorities vouch for.
+    /// - Parameter checksCertificate: refuses a server without a certificate that the authorities signed.
     /// - Throws: `.certificateUntrusted`, `.unreachable`, `.failed`.
     package func readPin(checksCertificate: Bool) throws(HTTPError) -> ServerPin {
         unsafe coffret_curl_reset(handle)

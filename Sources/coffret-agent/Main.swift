@@ -37,7 +37,7 @@ struct Main {
         if chosen != "off" {
             let transport = chosen.map { TPMTransport(configuration: $0) } ?? .kernelDevice
             let records = TPMRecords(transport: transport, folder: folder, fileSystem: fileSystem, random: random)
-            // Who chose a TPM does not want another home if it is gone.
+            // A person who chose a TPM does not want another home if it is gone.
             if chosen != nil { return records }
             let isUsable = unsafe access("/dev/tpmrm0", R_OK | W_OK) == 0
             if isUsable, records.isAvailable() { return records }

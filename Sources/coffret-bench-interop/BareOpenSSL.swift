@@ -1,5 +1,5 @@
-// What the same work costs when OpenSSL is called directly: the yardstick. Nothing here may be slower
-// than a careful C program would be, or the ratios would flatter us.
+// The yardstick: the same work with OpenSSL called directly. Nothing here may be slower than a careful C program would
+// be, or the ratios would flatter us.
 
 internal import COpenSSL
 
@@ -101,7 +101,7 @@ internal import COpenSSL
         unsafe EVP_PKEY_CTX_free(context)
     }
 
-    /// What sealing needs. `EVP_PKEY_derive_set_peer` checks the point once more unless told not to.
+    /// The calls of sealing. `EVP_PKEY_derive_set_peer` checks the point once more unless it is asked not to.
     func sealing(isPeerChecked: Bool) {
         let ephemeral = unsafe Self.generate(generator)
         let peer = unsafe importPeer()
@@ -110,7 +110,7 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(ephemeral)
     }
 
-    /// What opening needs.
+    /// The calls of opening.
     func opening(isPeerChecked: Bool) {
         let peer = unsafe importPeer()
         unsafe agree(own, peer, isPeerChecked: isPeerChecked)

@@ -1,5 +1,5 @@
-// Attachments in and out, and bare journal transactions beside bare appends. The one thing to keep true:
-// everything is timed until it is synced.
+// Attachments in and out, and bare journal transactions beside bare appends. Invariant: everything is timed until it
+// is synced.
 
 import CoffretBase
 import CoffretCrypto

@@ -1,4 +1,4 @@
-// What measuring itself costs.
+// The cost of measuring itself.
 
 enum ClockBench {
     static func run(_ arguments: [String]) {

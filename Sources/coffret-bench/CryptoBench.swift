@@ -45,7 +45,7 @@ enum CryptoBench {
         var cSpeeds: [Double] = []
         var swiftSpeeds: [Double] = []
         for round in 0..<roundCount {
-            // Who goes first alternates, so that a drift of the machine does not favour one side.
+            // The order alternates, so that a drift of the machine does not favour one side.
             let first = measureSeconds { if round % 2 == 0 { c(count) } else { swift(count) } }
             let second = measureSeconds { if round % 2 == 0 { swift(count) } else { c(count) } }
             let (cSeconds, swiftSeconds) = round % 2 == 0 ? (first, second) : (second, first)

@@ -1,4 +1,4 @@
-// What a directory takes on disk, and how to make the next read go there.
+// The size of a directory on disk, and how to make the next read go there.
 
 import Glibc
 

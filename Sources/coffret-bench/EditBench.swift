@@ -1,5 +1,5 @@
-// One edit on its way to another device, through real agents and a real server. The one thing to keep true: an edit
-// counts as visible when a reader of the other vault finds its text, and not before.
+// One edit on its way to another device, through real agents and a real server. Invariant: an edit counts as visible
+// when a reader of the other vault finds its text, and not before.
 
 import CoffretAccount
 import CoffretBase

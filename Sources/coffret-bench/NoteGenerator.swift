@@ -1,5 +1,5 @@
-// Notes for measurements: any number, the same on every machine. The one thing to keep true: a seed and a
-// count say everything, so that figures of two runs are figures of the same notes.
+// Notes for measurements: any number, the same on every machine. Invariant: a seed and a count say everything, so that
+// figures of two runs are figures of the same notes.
 
 /// Makes notes whose words are as unevenly frequent, and whose lengths as different, as in real ones.
 ///

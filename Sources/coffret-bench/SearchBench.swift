@@ -1,5 +1,5 @@
-// Search over many notes, beside plain SQLite FTS5 in a file of its own. The one thing to keep true: both
-// hold the same notes, use the same library and answer the same questions in turn.
+// Search over many notes, beside plain SQLite FTS5 in a file of its own. Invariant: both hold the same notes, use the
+// same library and answer the same questions in turn.
 
 import CoffretBase
 import CoffretCrypto
@@ -259,7 +259,7 @@ private struct Comparison {
             ]))
     }
 
-    /// What this process has handed to the kernel for writing, from `/proc/self/io`.
+    /// The bytes that this process has handed to the kernel for writing, from `/proc/self/io`.
     private static func writtenByteCount() throws -> Int {
         let file = try PosixFileSystem().open("/proc/self/io", .read)
         let text = try unsafe [UInt8](unsafeUninitializedCapacity: 512) { buffer, count in

@@ -1,5 +1,5 @@
-// Whether a search finds the right page, beside plain SQLite FTS5. The one thing to keep true: both hold the same pages
-// and are asked the same queries, and a page is right by its title alone.
+// Whether a search finds the right page, beside plain SQLite FTS5. Invariant: both hold the same pages and are asked
+// the same queries, and a page is right by its title alone.
 
 import CoffretBase
 import CoffretSQLite

@@ -1,5 +1,5 @@
-// One store of made-up notes, and what is measured on it. The one thing to keep true: the data is that of
-// the design's prototype: ten facts per note, nine short, one body of log-normal length.
+// One store of made-up notes, and what is measured on it. Invariant: the data is that of the design's prototype: ten
+// facts per note, nine short, one body of log-normal length.
 
 import CoffretBase
 import CoffretCrypto
@@ -178,7 +178,7 @@ final class StorageRun {
         StorageBench.report("bytes of that", grown / 1e6, "MB", goal: 3, limit: 3.6, places: 2)
     }
 
-    /// What a fresh process pays for the commits since the last checkpoint.
+    /// The cost of the commits since the last checkpoint for a fresh process.
     func reportTail() throws {
         for _ in 0..<1_000 { try repository.commit([change(generator.next(below: factCount))], time: 1) }
         try reopen()

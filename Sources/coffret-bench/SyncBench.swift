@@ -1,5 +1,5 @@
-// A vault between two devices over a real server. The one thing to keep true: what is timed is what `coffret sync` does,
-// from opening the vault to the acknowledgement, with everything verified.
+// A vault between two devices over a real server. Invariant: what is timed is what `coffret sync` does, from opening
+// the vault to the acknowledgement, with everything verified.
 
 import CoffretAccount
 import CoffretBase

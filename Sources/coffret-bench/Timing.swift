@@ -1,5 +1,5 @@
-// Clocks and medians for the benchmarks. The one thing to keep true: things that are compared are run in
-// turn, in one process, so that the machine's drift meets both.
+// Clocks and medians for the benchmarks. Invariant: things that are compared are run in turn, in one process, so that
+// the machine's drift meets both.
 
 import Glibc
 

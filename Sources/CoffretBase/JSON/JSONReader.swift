@@ -1,4 +1,4 @@
-// JSON, read as it comes. Invariant: memory is bounded by one chunk, one string and the depth, whatever the input; and
+// JSON, read as it comes. Invariant: memory is bounded by one chunk, one string and the depth, for any input; and
 // nothing that RFC 8259 does not allow is read.
 
 /// A piece of a JSON text.

@@ -68,13 +68,13 @@ package struct Item: Equatable, Sendable {
         return isSealed ? Item.lockedTitle : MarkdownScan(text).title
     }
 
-    /// The title of an item that is neither locked nor veiled.
+    /// The title of an item that is neither locked nor redacted.
     func title(scan: MarkdownScan) -> String {
         if let givenTitle, !givenTitle.isEmpty { return givenTitle }
         return scan.title
     }
 
-    /// All tags: the given ones and those in the text, sorted, each once whatever its case.
+    /// All tags: the given ones and those in the text, sorted, each once without regard to case.
     package var tags: [TagPath] { allTags(scan: MarkdownScan(text)) }
 
     func allTags(scan: MarkdownScan) -> [TagPath] {
@@ -88,7 +88,7 @@ package struct Item: Equatable, Sendable {
     package var isTrashed: Bool { trashed != nil }
     package var isHidden: Bool { hidden != nil }
 
-    /// The field with a key, or else the only one with a label, whatever the case of its letters.
+    /// The field with a key, or else the only one with a label, in any case of its letters.
     ///
     /// - Throws: `CoreError.fieldNotFound` if there is none or more than one.
     package func field(named name: String) throws(CoreError) -> ItemField {

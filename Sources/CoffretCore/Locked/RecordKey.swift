@@ -89,7 +89,7 @@ package final class RecordKey: Sendable {
 
     /// Opens a part of a note. The content is the caller's to overwrite.
     ///
-    /// - Throws: `CoreError.noteDamaged`, whatever does not match.
+    /// - Throws: `CoreError.noteDamaged`, for any mismatch.
     func open(_ value: SealedValue, at place: Place) throws(CoreError) -> [UInt8] {
         switch form {
         case .argon2id(let key):

@@ -7,7 +7,7 @@ package enum Base32Text {
     /// The longest text that is read, in UTF-8 bytes.
     package static let byteCountMax = 4_096
 
-    /// Reads base32, whatever its case; spaces, hyphens and missing padding are forgiven.
+    /// Reads base32, in any case; spaces, hyphens and missing padding are forgiven.
     ///
     /// - Throws: `CoreError.base32Invalid` on other characters, on a length that no byte string has, on padding
     ///   that contradicts the length, and on left-over bits that are not zero.

@@ -78,7 +78,7 @@ package struct SecretResolver {
 extension Vault {
     /// The item that a script means: stricter than `resolve`, because nobody looks at the result.
     ///
-    /// A whole id is that item. Otherwise ids that begin so and titles that are exactly so, whatever the case, count
+    /// A whole id is that item. Otherwise ids that begin so and titles that are exactly so, in any case, count
     /// together; without either, titles that begin so. Items in the trash answer to their ids only.
     ///
     /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates.
@@ -153,7 +153,7 @@ extension Item {
         }
     }
 
-    /// The field with a key, or else the only one with a label, whatever its case.
+    /// The field with a key, or else the only one with a label, in any case.
     private func field(forScripts name: String) throws(CoreError) -> ItemField {
         if let field = fields.first(where: { $0.key.name == name }) { return field }
         let named = labelled(name)

@@ -105,7 +105,7 @@ package final class Store {
         }
     }
 
-    /// The vault with a name, whatever its case, or with an id that begins with these hex digits; the only vault
+    /// The vault with a name, in any case, or with an id that begins with these hex digits; the only vault
     /// if `reference` is nil.
     ///
     /// - Throws: `CoreError` `.vaultNotFound`, `.vaultAmbiguous` with the candidates.
@@ -219,7 +219,7 @@ package final class Store {
 
     /// Adds an empty vault.
     ///
-    /// - Throws: `CoreError` `.vaultNameInvalid` if the name is taken, whatever the case, or not acceptable.
+    /// - Throws: `CoreError` `.vaultNameInvalid` if the name is taken, in any case, or not acceptable.
     @discardableResult
     package func addVault(named name: String) throws(CoreError) -> VaultID {
         try Self.checkName(name)

@@ -6,8 +6,8 @@ package import CoffretStorage
 
 /// The names by which notes are linked to.
 ///
-/// A note answers to its title and its aliases, whatever the case, to the path that it was imported from, to the name
-/// of its file and the ends of its path, whatever the case, and to `coffret:` with its id. A link names one or more.
+/// A note answers to its title and its aliases, in any case, to the path that it was imported from, to the name
+/// of its file and the ends of its path, in any case, and to `coffret:` with its id. A link names one or more.
 package enum NoteLink {
     /// The scheme of links that name an id: `[Tomatoes](coffret:4f7a…)`, with all 32 digits.
     package static let scheme = "coffret:"

@@ -29,7 +29,7 @@ package enum AttachmentFault: String, Equatable, Sendable {
     }
 }
 
-/// An attachment of the present whose file is not what it should be.
+/// An attachment of the current state whose file is not what it should be.
 package struct FaultyAttachment: Equatable, Sendable {
     package let attachment: Attachment
     package let itemTitle: String
@@ -51,7 +51,7 @@ extension Vault {
         }
     }
 
-    /// The attachments of the present with something wrong. Those of locked notes are not among them: what it takes to
+    /// The attachments of the current state with something wrong. Those of locked notes are not among them: what it takes to
     /// verify them is sealed with the note.
     ///
     /// - Parameter reads: whether each file is read to its end.

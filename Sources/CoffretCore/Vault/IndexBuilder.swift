@@ -105,7 +105,7 @@ final class IndexBuilder {
         }
 
         func run() {
-            // Ends the sender's waiting, whatever happens.
+            // Ends the sender's waiting, in any case.
             defer { items.stop() }
             do {
                 let index = try open()

@@ -35,7 +35,7 @@ package struct FileLabel: Equatable, Sendable {
 }
 
 extension Vault {
-    /// How people know some files: by the attachments of the present that name them.
+    /// How people know some files: by the attachments of the current state that name them.
     ///
     /// - Returns: nothing for a file that only the past names.
     /// - Complexity: reads the facts of all attachments.
@@ -67,7 +67,7 @@ extension Vault {
         }
     }
 
-    /// The attachments of the present whose files are not here. Those of locked notes are not among them: what it takes
+    /// The attachments of the current state whose files are not here. Those of locked notes are not among them: what it takes
     /// to verify them is sealed with the note.
     ///
     /// - Complexity: reads the facts of all attachments.

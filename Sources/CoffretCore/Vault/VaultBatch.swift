@@ -136,7 +136,7 @@ package final class VaultBatch {
         try write(from: old, to: new)
     }
 
-    /// Removes an item and its files from the present; the past still has them until history is compacted.
+    /// Removes an item and its files from the current state; the past still has them until history is compacted.
     package func delete(_ id: EntityID) throws(CoreError) {
         let item = try existing(id)
         indexBuilder?.abandon()

@@ -47,7 +47,7 @@ extension Vault {
         try batch { (batch) throws(CoreError) in try batch.setArchived(id, isArchived) }
     }
 
-    /// Removes items from the present; the past still has them until history is compacted.
+    /// Removes items from the current state; the past still has them until history is compacted.
     package func deletePermanently(_ ids: [EntityID]) throws(CoreError) {
         try batch { (batch) throws(CoreError) in
             for id in ids { try batch.delete(id) }

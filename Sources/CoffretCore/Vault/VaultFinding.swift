@@ -1,4 +1,4 @@
-// Lists, references, searches and links of the present, out of the index; by reading all items where there is none.
+// Lists, references, searches and links of the current state, out of the index; by reading all items where there is none.
 
 internal import CoffretBase
 package import CoffretSearch
@@ -154,7 +154,7 @@ extension Vault {
         return try resolver.resolveByTitle(among: pageByReading(.everything, limit: .max).items)
     }
 
-    /// The items with exactly this title, whatever its case, in the trash or not.
+    /// The items with exactly this title, in any case, in the trash or not.
     func titled(_ title: String) throws(CoreError) -> [ItemSummary] {
         let sought = title.lowercased()
         let found = try fromIndex { (index) throws(CoreError) in
@@ -165,7 +165,7 @@ extension Vault {
         return try list(.everything).filter { $0.title.lowercased() == sought }
     }
 
-    /// The items whose titles begin so, whatever the case. Asked when no id and no whole title does.
+    /// The items whose titles begin so, in any case. Asked when no id and no whole title does.
     func titles(beginningWith start: String) throws(CoreError) -> [ItemSummary] {
         let sought = start.lowercased()
         guard !sought.isEmpty else { return [] }
@@ -176,7 +176,7 @@ extension Vault {
         return (found ?? []).filter { $0.title.lowercased().hasPrefix(sought) }
     }
 
-    /// Searches the present.
+    /// Searches the current state.
     ///
     /// - Parameter text: words, `"phrases"`, `prefix*`, `tag:`, `type:`, `in:` and the rest of `Spec/search.md`.
     /// - Throws: `CoreError.search` with the cause for a query that cannot be understood.

@@ -139,7 +139,7 @@ extension Vault {
     ///
     /// - Parameters:
     ///   - old: the commit of the earlier state.
-    ///   - new: that of the later one; nil for the present.
+    ///   - new: that of the later one; nil for the current state.
     /// - Throws: as `opened` where a version is locked, even if it is so in both: what differs is inside.
     package func difference(
         of id: EntityID, from old: BlobName, to new: BlobName? = nil

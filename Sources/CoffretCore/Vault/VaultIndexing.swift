@@ -25,7 +25,7 @@ extension Vault {
         if let willRead { indexer?.willRead = willRead }
     }
 
-    /// Brings the index up to date with the present; does nothing if it is. Worth calling after large changes, so
+    /// Brings the index up to date with the current state; does nothing if it is. Worth calling after large changes, so
     /// that the next search need not.
     ///
     /// - Returns: why there is no index that can be used; nil if there is one. What the vault holds is found all the same.
@@ -155,7 +155,7 @@ extension Vault {
 
     /// Brings the index up to date in one step if it stands where the commits of this process began.
     ///
-    /// - Returns: whether it did; if not, whatever the reason, nothing has changed.
+    /// - Returns: whether it did; if not, for any reason, nothing has changed.
     private func addOwnChanges(
         to index: SearchIndex, _ present: IndexedState, forWords: Bool
     ) throws(CoreError) -> Bool {
@@ -221,7 +221,7 @@ extension Vault {
         }
     }
 
-    /// The items that differ, or may differ, between an indexed state and the present; nil if nobody can tell
+    /// The items that differ, or may differ, between an indexed state and the current one; nil if nobody can tell
     /// because the indexed commit is not there any more.
     private func touchedItems(since indexed: IndexedState) throws(CoreError) -> Set<EntityID>? {
         guard let indexedHead = indexed.head else { return nil }

@@ -16,7 +16,7 @@ package struct VaultCompaction: Sendable {
 /// The result of a check of a vault.
 package struct VaultCheck: Sendable {
     package let repository: FsckReport
-    /// Attachments of the present, read and verified to their last byte.
+    /// Attachments of the current state, read and verified to their last byte.
     package let attachmentCount: Int
     /// Their faults: each names the item and the file.
     package let attachmentProblems: [CoreError]
@@ -65,7 +65,7 @@ extension Vault {
         return recorded.isEmpty ? nil : try compact()
     }
 
-    /// Checks all of the vault: files, commits, signatures, trees and values, and every attachment of the present.
+    /// Checks all of the vault: files, commits, signatures, trees and values, and every attachment of the current state.
     ///
     /// - Parameter signers: the devices whose signatures count; nil for the own device alone.
     /// - Complexity: reads everything.

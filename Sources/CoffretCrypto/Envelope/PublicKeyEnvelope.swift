@@ -27,7 +27,7 @@ package enum PublicKeyEnvelope {
 
     /// Opens an envelope and lends the message, which is zeroed afterwards.
     ///
-    /// - Throws: `.authenticationFailed`, whatever does not match.
+    /// - Throws: `.authenticationFailed`, for any mismatch.
     package static func open<Result: ~Copyable>(
         _ sealed: [UInt8], with recipient: AgreementKey, context: Context, associatedData: [UInt8],
         fill: Envelope.Fill = .sizeClasses, _ body: (UnsafeRawBufferPointer) throws(CryptoError) -> Result

@@ -1,4 +1,4 @@
-// Stretching of passphrases. Invariant: parameters outside the bounds are refused before any memory is set aside and
+// Stretching of passphrases. Invariant: parameters outside the bounds are refused before any memory is allocated and
 // before anything is derived.
 
 internal import CSodium

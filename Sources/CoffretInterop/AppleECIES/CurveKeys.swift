@@ -143,7 +143,7 @@ extension CurvePrivateKey {
     ///
     /// - Parameter algorithm: the one it was made with: nothing in the message says.
     /// - Returns: the plaintext, which is the caller's to overwrite.
-    /// - Throws: `InteropError`: `.authenticationFailed`, whatever is wrong with the message;
+    /// - Throws: `InteropError`: `.authenticationFailed`, for any fault of the message;
     ///   `.unsupported` if the key does not decrypt; `.keyUnavailable` if its home did not answer.
     /// Spec: Spec/interop-apple-ecies.md §4. Vectors: apple-ecies/valid.json, invalid.json, real-apple.json.
     public func decrypt(

@@ -108,7 +108,7 @@ public final class NoiseReceiver: Sendable {
     /// Decrypts the next message.
     ///
     /// - Returns: the plaintext, which is the caller's to overwrite.
-    /// - Throws: `InteropError`: `.authenticationFailed`, whatever is wrong, a message twice or out of order
+    /// - Throws: `InteropError`: `.authenticationFailed`, for any fault, a message twice or out of order
     ///   included; the session then stands as if the message had not come. `.limitExceeded` above 65,535 bytes;
     ///   `.nonceExhausted` after 2⁶⁴ - 1 messages.
     public func decrypt(_ message: some Collection<UInt8>, additionalData: some Collection<UInt8> = [UInt8]())

@@ -66,7 +66,7 @@ public struct BearKeyChain: Sendable, Equatable {
 
         /// Opens the text of a note; it is the caller's to overwrite.
         ///
-        /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong: most often the passphrase.
+        /// - Throws: `InteropError` `.authenticationFailed`, for any fault: most often the passphrase.
         public func open(_ cell: some Collection<UInt8>, noteID: some Collection<UInt8>) throws(InteropError) -> [UInt8]
         {
             let cell = [UInt8](cell)

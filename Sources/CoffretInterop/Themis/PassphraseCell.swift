@@ -59,7 +59,7 @@ public final class PassphraseCell: Sendable {
     ///
     /// - Returns: the plaintext, which is the caller's to overwrite.
     /// - Throws: `InteropError`: `.limitExceeded` when the cell asks for more iterations than the ceiling,
-    ///   without doing any; otherwise `.authenticationFailed`, whatever is wrong.
+    ///   without doing any; otherwise `.authenticationFailed`, for any fault.
     public func open(_ cell: some Collection<UInt8>, context: some Collection<UInt8> = [UInt8]()) throws(InteropError)
         -> [UInt8]
     {

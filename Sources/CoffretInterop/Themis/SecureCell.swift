@@ -97,7 +97,7 @@ public final class SecureCell: Sendable {
     ///
     /// - Parameter context: the one it was sealed with; none and an empty one are the same.
     /// - Returns: the plaintext, which is the caller's to overwrite.
-    /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong.
+    /// - Throws: `InteropError` `.authenticationFailed`, for any fault.
     public func open(_ cell: some Collection<UInt8>, context: some Collection<UInt8> = [UInt8]()) throws(InteropError)
         -> [UInt8]
     {
@@ -149,7 +149,7 @@ public final class SecureCell: Sendable {
 
     /// Opens what `protect` made.
     ///
-    /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong.
+    /// - Throws: `InteropError` `.authenticationFailed`, for any fault.
     public func open(_ protected: ProtectedData, context: some Collection<UInt8> = [UInt8]()) throws(InteropError)
         -> [UInt8]
     {

@@ -58,7 +58,7 @@ public enum SecureMessage {
     /// Decrypts a message.
     ///
     /// - Returns: the plaintext, which is the caller's to overwrite.
-    /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong; a signed message is refused.
+    /// - Throws: `InteropError` `.authenticationFailed`, for any fault; a signed message is refused.
     public static func decrypt(
         _ message: some Collection<UInt8>, to recipient: ThemisPrivateKey, from sender: ThemisPublicKey
     ) throws(InteropError) -> [UInt8] {
@@ -128,7 +128,7 @@ public enum SecureMessage {
     /// Verifies a signed message and returns what was signed.
     ///
     /// Bytes after the signature are ignored, as some writers leave a few.
-    /// - Throws: `InteropError` `.authenticationFailed`, whatever is wrong; an encrypted message is refused.
+    /// - Throws: `InteropError` `.authenticationFailed`, for any fault; an encrypted message is refused.
     public static func verify(_ signed: some Collection<UInt8>, from key: ThemisPublicKey) throws(InteropError)
         -> [UInt8]
     {

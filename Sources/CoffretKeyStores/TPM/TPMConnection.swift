@@ -1,5 +1,5 @@
 // One conversation with a TPM through tpm2-tss's ESYS. Invariant: every handle and every session that a call opens is
-// flushed when the call ends, whatever happened, because a TPM without a resource manager has room for three of each.
+// flushed when the call ends, in any case, because a TPM without a resource manager has room for three of each.
 
 internal import CTPM2
 package import CoffretBase

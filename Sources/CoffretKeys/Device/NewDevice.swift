@@ -26,7 +26,7 @@ package struct NewDevice: Sendable {
 /// The message from a trusted device to a new one at the end of pairing.
 ///
 /// Layout, deterministic CBOR: [3, device chain, device box, server name, {vault id: head's name, with its number if that is
-/// known}, {vault id: what is told of the present}]. Version 2 told heads without numbers, and no presents.
+/// known}, {vault id: what is told of the current state}]. Version 2 told heads without numbers, and no presents.
 package enum AccountWelcome {
     private static let presentByteCountMax = 16 << 10
 

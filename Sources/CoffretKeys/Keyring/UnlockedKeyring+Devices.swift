@@ -174,7 +174,7 @@ extension UnlockedKeyring {
         KeyringName.free(name, among: Set(vaults.map { $0.name.lowercased() }))
     }
 
-    /// The newest link by which this very device, or the sheet that brought it, threw another one out; nil if none did.
+    /// The newest link by which this very device, or the sheet that brought it, revoked another one; nil if none did.
     package func newestOwnRevocation() throws(KeyError) -> UInt64? {
         let (body, own) = (try body(), try trustedDevice())
         var keys = [own.signing.verifyingKey.bytes]
@@ -235,7 +235,7 @@ extension LinkDetails {
         return nil
     }
 
-    /// `name`, or `name` with the first free number from 2 on if a device that the chain trusts is called so, whatever the case.
+    /// `name`, or `name` with the first free number from 2 on if a device that the chain trusts is called so, in any case.
     static func freeName(_ name: String, in chain: VerifiedDeviceChain, key: LinkDetailsKey) -> String {
         let trusted = chain.devices.filter(\.isTrusted)
         return KeyringName.free(

@@ -173,7 +173,7 @@ package enum X25519Slot {
         }
     }
 
-    /// nil if it does not open: whatever was wrong.
+    /// nil if it does not open, for any reason.
     static func open<Purpose>(
         _ sealed: [UInt8], with key: AgreementKey, context: Context, binding: SlotBinding
     ) -> SymmetricKey<Purpose>? {
@@ -202,7 +202,7 @@ package enum X25519Slot {
 
     /// Opens a slot's private key, and with it the storage key.
     ///
-    /// - Throws: `.unlockFailed`, whatever was wrong.
+    /// - Throws: `.unlockFailed`, for any fault.
     package static func openStorageKey(
         of slot: KeySlot, wrapped: [UInt8], under secret: SlotSecretKey, binding: SlotBinding
     ) throws(KeyError) -> StorageKey {
@@ -213,7 +213,7 @@ package enum X25519Slot {
         return storageKey
     }
 
-    /// nil if it does not open: whatever was wrong.
+    /// nil if it does not open, for any reason.
     static func unwrap(
         _ sealed: [UInt8], under secret: SlotSecretKey, storeID: UniqueID, slotID: UniqueID
     ) -> AgreementKey? {

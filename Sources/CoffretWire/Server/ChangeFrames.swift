@@ -75,7 +75,7 @@ package struct ChangeFrameReader: Sendable {
 
     /// The next whole frame; nil until more bytes come.
     ///
-    /// - Throws: `.malformed` for a length above the limit, before anything is set aside for it, or a bad frame.
+    /// - Throws: `.malformed` for a length above the limit, before anything is allocated for it, or a bad frame.
     package mutating func next() throws(WireError) -> ChangeFrame? {
         guard buffer.count - offset >= ChangeFrame.lengthByteCount else { return nil }
         var length = 0
