@@ -122,7 +122,7 @@ struct PaperDeviceTests {
         let alone = try recover(last, server, sheet, "--name", "Last", "--revoke-others")
         #expect(alone.exitCode == 0, "\(alone.errorText)")
         #expect(
-            alone.errorText.contains("1 paper device that this sheet may not throw out stays"), "\(alone.errorText)")
+            alone.errorText.contains("1 paper device that this sheet may not revoke stays"), "\(alone.errorText)")
         let list = try last.succeed("device", "ls")
         #expect(list.contains("Older") && list.contains("Newer"), "\(list)")
         #expect(try first.run("sync").exitCode == 77)

@@ -93,14 +93,14 @@ enum DeviceRecovery {
             // The store is there by now, so this command will not run again.
             var failure = FailureTranslation.failure(from: error)
             failure.message =
-                "the account is back on this device, but the others were not thrown out: " + failure.message
+                "the account is back on this device, but the others are not revoked: " + failure.message
             failure.hint = "coffret device ls, then coffret device revoke NAME for each of them"
             throw failure
         }
         revoked = revocation.revoked
         if !revocation.keptPapers.isEmpty {
             context.note(
-                "\(NumberText.counted(revocation.keptPapers.count, "paper device")) that this sheet may not throw out "
+                "\(NumberText.counted(revocation.keptPapers.count, "paper device")) that this sheet may not revoke "
                     + "\(revocation.keptPapers.count == 1 ? "stays" : "stay"): coffret device ls, then coffret device revoke NAME"
             )
         }
@@ -111,7 +111,7 @@ enum DeviceRecovery {
         } catch {
             var failure = FailureTranslation.failure(from: error)
             failure.message =
-                "the other devices are thrown out, but the vaults have no new keys yet: " + failure.message
+                "the other devices are revoked, but the vaults have no new keys yet: " + failure.message
             failure.hint = "coffret sync on this device makes it whole"
             throw failure
         }

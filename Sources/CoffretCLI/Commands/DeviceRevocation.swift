@@ -40,8 +40,8 @@ enum DeviceRevocation {
         let target = try DeviceCommand.only(matching, session, context)
         guard target.id != own else {
             throw CommandFailure(
-                .usage, .deviceIsThis, "a device does not throw itself out",
-                hint: "do it on another one of your devices")
+                .usage, .deviceIsThis, "a device cannot revoke itself",
+                hint: "run it on another of your devices")
         }
         let name = TextWidth.displaySafe(try keyring.details(of: target)?.name ?? String(target.id.hex.prefix(8)))
         guard target.kind == .ordinary else { return try DeviceRecovery.revokePaper(target.id, name, account, context) }

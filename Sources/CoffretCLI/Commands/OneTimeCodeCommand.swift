@@ -10,7 +10,7 @@ enum OneTimeCodeCommand {
 
     static let description = CommandDescription(
         "otp", group: .secrets, "Show the one-time code of a login",
-        discussion: ["A code that is counted moves on each time it is shown; that is saved before it is printed."],
+        discussion: ["A counted code moves on each time it is shown; that is saved before it is printed."],
         arguments: [CommonArguments.item], options: [copy],
         examples: [
             CommandExample("coffret edit GitHub --secret totp", "asks for the key, as otpauth address or base32")

@@ -101,7 +101,7 @@ enum ServerCommand {
             if let shown { table.add(["Shown now", shown.text]) }
             table.add(["Account", "\(AccountName(id).text)   its name for coffret device pair --account"])
             table.add(["", id.hex])
-            table.add(["State", problem.map { $0.message } ?? "answers, and knows this device"])
+            table.add(["State", problem.map { $0.message } ?? "answers; this device is registered"])
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }

@@ -405,12 +405,12 @@ enum SyncCommand {
         if let files = try? outcome.files.get() { SyncedFiles.warn(files, name, context) }
         if report.quarantinedCount > 0 {
             context.warn(
-                "\(name): the server showed what a revoked device wrote; it was set aside, and yours put in its place "
+                "\(name): the server showed changes of a revoked device; they were excluded and replaced by yours "
                     + "(sync.head.revoked-signer); coffret device rescue shows it")
         }
         if report.replacedHeadCount > 0 {
             context.warn(
-                "\(name): a revoked device left a head at the server that nobody can take; yours was put in its place")
+                "\(name): a revoked device left a state at the server that nobody can read; yours replaced it")
         }
         if report.setAsideCount > 0 {
             context.warn(

@@ -92,10 +92,10 @@ enum ServerAccess {
     }
 
     private static func confirm(_ pin: ServerPin, _ context: CommandContext) throws {
-        let explanation = "No authority vouches for this server's certificate. Its key has the fingerprint"
+        let explanation = "No known authority signed this server's certificate. Its key has the fingerprint"
         guard context.terminal.inputIsTerminal, let prompt = context.prompt() else {
             throw CommandFailure(
-                .notConfirmed, .serverUnknown, "no authority vouches for this server's certificate",
+                .notConfirmed, .serverUnknown, "no known authority signed this server's certificate",
                 details: ["fingerprint  \(pin.text)"],
                 hint: "compare it with what coffret-server shows, and add --fingerprint")
         }

@@ -31,7 +31,7 @@ extension FailureMeaning {
             .unsupportedFormat, "the server's answer makes no sense", hint: "is that a coffret-server?"),
         "account.server.refused": FailureMeaning(.permission, "the server refused", showsPlace: true),
         "account.server.name-differs": FailureMeaning(
-            .notAuthentic, "the server calls itself otherwise than when this device met it", showsPlace: true),
+            .notAuthentic, "the server has another name than when this device joined it", showsPlace: true),
         "account.paper.not-trusted": FailureMeaning(
             .wrongPassphrase, "the account does not trust this paper device, or does not any more",
             hint: "is it the newest sheet? coffret device ls on another device lists what counts"),
@@ -121,7 +121,7 @@ extension FailureMeaning {
                 "coffret server status shows both keys; if the new one is in the first line that coffret-server logs: coffret server leave, then join it again"
         ),
         "http.certificate-untrusted": FailureMeaning(
-            .notAuthentic, "no authority vouches for the server's certificate", hint: "add --fingerprint or --ca"),
+            .notAuthentic, "no known authority signed the server's certificate", hint: "add --fingerprint or --ca"),
         "http": FailureMeaning(
             .inputOutput, "the connection to the server failed", showsPlace: true,
             hint: "is it a coffret-server? One with TLS is at https://, not http://"),
