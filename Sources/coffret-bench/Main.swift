@@ -25,6 +25,8 @@ struct Main {
             purpose: "whether a search finds the right page, for `Scripts/bench search-quality`",
             run: SearchQualityBench.run),
         BenchMode(
+            name: "growth", purpose: "files and bytes of a store after 100,000 commits", run: GrowthBench.run),
+        BenchMode(
             name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
         BenchMode(
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
