@@ -125,9 +125,24 @@ struct LanguageTests {
 
     // MARK: Habits
 
+    private static let clauses: Set<Substring> = ["What", "Whatever", "Who", "Whoever"]
+
+    private static func openings(of page: SourceFile) -> [String] {
+        Prose(page.text).sentences.filter { sentence in
+            let first = sentence.text.drop { !$0.isLetter }.prefix(while: \.isLetter)
+            return clauses.contains(first) && !sentence.text.hasSuffix("?") && !sentence.text.hasSuffix("?**")
+        }
+        .map { "\(page.path):\($0.line) \($0.text.prefix(60))…" }
+    }
+
+    @Test("sentences of a page name their subject instead of opening with a clause")
+    func pagesNameTheirSubject() {
+        for page in Self.pages where !Self.exemptPages.contains(page.path) { #expect(Self.openings(of: page) == []) }
+        #expect(Self.openings(of: SourceFile(path: "a", text: "What is left goes. What is left?")).count == 1)
+    }
+
     @Test("comments name their subject: fewer and fewer open with a clause in its place")
     func openingsFall() {
-        let clauses: Set<Substring> = ["What", "Whatever", "Who", "Whoever"]
         var wordCount = 0
         var openings = 0
         for file in SourceTree.sources {
@@ -135,7 +150,7 @@ struct LanguageTests {
                 let words = line.split { $0 == " " || $0 == "\t" }
                 guard let mark = words.first, mark.hasPrefix("//") else { continue }
                 wordCount += words.count - 1
-                if words.count > 1, clauses.contains(words[1]) { openings += 1 }
+                if words.count > 1, Self.clauses.contains(words[1]) { openings += 1 }
             }
         }
         #expect(wordCount > 100_000)
