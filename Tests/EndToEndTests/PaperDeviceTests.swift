@@ -147,7 +147,7 @@ struct PaperDeviceTests {
         // Before anything is told, the question says what will be.
         let asked = try second(of: first, server).run("device", "revoke", "Safe")
         #expect(asked.exitCode == 83)
-        #expect(asked.errorText.contains("For seven days its sheet goes on to count"), "\(asked.errorText)")
+        #expect(asked.errorText.contains("For seven days its sheet still counts"), "\(asked.errorText)")
         #expect(try first.succeed("recovery", "ls").contains("Safe"))
         // It still counts.
         let bare = try CoffretRunner()

@@ -13,7 +13,7 @@ internal import CoffretWire
 enum AgentFamilyCommand {
     static let idle = OptionDescription.value("idle", "TIME", "lock after this time without use (10m)")
     static let absolute = OptionDescription.value(
-        "at-latest", "TIME", "lock this long after unlocking, whatever happens (12h)")
+        "at-latest", "TIME", "lock this long after unlocking, even while used (12h)")
 
     static let sync = OptionDescription.value(
         "sync", "WHETHER", .choice(["on", "off"]), "whether the agent syncs the store while it is unlocked (on)")

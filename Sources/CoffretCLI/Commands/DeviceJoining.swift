@@ -37,7 +37,7 @@ enum DeviceJoining {
     static let approval = CommandDescription(
         "approve", "Let a new device in",
         discussion: [
-            "Without PAIRING it is the device that waits for your account; compare its number first. coffret device ls lists who waits. Anybody who knows your account's name can ask: what you did not begin yourself, leave alone."
+            "Without PAIRING it is the device that waits for your account; compare its number first. coffret device ls lists waiting devices. Anyone who knows your account's name can ask: ignore a request that you did not begin."
         ],
         arguments: [request], staysHere: true, run: approve)
 
@@ -186,7 +186,7 @@ enum DeviceJoining {
         if digits.utf8.count < digitCountMin, digits.allSatisfy(\.isHexDigit) {
             throw CommandFailure(
                 .usage, .inputInvalid, "a number needs its first \(digitCountMin) digits at least",
-                hint: "the new device shows it; coffret device approve alone names who waits")
+                hint: "the new device shows it; coffret device approve alone names the waiting device")
         }
         guard !isBeginning(digits) else { return }
         try ApproverSession.check(given)

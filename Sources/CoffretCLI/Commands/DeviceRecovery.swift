@@ -201,8 +201,8 @@ enum DeviceRecovery {
         }
         try context.confirmDanger(
             announced == nil
-                ? "Your devices will be told that the paper device \"\(name)\" is to be revoked. For seven days its sheet goes on to count, so that whoever has it can object; then this device can revoke it."
-                : "The sheet of \"\(name)\" will recover nothing any more. What was backed up before, it still opens.",
+                ? "Your devices will be told that the paper device \"\(name)\" is to be revoked. For seven days its sheet still counts, so that its owner can object; then this device can revoke it."
+                : "The sheet of \"\(name)\" will recover nothing any more. It still opens earlier backups.",
             question: announced == nil ? "Tell them?" : "Revoke it?",
             isConfirmed: context.arguments.isSet(CommonArguments.yes))
         let isRevoked = try account.revokePaper(id, at: SystemWallClock().now)

@@ -17,10 +17,10 @@ enum DeviceRevocation {
     static let keepAll = OptionDescription.flag("keep-added", "leave all devices and sheets that it added")
 
     static let description = CommandDescription(
-        "revoke", "Throw a device out: a lost one, or one you no longer use",
+        "revoke", "Revoke a device: a lost one, or one you no longer use",
         discussion: [
-            "Vaults that are synced get new keys. What the device holds already, it keeps. What it had sent by now counts; what it writes from now on does not.",
-            "Devices and sheets that it added, or that one of those added, go with it unless you say otherwise: whoever had the device may have added them. This device, and those that it added, stay. A sheet counts for seven days after your devices were told.",
+            "Vaults that are synced get new keys. The device keeps the data that it has. Changes that it sent until now count; its later changes do not.",
+            "Devices and sheets that it added, or that one of those added, go with it unless you say otherwise: a thief may have added them. This device, and those that it added, stay. A sheet counts for seven days after your devices were told.",
         ],
         arguments: [DeviceCommand.device], options: [keep, keepAll, CommonArguments.yes], staysHere: true, run: run)
 

@@ -17,7 +17,7 @@ enum UnlockCommand {
     static let description = CommandDescription(
         "unlock", group: .store, "Ask for the passphrase once, and keep the store unlocked",
         discussion: [
-            "The agent keeps the store unlocked and runs your commands; it is started if none runs. It locks after a time without use, after a longer time whatever happens, when the screen is locked, and before the computer sleeps. coffret agent settings shows and changes the times."
+            "The agent keeps the store unlocked and runs your commands; it is started if none runs. It locks after a time without use, after a longer time in any case, when the screen is locked, and before the computer sleeps. coffret agent settings shows and changes the times."
         ],
         options: [time, pin, withoutPIN, recovery, KeyCommand.profile, KeyCommand.pinFile],
         examples: [

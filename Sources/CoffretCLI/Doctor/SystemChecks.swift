@@ -67,7 +67,7 @@ struct SystemChecks {
         guard probe.word("/proc/sys/fs/suid_dumpable") == "1" else { return nil }
         return DoctorFinding(
             .cores, .warning, "The system writes dumps even of programs that refuse it (fs.suid_dumpable=1).",
-            why: "A dump holds whatever was in memory when a program crashed.",
+            why: "A dump holds the memory of a program that crashed.",
             remedy: "sudo sysctl fs.suid_dumpable=0; to keep it, a file in /etc/sysctl.d")
     }
 
