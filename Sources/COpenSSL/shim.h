@@ -5,7 +5,9 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/x509.h>
 
 /* Macros that the importer cannot read. */
 static const int coffret_EVP_PKEY_KEYPAIR = EVP_PKEY_KEYPAIR;
@@ -35,3 +37,25 @@ static inline OSSL_PARAM coffret_rsa_parameter(int index, unsigned char *native_
     };
     return OSSL_PARAM_construct_BN(names[index], native_number, byte_count);
 }
+
+/* A certificate is never encrypted; without this OpenSSL would ask the terminal for a passphrase. */
+static inline int coffret_no_passphrase(char *buffer, int byte_count, int writing, void *context) {
+    (void)buffer, (void)byte_count, (void)writing, (void)context;
+    return -1;
+}
+
+/* The SubjectPublicKeyInfo of the first certificate in PEM text, in DER, to be freed with OPENSSL_free; its size, or 0. */
+static inline size_t coffret_certificate_key(const void *pem, size_t byte_count, unsigned char **key) {
+    *key = NULL;
+    if (byte_count > INT32_MAX) return 0;
+    BIO *bio = BIO_new_mem_buf(pem, (int)byte_count);
+    if (!bio) return 0;
+    X509 *certificate = PEM_read_bio_X509(bio, NULL, coffret_no_passphrase, NULL);
+    BIO_free(bio);
+    int length = certificate ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), key) : 0;
+    X509_free(certificate);
+    ERR_clear_error();
+    return length > 0 ? (size_t)length : 0;
+}
+
+static inline void coffret_free_certificate_key(unsigned char *key) { OPENSSL_free(key); }

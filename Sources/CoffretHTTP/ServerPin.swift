@@ -34,61 +34,7 @@ package struct ServerPin: Hashable, Sendable {
 
     /// The pin of a certificate in PEM; nil if it is none.
     package init?(certificatePEM text: String) {
-        let (begin, end) = ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----")
-        let lines = text.split(whereSeparator: \.isNewline).map(String.init)
-        guard let first = lines.firstIndex(of: begin), let last = lines[first...].firstIndex(of: end),
-            let der = try? Base64.standard.decode(lines[(first + 1)..<last].joined()),
-            let key = Self.subjectPublicKeyInfo(der)
-        else { return nil }
-        bytes = unsafe HashAlgorithm.sha256.hash(Array(key).span.bytes)
-    }
-
-    /// Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serial, algorithm, issuer, validity,
-    /// subject, subjectPublicKeyInfo, … } … }; the whole element with its header.
-    ///
-    /// Source: RFC 5280 section 4.1.
-    private static func subjectPublicKeyInfo(_ certificate: [UInt8]) -> ArraySlice<UInt8>? {
-        var outer = DERReader(certificate[...])
-        guard let whole = outer.next(), whole.tag == 0x30 else { return nil }
-        var signed = DERReader(whole.content)
-        guard let tbs = signed.next(), tbs.tag == 0x30 else { return nil }
-        var fields = DERReader(tbs.content)
-        var field = fields.next()
-        if field?.tag == 0xA0 { field = fields.next() }
-        // `field` is the serial number; four more stand before the key.
-        for _ in 0..<5 { field = fields.next() }
-        guard let field, field.tag == 0x30 else { return nil }
-        return field.whole
-    }
-}
-
-/// Elements of DER, one after the other.
-private struct DERReader {
-    struct Element {
-        let tag: UInt8
-        let content: ArraySlice<UInt8>
-        let whole: ArraySlice<UInt8>
-    }
-
-    private var rest: ArraySlice<UInt8>
-
-    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
-
-    /// nil at the end, or where the bytes are no DER.
-    mutating func next() -> Element? {
-        guard rest.count >= 2, let tag = rest.first, tag & 0x1F != 0x1F else { return nil }
-        let start = rest.startIndex
-        var length = Int(rest[start + 1])
-        var header = 2
-        if length >= 0x80 {
-            let count = length & 0x7F
-            guard (1...4).contains(count), rest.count >= 2 + count else { return nil }
-            length = rest[start + 2..<start + 2 + count].reduce(0) { $0 << 8 | Int($1) }
-            header += count
-        }
-        guard rest.count - header >= length else { return nil }
-        let end = start + header + length
-        defer { rest = rest[end...] }
-        return Element(tag: tag, content: rest[start + header..<end], whole: rest[start..<end])
+        guard let digest = CertificateKey.sha256(ofPEM: text) else { return nil }
+        bytes = digest
     }
 }

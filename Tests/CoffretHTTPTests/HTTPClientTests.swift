@@ -192,4 +192,28 @@ struct HTTPClientTests {
         }
         #expect(ServerPin(certificatePEM: "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----") == nil)
     }
+
+    @Test("the key of a certificate is the one that OpenSSL's program shows", arguments: ["ec", "rsa", "ed25519"])
+    func certificateKeys(kind: String) throws {
+        let folder = try TemporaryDirectory("certificate")
+        let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))
+        let options = kind == "ec" ? ["-pkeyopt", "ec_paramgen_curve:P-256"] : []
+        let made = try ProcessRunner.run(
+            "/usr/bin/openssl",
+            ["req", "-x509", "-newkey", kind] + options
+                + ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate])
+        try #require(made.exitCode == 0, "\(made.errorText)")
+        let shown = try ProcessRunner.run(
+            "/bin/sh",
+            ["-c", "openssl x509 -in '\(certificate)' -noout -pubkey | openssl pkey -pubin -outform der | sha256sum"])
+        let text = try String(contentsOfFile: certificate, encoding: .utf8)
+        let pin = try #require(ServerPin(certificatePEM: "Bag Attributes\n" + text + text))
+        #expect(pin.text.replacing(" ", with: "") == shown.text.prefix(64))
+        // Cut, bent and encrypted certificates have no key, and nobody is asked for a passphrase.
+        #expect(ServerPin(certificatePEM: String(text.dropLast(60))) == nil)
+        #expect(ServerPin(certificatePEM: text.replacing("MII", with: "MIB")) == nil || kind == "ed25519")
+        let headers =
+            "-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n"
+        #expect(ServerPin(certificatePEM: text.replacing("-----BEGIN CERTIFICATE-----\n", with: headers)) == nil)
+    }
 }

@@ -59,6 +59,39 @@ struct InstallTests {
         }
     }
 
+    @Test(
+        "Debian packages hold what they say, with a user and a unit for the server",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-shlibdeps"), "needs dpkg-dev"))
+    func packages() throws {
+        let folder = try TemporaryDirectory("packages")
+        let built = (CoffretRunner.executable as NSString).deletingLastPathComponent
+        let made = try ProcessRunner.run(
+            SharedData.packageRoot.path + "/Scripts/package",
+            ["--programs", built, "--output", folder.path, "--compression", "none"])
+        try #require(made.exitCode == 0, "\(made.errorText)")
+        let packages = made.text.split(separator: "\n").map(String.init)
+        try #require(packages.count == 2)
+        for package in packages {
+            let unpacked = package + ".d"
+            #expect(try ProcessRunner.run("/usr/bin/dpkg-deb", ["--raw-extract", package, unpacked]).exitCode == 0)
+            let sums = try ProcessRunner.run(
+                "/bin/sh", ["-c", "cd '\(unpacked)' && md5sum --quiet -c DEBIAN/md5sums"])
+            #expect(sums.exitCode == 0, "\(sums.text)")
+            let modes = try ProcessRunner.run(
+                "/usr/bin/find", [unpacked + "/usr", "!", "-type", "l", "!", "-perm", "-444"])
+            #expect(modes.text.isEmpty, "everybody reads what is installed: \(modes.text)")
+        }
+        let control = try packages.map { try String(contentsOfFile: $0 + ".d/DEBIAN/control", encoding: .utf8) }
+        #expect(control[0].contains("Package: coffret\n") && control[0].contains("libsodium23"))
+        #expect(control[0].contains("libcurl4") && control[0].contains("libzxcvbn0"))
+        #expect(control[1].contains("Package: coffret-server\n") && control[1].contains("libpq5"))
+        let unit = try String(
+            contentsOfFile: packages[1] + ".d/usr/lib/systemd/system/coffret-server.service", encoding: .utf8)
+        #expect(unit.contains("User=coffret-server\n") && !unit.contains("DynamicUser"))
+        let version = try ProcessRunner.run(packages[0] + ".d/usr/bin/coffret", ["--version"])
+        #expect(version.exitCode == 0 && version.text.hasPrefix("coffret "))
+    }
+
     @Test("a prefix that cannot be written and a wrong option are refused, and say what to do")
     func refusals() throws {
         let script = SharedData.packageRoot.path + "/Scripts/install"

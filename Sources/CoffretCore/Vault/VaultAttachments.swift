@@ -143,21 +143,3 @@ extension Item {
         return first
     }
 }
-
-/// Media types by the endings of file names.
-package enum MediaType {
-    private static let types: [String: String] = [
-        "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html", "json": "application/json",
-        "xml": "application/xml", "pdf": "application/pdf", "zip": "application/zip", "gz": "application/gzip",
-        "tar": "application/x-tar", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
-        "svg": "image/svg+xml", "webp": "image/webp", "heic": "image/heic", "mp3": "audio/mpeg", "mp4": "video/mp4",
-        "mov": "video/quicktime", "pem": "application/x-pem-file", "ics": "text/calendar", "vcf": "text/vcard",
-    ]
-
-    /// The type that a file name suggests; `application/octet-stream` if it suggests none.
-    package static func guess(fileName: String) -> String {
-        guard let dot = fileName.lastIndex(of: ".") else { return "application/octet-stream" }
-        let ending = fileName[fileName.index(after: dot)...].lowercased()
-        return types[ending] ?? "application/octet-stream"
-    }
-}

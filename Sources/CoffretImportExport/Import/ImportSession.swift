@@ -243,7 +243,7 @@ package final class ImportSession {
                 try batch.removeAttachment(attachment)
             }
             let attachment = try batch.addAttachment(
-                to: owner, name: attachmentName(name), mediaType: mediaType(ofName: name), byteCount: stored.byteCount,
+                to: owner, name: attachmentName(name), mediaType: MediaType.guess(fileName: name), byteCount: stored.byteCount,
                 reference: stored.encodedReference, path: path, created: created)
             write(FileRecord(key: key, target: attachment.id, contentHash: stored.contentHash))
         }
@@ -294,17 +294,4 @@ func attachmentName(_ name: String) -> String {
         clean.append(character.utf8.contains { $0 < 0x20 || $0 == 0x2F || $0 == 0x7F } ? "_" : character)
     }
     return clean.isEmpty || clean == "." || clean == ".." ? "_" + clean : clean
-}
-
-/// The media type of common file names.
-func mediaType(ofName name: String) -> String {
-    let types = [
-        "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "svg": "image/svg+xml",
-        "webp": "image/webp", "avif": "image/avif", "pdf": "application/pdf", "txt": "text/plain", "csv": "text/csv",
-        "json": "application/json", "zip": "application/zip", "mp3": "audio/mpeg", "m4a": "audio/mp4",
-        "mp4": "video/mp4",
-        "webm": "video/webm", "html": "text/html", "md": "text/markdown",
-    ]
-    guard let dot = name.lastIndex(of: ".") else { return "application/octet-stream" }
-    return types[String(name[name.index(after: dot)...]).asciiLowercased()] ?? "application/octet-stream"
 }

@@ -19,7 +19,7 @@ struct ServerCertificate {
                 let keyBytes = ServerFiles.read(key, byteCountMax: 1 << 20)
             else { throw ServerFailure(.configuration, "the certificate or its key cannot be read") }
             let text = String(decoding: certificateBytes, as: UTF8.self)
-            guard let fingerprint = CertificateFingerprint.ofPEM(text) else {
+            guard let fingerprint = CertificateKey.sha256(ofPEM: text) else {
                 throw ServerFailure(.configuration, "\(certificate) holds no certificate")
             }
             return ServerCertificate(
@@ -36,54 +36,5 @@ enum CertificateFingerprint {
         guard fingerprint.contains(where: { $0 != 0 }) else { return "none" }
         return stride(from: 0, to: fingerprint.count, by: 4).map { Hex.encode(fingerprint[$0...].prefix(4)) }
             .joined(separator: " ")
-    }
-
-    /// Of the first certificate in PEM text.
-    static func ofPEM(_ text: String) -> [UInt8]? {
-        guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----"),
-            let end = text[start.upperBound...].firstRange(of: "-----END CERTIFICATE-----"),
-            let der = try? Base64.standard.decode(
-                String(text[start.upperBound..<end.lowerBound].filter { !$0.isWhitespace }))
-        else { return nil }
-        return ofDER(der)
-    }
-
-    /// Certificate → TBSCertificate → [version], serial, algorithm, issuer, validity, subject, SubjectPublicKeyInfo.
-    ///
-    /// Source: RFC 5280, section 4.1.
-    static func ofDER(_ der: [UInt8]) -> [UInt8]? {
-        guard let certificate = element(der[...]), certificate.tag == 0x30, let body = element(certificate.content),
-            body.tag == 0x30
-        else { return nil }
-        var rest = body.content
-        guard var next = element(rest) else { return nil }
-        if next.tag == 0xA0 {
-            rest = rest[next.end...]
-            guard let serial = element(rest) else { return nil }
-            next = serial
-        }
-        for _ in 0..<5 {
-            rest = rest[next.end...]
-            guard let following = element(rest) else { return nil }
-            next = following
-        }
-        guard next.tag == 0x30 else { return nil }
-        let key = Array(rest[rest.startIndex..<next.end])
-        return unsafe HashAlgorithm.sha256.hash(key.span.bytes)
-    }
-
-    private static func element(_ bytes: ArraySlice<UInt8>) -> (tag: UInt8, content: ArraySlice<UInt8>, end: Int)? {
-        guard bytes.count >= 2 else { return nil }
-        let (tag, first) = (bytes[bytes.startIndex], bytes[bytes.startIndex + 1])
-        var start = bytes.startIndex + 2
-        var length = Int(first)
-        if first >= 0x80 {
-            let count = Int(first & 0x7F)
-            guard (1...4).contains(count), bytes.endIndex - start >= count else { return nil }
-            length = bytes[start..<start + count].reduce(0) { $0 << 8 | Int($1) }
-            start += count
-        }
-        guard bytes.endIndex - start >= length else { return nil }
-        return (tag, bytes[start..<start + length], start + length)
     }
 }
