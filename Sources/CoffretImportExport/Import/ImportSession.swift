@@ -243,7 +243,8 @@ package final class ImportSession {
                 try batch.removeAttachment(attachment)
             }
             let attachment = try batch.addAttachment(
-                to: owner, name: attachmentName(name), mediaType: MediaType.guess(fileName: name), byteCount: stored.byteCount,
+                to: owner, name: attachmentName(name), mediaType: MediaType.guess(fileName: name),
+                byteCount: stored.byteCount,
                 reference: stored.encodedReference, path: path, created: created)
             write(FileRecord(key: key, target: attachment.id, contentHash: stored.contentHash))
         }
