@@ -1,5 +1,5 @@
-// The program's side of the agent's protocol. The one thing to keep true: nothing is sent to a socket that is
-// not this user's, and a secret that was sent is zeroed here.
+// The program's side of the agent's protocol. Invariant: nothing is sent to a socket that is not this user's, and a
+// secret that was sent is zeroed here.
 
 internal import CoffretBase
 package import CoffretNet

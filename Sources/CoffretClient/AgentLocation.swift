@@ -1,5 +1,5 @@
-// Where the agent listens. The one thing to keep true: client and agent compute the same place from the same
-// variables, and it lies in a folder of this user alone.
+// Where the agent listens. Invariant: client and agent compute the same place from the same variables, and it lies in
+// a folder of this user alone.
 
 internal import CoffretBase
 internal import CoffretCrypto

@@ -1,5 +1,5 @@
-// A command that runs in the agent, seen from the terminal it was typed at. The one thing to keep true: to the
-// person it is as if the command ran here: Ctrl-C ends it, and the terminal is put back as it was.
+// A command that runs in the agent, seen from the terminal it was typed at. Invariant: to the person it is as if the
+// command ran here: Ctrl-C ends it, and the terminal is put back as it was.
 
 internal import CoffretBase
 internal import CoffretNet

@@ -1,5 +1,5 @@
-// The variables that a client hands to the agent. The one thing to keep true: libraries in the agent's processes load what
-// variables name, so a client's count only if they stand in the list here.
+// The variables that a client hands to the agent. Invariant: libraries in the agent's processes load what variables
+// name, so a client's count only if they stand in the list here.
 
 internal import CoffretBase
 internal import CoffretTerminal

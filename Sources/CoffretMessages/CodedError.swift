@@ -1,5 +1,5 @@
-// What all error types of the package have in common: a stable code, a place, a cause. The one thing
-// to keep true: nothing of what a layer knows is lost on the way to `--verbose`.
+// The common parts of all error types of the package: a stable code, a place, a cause. Invariant: nothing that a layer
+// knows is lost on the way to `--verbose`.
 
 internal import CoffretAccount
 internal import CoffretBase

@@ -2,11 +2,11 @@
 
 internal import CoffretTerminal
 
-/// What the agent says of an error.
+/// The code of an error as the agent reports it.
 package enum FailureCode {
     /// The stable code that tells most.
     package static func of(_ error: any Error) -> String {
-        // What a server called its refusal tells more than that it refused.
+        // The code of a server's refusal is more precise than the fact of the refusal.
         if let refusal = FailureTranslation.refusal(in: error), FailureMeaning.refusals[refusal] != nil {
             return refusal
         }

@@ -1,5 +1,5 @@
-// Errors of the layers below, told in the words of a person. The one thing to keep true: each error
-// keeps its stable code, and technical causes appear only with `--verbose`.
+// Errors of the layers below, told in the words of a person. Invariant: each error keeps its stable code, and
+// technical causes appear only with `--verbose`.
 
 internal import CoffretBase
 internal import CoffretClient
@@ -50,7 +50,7 @@ package enum FailureTranslation {
         error.chain.first { !FailureMeaning.wrappers.contains($0.codeText) } ?? error
     }
 
-    /// What a server called its refusal, if that is what an error comes from.
+    /// The code of a server's refusal, if an error comes from one.
     package static func refusal(in error: any Error) -> String? {
         (error as? any CodedError).flatMap { refusal(telling($0)) }
     }
@@ -118,7 +118,8 @@ extension CommandFailure {
             ))
     }
 
-    /// What tells an item from others of its name: where it lies, what it is, its tags, when it was changed.
+    /// The properties that distinguish an item from others of its name: its vault, kind and tags, and when it was
+    /// changed.
     private static func about(_ candidate: CoreError.Candidate, _ now: Milliseconds) -> String {
         var parts = candidate.vault.map { ["in \(TextWidth.displaySafe($0))"] } ?? []
         if let summary = candidate.summary {

@@ -1,5 +1,5 @@
-// What errors about devices and their server mean. The one thing to keep true: it says what happened to the person's thing, and
-// a hint is a command that works.
+// Words for errors about devices and their server. Invariant: a text says what happened to the person's thing, and a
+// hint is a command that works.
 
 internal import CoffretTerminal
 
@@ -147,7 +147,7 @@ extension FailureMeaning {
         "trust": FailureMeaning(.damaged, "the record of trusted devices was altered", hint: damageHint),
     ]
 
-    /// What a server's refusal means for a person, by the server's code; others are shown as they are.
+    /// Words for a server's refusals, by the server's code; others are shown as they are.
     package static let refusals: [String: FailureMeaning] = [
         "server.login.refused": notLetIn, "server.session.unknown": notLetIn,
         "server.registration.closed": FailureMeaning(

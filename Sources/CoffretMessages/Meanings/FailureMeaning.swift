@@ -1,5 +1,5 @@
-// What each stable code means for a person. The one thing to keep true: the longest matching entry
-// decides, so that a new code of a known family is never met without words.
+// Words for each stable code. Invariant: the longest matching entry decides, so that a new code of a known family is
+// never met without words.
 
 package import CoffretTerminal
 

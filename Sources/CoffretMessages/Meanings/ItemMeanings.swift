@@ -1,11 +1,11 @@
-// What errors about items mean. The one thing to keep true: it says what happened to the person's thing, and
-// a hint is a command that works.
+// Words for errors about items. Invariant: a text says what happened to the person's thing, and a hint is a command
+// that works.
 
 internal import CoffretTerminal
 
 extension FailureMeaning {
     package static let items: [String: FailureMeaning] = [
-        // What the person named.
+        // Errors about names that the person gave.
         "core.item.not-found": FailureMeaning(.notFound, "there is no such item", showsPlace: true, hint: listHint),
         "core.item.ambiguous": FailureMeaning(
             .ambiguous, "the name fits several items", showsPlace: true, hint: "use the id, or a longer name"),

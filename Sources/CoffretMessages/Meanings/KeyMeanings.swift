@@ -1,5 +1,5 @@
-// What errors about keys mean. The one thing to keep true: it says what happened to the person's thing, and
-// a hint is a command that works.
+// Words for errors about keys. Invariant: a text says what happened to the person's thing, and a hint is a command
+// that works.
 
 internal import CoffretTerminal
 

@@ -1,5 +1,5 @@
-// What errors around the program mean: the agent, SSH keys, files. The one thing to keep true: it says what happened to the person's thing, and
-// a hint is a command that works.
+// Words for errors around the program: the agent, SSH keys, files. Invariant: a text says what happened to the
+// person's thing, and a hint is a command that works.
 
 internal import CoffretTerminal
 

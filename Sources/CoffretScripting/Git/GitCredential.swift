@@ -1,10 +1,10 @@
-// Git's credential protocol (git-credential(1)). The one thing to keep true: what git says is compared exactly; a
-// login for one place is never handed to another, and several that fit are never chosen from.
+// Git's credential protocol (git-credential(1)). Invariant: what git says is compared exactly; a login for one place
+// is never handed to another, and several that fit are never chosen from.
 
 internal import CoffretBase
 internal import CoffretTerminal
 
-/// What git asks about: the lines `name=value` that it writes.
+/// A question of git: the lines `name=value` that it writes.
 package struct GitCredential: Equatable {
     package var protocolName = ""
     /// With the port, if it is not the usual one.

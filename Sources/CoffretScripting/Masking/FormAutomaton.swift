@@ -1,5 +1,5 @@
-// Finds many texts in one pass (Aho and Corasick, 1975). The one thing to keep true: the state after a byte knows the
-// longest end of the input that some text begins with, so nothing that may still become a match is let go.
+// Finds many texts in one pass (Aho and Corasick, 1975). Invariant: the state after a byte knows the longest end of
+// the input that some text begins with, so nothing that may still become a match is let go.
 
 internal import CoffretBase
 

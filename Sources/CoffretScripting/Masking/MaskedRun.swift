@@ -1,5 +1,5 @@
-// Runs a command and masks what it prints. The one thing to keep true: the person's terminal is put back as it was, and
-// every byte of the command's output passes a mask.
+// Runs a command and masks what it prints. Invariant: the person's terminal is put back as it was, and every byte of
+// the command's output passes a mask.
 
 internal import CoffretBase
 package import CoffretTerminal
@@ -37,11 +37,11 @@ package final class MaskedRun {
         while true {
             relay.move(signals: watch.descriptor, timeoutMilliseconds: -1)
             while let (signal, isFromKernel) = watch.nextWithOrigin() {
-                // What the terminal sent, the command got as well: it is in the same process group.
+                // A signal from the terminal reached the command as well: it is in the same process group.
                 if signal != SIGCHLD, !isFromKernel { kill(child.processID, signal) }
             }
             guard let outcome = child.poll() else { continue }
-            // What the command has written is in the pipes by now. Others that still hold them are not waited for.
+            // The command's output is in the pipes by now. Other processes that still hold them are not waited for.
             while relay.move(timeoutMilliseconds: 0) {}
             return outcome
         }

@@ -1,5 +1,5 @@
-// Replaces secrets in a stream of bytes. The one thing to keep true: what comes out does not depend on how the stream
-// was cut into writes, and no byte of a secret leaves while the rest of it may still come (R33).
+// Replaces secrets in a stream of bytes. Invariant: what comes out does not depend on how the stream was cut into
+// writes, and no byte of a secret leaves while the rest of it may still come (R33).
 
 internal import CoffretBase
 
@@ -8,7 +8,7 @@ internal import CoffretBase
 /// Every byte that belongs to a match is left out, and each run of overlapping matches becomes one mark. The bytes at the
 /// end that a secret begins with are held back until more comes, or the end.
 package struct OutputMask {
-    /// What stands for a secret.
+    /// The mark in the place of a secret.
     package static let mark = Array("<masked by coffret>".utf8)
 
     private enum Cover: UInt8 {

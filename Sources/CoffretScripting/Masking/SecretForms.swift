@@ -1,5 +1,5 @@
-// The forms in which programs print a secret. The one thing to keep true: what is listed here and in Spec/references.md
-// is the same, because people rely on knowing what is not masked.
+// The forms in which programs print a secret. Invariant: what is listed here and in Spec/references.md is the same,
+// because people rely on knowing what is not masked.
 
 internal import CoffretBase
 internal import CoffretTerminal

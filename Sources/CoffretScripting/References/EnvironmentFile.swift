@@ -1,5 +1,5 @@
-// Files of environment variables for `coffret run --env-file` (Spec/references.md). The one thing to keep true: a line
-// that is not understood is an error with its number; nothing is expanded, executed or skipped.
+// Files of environment variables for `coffret run --env-file` (Spec/references.md). Invariant: a line that is not
+// understood is an error with its number; nothing is expanded, executed or skipped.
 
 internal import CoffretBase
 internal import CoffretTerminal

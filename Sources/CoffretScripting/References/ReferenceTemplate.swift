@@ -1,5 +1,5 @@
-// Templates with references in them, for `coffret inject` (Spec/references.md). The one thing to keep true: only what
-// begins with `{{`, blanks and `coffret://` is touched; every other byte of a template comes out as it went in.
+// Templates with references in them, for `coffret inject` (Spec/references.md). Invariant: only what begins with `{{`,
+// blanks and `coffret://` is touched; every other byte of a template comes out as it went in.
 
 internal import CoffretBase
 package import CoffretCore
@@ -15,7 +15,7 @@ package struct ReferenceTemplate {
         case reference(SecretReference)
     }
 
-    /// What is wrong with a template.
+    /// An error of a template.
     package struct TemplateError: Error, Equatable {
         /// From 1.
         package let line: Int

@@ -1,5 +1,5 @@
-// Serves SSH clients at a socket. The one thing to keep true: it never waits for one client only, and one that does not
-// keep to the protocol is cut off without harm to the others.
+// Serves SSH clients at a socket. Invariant: it never waits for one client only, and one that does not keep to the
+// protocol is cut off without harm to the others.
 
 internal import CPlatform
 internal import CoffretBase
@@ -64,7 +64,7 @@ package final class SSHClient {
     }
 }
 
-/// Who serves a connection.
+/// The side that serves a connection.
 package enum SSHConnectionService {
     /// This process, with the store that it has opened.
     case here(makeKeyring: () throws -> SSHKeyring)

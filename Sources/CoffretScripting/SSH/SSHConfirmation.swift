@@ -1,4 +1,4 @@
-// Asking before a key is used, as ssh-agent does it: through SSH_ASKPASS. The one thing to keep true: no answer is a no.
+// Asking before a key is used, as ssh-agent does it: through SSH_ASKPASS. Invariant: no answer is a no.
 
 package import CoffretTerminal
 internal import Glibc

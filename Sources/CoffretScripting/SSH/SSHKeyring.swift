@@ -1,5 +1,5 @@
-// The SSH keys of a store, for the time of one connection. The one thing to keep true: a private key is in memory while
-// it signs and not before; what is listed comes from public halves.
+// The SSH keys of a store, for the time of one connection. Invariant: a private key is in memory while it signs and
+// not before; what is listed comes from public halves.
 
 internal import CoffretBase
 package import CoffretCore

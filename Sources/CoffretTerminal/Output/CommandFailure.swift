@@ -1,6 +1,5 @@
-// What went wrong, in the words of the person. The one thing to keep true: every failure has a
-// message about the person's thing, a stable code to search for, and where possible one command
-// that helps.
+// A failure in the words of the person. Invariant: every failure has a message about the person's thing, a stable code
+// to search for, and where possible one command that helps.
 
 package import CoffretBase
 
@@ -16,7 +15,7 @@ package struct CommandFailure: Error, Sendable {
     package var hint: String?
     /// The technical cause, shown with `--verbose`.
     package var cause: String?
-    /// What `--json` adds to the error object, such as candidates.
+    /// Additional members of the error object with `--json`, such as candidates.
     package var jsonFields: [(name: String, value: JSONValue)] = []
 
     package init(

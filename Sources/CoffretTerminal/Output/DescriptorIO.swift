@@ -1,5 +1,5 @@
-// Reading and writing descriptors whole. The one thing to keep true: short reads and writes, and
-// signals in between, are handled here and nowhere else.
+// Reading and writing descriptors whole. Invariant: short reads and writes, and signals in between, are handled here
+// and nowhere else.
 
 internal import CPlatform
 internal import CoffretBase

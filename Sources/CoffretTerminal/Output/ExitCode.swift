@@ -1,5 +1,5 @@
-// How coffret ends. The one thing to keep true: a number never changes its meaning; scripts rely
-// on it. Docs/cli.md lists the table, and a test compares the two.
+// How coffret ends. Invariant: a number never changes its meaning; scripts rely on it. Docs/cli.md lists the table,
+// and a test compares the two.
 
 /// Exit codes, in the manner of BSD's sysexits: 64 and up, so that none collides with a shell's.
 package enum ExitCode: Int32, Sendable, CaseIterable {
@@ -8,7 +8,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     case usage = 64
     /// A name fits several things; the candidates are listed.
     case ambiguous = 65
-    /// What was named is not there.
+    /// The named thing is not there.
     case notFound = 66
     /// The passphrase, recovery key or PIN does not open this store.
     case wrongPassphrase = 67

@@ -1,5 +1,5 @@
-// Errors as people see them. The one thing to keep true: first what happened to the person's thing,
-// then the stable code, then one hint with a command that works.
+// Errors as people see them. Invariant: first what happened to the person's thing, then the stable code, then one hint
+// with a command that works.
 
 package import CoffretBase
 

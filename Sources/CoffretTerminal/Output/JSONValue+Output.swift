@@ -1,5 +1,4 @@
-// JSON as commands answer it. The one thing to keep true: one value is one line, and shown on a
-// terminal it is harmless.
+// JSON as commands answer it. Invariant: one value is one line, and shown on a terminal it is harmless.
 
 package import CoffretBase
 

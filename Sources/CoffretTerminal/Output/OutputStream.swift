@@ -1,5 +1,5 @@
-// Standard output and standard error. The one thing to keep true: what is written is gathered and
-// leaves in large pieces, and a reader that went away is noticed, not reported.
+// Standard output and standard error. Invariant: what is written is gathered and leaves in large pieces, and a reader
+// that went away is noticed, not reported.
 
 internal import CoffretBase
 internal import Glibc
@@ -33,7 +33,7 @@ package final class OutputStream {
     package func flush() throws {
         guard !buffer.isEmpty else { return }
         defer {
-            // What was shown may be a secret that the person asked for; it does not stay behind.
+            // The output may be a secret that the person asked for; it does not stay behind.
             buffer.zero()
             buffer.removeAll(keepingCapacity: true)
         }

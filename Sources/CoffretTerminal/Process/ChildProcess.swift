@@ -1,6 +1,6 @@
-// Other programs: editors and clipboards. The one thing to keep true: a child gets only the
-// descriptors it is meant to have and the signal behaviour it would have from a shell, and secrets
-// reach it through a pipe, never through arguments or the environment.
+// Other programs: editors and clipboards. Invariant: a child gets only the descriptors it is meant to have and the
+// signal behaviour it would have from a shell, and secrets reach it through a pipe, never through arguments or the
+// environment.
 
 internal import CoffretBase
 package import Glibc

@@ -1,5 +1,5 @@
-// What the command of `coffret run` is given. The one thing to keep true: it finds everything as it would without
-// coffret in front, but for the variables that were filled; values stand in memory that is zeroed.
+// The surroundings of the command of `coffret run`. Invariant: it finds everything as it would without coffret in
+// front, except for the variables that were filled; values are in memory that is zeroed.
 
 internal import CoffretBase
 internal import Glibc

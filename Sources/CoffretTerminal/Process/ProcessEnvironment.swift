@@ -1,5 +1,5 @@
-// Variables of the process. The one thing to keep true: this list is everything that coffret takes
-// from its surroundings; no file in the working directory is ever read for settings (R35).
+// Variables of the process. Invariant: this list is everything that coffret takes from its surroundings; no file in
+// the working directory is ever read for settings (R35).
 
 internal import Glibc
 

@@ -1,11 +1,11 @@
-// What is done before anything secret is in memory. The one thing to keep true: nothing here may
-// fail the program; each step makes leaks less likely, none is the only protection.
+// Steps before anything secret is in memory. Invariant: nothing here may fail the program; each step makes leaks less
+// likely, none is the only protection.
 
 internal import CPlatform
 package import Glibc
 
 package enum ProcessHardening {
-    /// What the process was started with, for commands that are run in the person's name.
+    /// Settings that the process was started with, for commands that are run in the person's name.
     package struct Original: Sendable {
         package let fileModeMask: mode_t
         package let coreLimit: rlimit

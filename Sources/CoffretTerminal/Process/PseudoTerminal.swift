@@ -1,5 +1,5 @@
-// A terminal for a command whose output is looked into. The one thing to keep true: it looks to the command as the
-// person's own does, and that one is put back as it was.
+// A terminal for a command whose output is looked into. Invariant: it looks to the command as the person's own does,
+// and that one is put back as it was.
 
 internal import CoffretBase
 internal import Glibc

@@ -1,5 +1,5 @@
-// Signals as events in a loop instead of handlers. The one thing to keep true: while a watch lives,
-// a signal it names cannot end the program between changing the outside world and putting it right.
+// Signals as events in a loop instead of handlers. Invariant: while a watch lives, a signal it names cannot end the
+// program between changing the outside world and putting it right.
 
 internal import CPlatform
 internal import Glibc

@@ -1,5 +1,5 @@
-// The clipboard, through the programs that own it. The one thing to keep true: what is copied reaches
-// those programs through a pipe, so that no list of processes ever shows it.
+// The clipboard, through the programs that own it. Invariant: what is copied reaches those programs through a pipe, so
+// that no list of processes ever shows it.
 
 internal import CoffretBase
 internal import Glibc
@@ -62,7 +62,7 @@ package enum Clipboard: Equatable, Sendable {
         "\u{1B}]52;c;\(bytes.isEmpty ? "!" : Base64.standard.encode(bytes))\u{7}"
     }
 
-    /// What is on the clipboard; `nil` when it cannot be known.
+    /// The content of the clipboard; `nil` when it cannot be known.
     package func content() -> [UInt8]? {
         guard case .programs(_, _, let words, _) = self else { return nil }
         do throws(SystemFailure) {

@@ -1,5 +1,5 @@
-// How long work shows that it goes on. The one thing to keep true: progress goes to standard error
-// (with --json: to standard output, one object per line) and never mixes into results.
+// How long work shows that it goes on. Invariant: progress goes to standard error (with --json: to standard output,
+// one object per line) and never mixes into results.
 
 internal import CoffretBase
 internal import Glibc
@@ -118,7 +118,7 @@ package final class ProgressReporter {
         return TextWidth.truncate(words.joined(separator: " "), to: width - 1)
     }
 
-    /// What is counted in bytes is shown as bytes; everything else as a number, and its bytes if known.
+    /// Work in bytes is shown as bytes; everything else as a number, and its bytes if known.
     private static func facts(unit: String, done: Int, total: Int?, byteCount: Int?) -> [String] {
         if unit == "byte" {
             return [total.map { "\(NumberText.bytes(done)) of \(NumberText.bytes($0))" } ?? NumberText.bytes(done)]

@@ -1,5 +1,5 @@
-// QR codes on the terminal, through libqrencode if it is there. The one thing to keep true: the
-// library is loaded when a code is to be shown, so that no other command pays for it.
+// QR codes on the terminal, through libqrencode if it is there. Invariant: the library is loaded when a code is to be
+// shown, so that no other command pays for it.
 
 internal import Glibc
 

@@ -1,5 +1,5 @@
-// What the program is connected to. The one thing to keep true: each stream is judged by itself, so
-// `coffret ls | less` and `coffret ls 2>log` both do what they look like.
+// The streams that the program is connected to. Invariant: each stream is examined by itself, so `coffret ls | less`
+// and `coffret ls 2>log` both do what they look like.
 
 internal import Glibc
 

@@ -1,6 +1,5 @@
-// Questions to the person at the terminal. The one thing to keep true: what is typed at a secret
-// prompt is never shown, never kept outside locked memory, and the terminal is put back as it was,
-// whatever ends the prompt.
+// Questions to the person at the terminal. Invariant: what is typed at a secret prompt is never shown, never kept
+// outside locked memory, and the terminal is put back as it was, whatever ends the prompt.
 
 package import CoffretBase
 package import Glibc
@@ -135,7 +134,7 @@ package final class TerminalPrompt: Sendable {
         do {
             while !DescriptorIO.isReadable(descriptor) { try idle() }
         } catch {
-            // What went wrong is told on a line of its own.
+            // An error has a line of its own.
             show("\n")
             throw error
         }

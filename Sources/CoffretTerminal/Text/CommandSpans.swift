@@ -1,5 +1,5 @@
-// Where in a sentence a command stands that people copy. The one thing to keep true: a command is kept whole rather than a line
-// short; a terminal that folds a long line by itself still copies it as one.
+// Where in a sentence a command stands that people copy. Invariant: a command is kept whole rather than a line short;
+// a terminal that folds a long line by itself still copies it as one.
 
 /// Says of each space between words whether a line may end there.
 ///
@@ -17,7 +17,7 @@ package struct CommandSpans {
     private var previous = ""
     /// How many words the command has so far that the last word is a part of; 0 outside of one.
     private var count = 0
-    /// What closes the quoted value that the last word is a part of.
+    /// The quote that closes the value that the last word is a part of.
     private var quote: Character?
 
     /// - Parameter gap: the spaces before `word`; several stand between a command and what is said of it.

@@ -1,5 +1,5 @@
-// Moments as a person's calendar shows them. The one thing to keep true: the system's time zone
-// rules are used for every moment separately, so summer time never shifts an old date.
+// Moments as a person's calendar shows them. Invariant: the system's time zone rules are used for every moment
+// separately, so summer time never shifts an old date.
 
 internal import CoffretBase
 internal import Glibc

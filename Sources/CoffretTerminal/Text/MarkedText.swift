@@ -1,5 +1,5 @@
-// A line of text with what was found in it. The one thing to keep true: without colour it is the text alone, and cut
-// to a width it is as wide as the text would be.
+// A line of text with what was found in it. Invariant: without colour it is the text alone, and cut to a width it is
+// as wide as the text would be.
 
 /// Text for a terminal, some ranges of which are matches.
 package struct MarkedText {

@@ -1,5 +1,5 @@
-// How long ago something was. The one thing to keep true: relative up to a week, then dates, so a
-// line in a log means the same tomorrow.
+// How long ago something was. Invariant: relative up to a week, then dates, so a line in a log means the same
+// tomorrow.
 
 /// Moments in words, seen from one moment called now.
 package struct RelativeTime {

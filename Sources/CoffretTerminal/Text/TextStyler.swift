@@ -1,6 +1,6 @@
-// Colour. The one thing to keep true: no meaning hangs on it; without colour the words are the same.
+// Colour. Invariant: no meaning hangs on it; without colour the words are the same.
 
-/// What a piece of text is, from which its looks follow.
+/// The role of a piece of text, from which its looks follow.
 package enum TextRole: Sendable {
     case heading
     case identifier

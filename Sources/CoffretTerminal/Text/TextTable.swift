@@ -1,5 +1,5 @@
-// Rows in columns. The one thing to keep true: a row never grows wider than the terminal; the
-// column that may shrink is cut with an ellipsis or goes on below, the others never are.
+// Rows in columns. Invariant: a row never grows wider than the terminal; the column that may shrink is cut with an
+// ellipsis or goes on below, the others never are.
 
 /// A table of text, laid out once all rows are known.
 package struct TextTable {

@@ -1,5 +1,5 @@
-// How wide text is on a terminal, and how it is cut and wrapped. The one thing to keep true: text
-// from a vault reaches a terminal only after `displaySafe`, so a note cannot send it commands.
+// How wide text is on a terminal, and how it is cut and wrapped. Invariant: text from a vault reaches a terminal only
+// after `displaySafe`, so a note cannot send it commands.
 
 /// Columns, truncation, wrapping and disarming of text.
 package enum TextWidth {
