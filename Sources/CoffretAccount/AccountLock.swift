@@ -1,5 +1,5 @@
-// One process at a time changes what a store knows of its account. Invariant: whoever waits for it gives up in the
-// end, so that a pairing that takes long never stops syncing for good.
+// One process at a time changes a store's records of its account. Invariant: a waiting process gives up in the end, so
+// that a pairing that takes long never stops syncing for good.
 
 internal import CoffretBase
 internal import CoffretCore

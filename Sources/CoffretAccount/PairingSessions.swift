@@ -1,5 +1,5 @@
 // Both sides of a pairing, with the relay, the person and the account around the machines. Invariant: attempts are
-// stored before a code can be judged, and a device is added only by the account's own rules.
+// stored before a code can be checked, and a device is added only by the account's own rules.
 
 package import CoffretBase
 internal import CoffretCore
@@ -79,7 +79,7 @@ package struct RequesterSession {
 
     /// Goes to the relay and waits there.
     ///
-    /// - Parameter account: whose devices are told, and the only one that is joined; any if nil.
+    /// - Parameter account: the one whose devices are notified, and the only one that is joined; any if nil.
     package init(
         name: String, model: String, account: AccountName?, isScanned: Bool, settings: HTTPSettings,
         attempts: PairingAttemptsFile, random: any RandomSource, clock: any WallClock
@@ -184,7 +184,7 @@ package struct ApproverSession {
         let now = clock.now
         let known = attempts.read(now: now)
         guard known.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
-        // The new device is told of the newest link there is.
+        // The new device gets the newest link there is.
         try account.follow()
         let chain = try account.store.keyring.deviceChain()
         channel = try RelayChannel(joining: relayID, at: account.connection.settings, random: random)
@@ -214,9 +214,10 @@ package struct ApproverSession {
     /// Runs the pairing to its end.
     ///
     /// - Parameters:
-    ///   - presents: puts down at the server what the new device is to find there, and gives what it has to know of it; called
-    ///     once both sides are satisfied, before anything is signed. It has to end in time, and calls what it is given now and then.
-    ///   - zoneHeads: what this device saw last of each vault's place at the server; asked for at the end.
+    ///   - presents: stores the bootstrap snapshots for the new device at the server, and gives their descriptions. It
+    ///     is called once both sides are satisfied, before anything is signed. It has to end in time, and calls its
+    ///     argument now and then.
+    ///   - zoneHeads: the last head that this device saw of each vault's place at the server; asked for at the end.
     /// - Returns: the device that was added.
     package func run(
         _ person: any PairingPerson, presents: (_ idle: () throws -> Void) throws -> [VaultID: [UInt8]] = { _ in [:] },

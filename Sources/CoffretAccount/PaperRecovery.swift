@@ -1,5 +1,5 @@
-// An account by its sheet: making one, and coming back with it alone. Invariant: the sheet vouches for the account,
-// not the server; what the server gives is verified from the account's id on the sheet.
+// An account by its sheet: making one, and coming back with it alone. Invariant: the sheet authenticates the account,
+// not the server; the server's answers are verified from the account's id on the sheet.
 
 package import CoffretBase
 internal import CoffretCore

@@ -13,7 +13,7 @@ package final class RelayChannel {
 
     /// Waits on the relay: asks for an id.
     ///
-    /// - Parameter account: whose devices are told of it.
+    /// - Parameter account: the one whose devices are notified.
     package init(
         waitingAt settings: HTTPSettings, account: AccountName? = nil, random: any RandomSource
     ) throws(AccountError) {
@@ -31,7 +31,7 @@ package final class RelayChannel {
         self.id = id
     }
 
-    /// Joins whoever waits at `id`.
+    /// Joins the device that waits at `id`.
     ///
     /// - Throws: `.relayUnknown`.
     package init(joining id: [UInt8], at settings: HTTPSettings, random: any RandomSource) throws(AccountError) {

@@ -38,7 +38,7 @@ extension Account {
         try connection.send("POST", "/v1/accounts", registration.encoded(), accepted: [200, 201])
     }
 
-    /// The server's links must be the beginning of those here; `follow` judges anything else.
+    /// The server's links must be the beginning of those here; `follow` examines anything else.
     private func sendLostLinks() throws(AccountError) {
         let chain = try inAccount { () throws(KeyError) in try store.keyring.deviceChain() }
         let stored = try connection.links(of: chain.accountID, from: 0)

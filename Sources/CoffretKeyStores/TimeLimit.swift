@@ -1,4 +1,4 @@
-// Calls that wait for hardware or for a person. Invariant: whoever waits is let go when the time is up or the task is
+// Calls that wait for hardware or for a person. Invariant: the caller is released when the time is up or the task is
 // cancelled, even if the call itself cannot be interrupted.
 
 package import CoffretKeys

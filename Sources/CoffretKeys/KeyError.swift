@@ -68,7 +68,8 @@ package struct KeyError: Error, Equatable, Sendable {
         case recoveryKeyUnsupported = "keys.recovery.unsupported"
         /// A recovery key with a typing mistake: its checksum is wrong.
         case recoveryKeyMistyped = "keys.recovery.mistyped"
-        /// The recovery key was made for another account, which the store or backup calls a former one; nothing vouches for that.
+        /// The recovery key was made for another account, which the store or backup calls a former one; nothing proves
+        /// that.
         case recoveryAccountDiffers = "keys.recovery.account-differs"
         /// A name is longer than a keyring or a link keeps.
         case nameTooLong = "keys.name.too-long"

@@ -1,4 +1,4 @@
-// How often pairing may be tried. Invariant: an attempt counts before its code is judged, so that ending the program
+// How often pairing may be tried. Invariant: an attempt counts before its code is checked, so that ending the program
 // does not take it back.
 
 package import CoffretBase

@@ -131,7 +131,7 @@ private func readPairing<Value>(
     return value
 }
 
-/// Where a new device waits, with what a scanned code tells beyond that.
+/// The place where a new device waits, with the other contents of a scanned code.
 ///
 /// Text: "COFFRET-PAIR:1:" and in base32 (RFC 4648, without padding) relay id (16) ‖ static key (32) ‖
 /// one-time secret (32). A bare relay id is 32 hex digits.

@@ -1,5 +1,5 @@
-// Lists, names, tags and links: what the index answers without words. Invariant: a reference that could mean two
-// documents gives both, and whoever asked decides.
+// Lists, names, tags and links: answers that need no words. Invariant: a reference that could mean two documents gives
+// both, and the caller decides.
 
 internal import CoffretSQLite
 

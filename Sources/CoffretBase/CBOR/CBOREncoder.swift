@@ -15,9 +15,9 @@ package enum CBORMajorType: UInt8, Sendable {
 
 /// Appends deterministic CBOR to an array of bytes.
 ///
-/// Integers and lengths take their shortest form, lengths are always definite. Arrays and maps are
-/// announced by their count; whoever writes a map header by hand writes the keys in ascending order
-/// of their encoded bytes, or uses `encodeMap`, which sorts.
+/// Integers and lengths take their shortest form, lengths are always definite. Arrays and maps are announced by their
+/// count; a caller that writes a map header by hand writes the keys in ascending order of their encoded bytes, or uses
+/// `encodeMap`, which sorts.
 ///
 /// Spec: Spec/encoding.md. Source: RFC 8949 sections 3 and 4.2.1. Vectors: cbor/.
 package struct CBOREncoder: Sendable {

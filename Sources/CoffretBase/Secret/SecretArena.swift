@@ -55,7 +55,7 @@ enum SecretArena {
         }
     }
 
-    /// Zeroes a piece, for whoever needs one next.
+    /// Zeroes a piece for its next owner.
     static func giveBack(_ piece: SecretPiece) {
         state.withLock { state in
             let region = piece.region
@@ -80,7 +80,7 @@ enum SecretArena {
     }
 }
 
-/// A piece of a region, of whoever took it.
+/// A piece of a region, and its owner's until it is given back.
 @safe struct SecretPiece {
     let start: UnsafeMutableRawPointer
     let byteCount: Int

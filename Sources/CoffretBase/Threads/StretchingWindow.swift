@@ -1,5 +1,5 @@
 // The time in which nobody knows yet whether a secret is right. Invariant: `undo` runs only while no derivation has
-// ended, so whoever ends a process to have it run has learned nothing.
+// ended, so that an attacker who ends a process to have it run has learned nothing.
 
 internal import CPlatform
 internal import Glibc

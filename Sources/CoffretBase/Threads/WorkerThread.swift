@@ -1,4 +1,4 @@
-// A second thread for work that shares nothing with the first. Invariant: whoever starts a thread waits for its end.
+// A second thread for work that shares nothing with the first. Invariant: the starter of a thread waits for its end.
 
 internal import Glibc
 

@@ -1,5 +1,4 @@
-// Files inside a backup. Invariant: a file comes back byte for byte, and zeros that were only set aside take no room
-// in between.
+// Files inside a backup. Invariant: a file comes back byte for byte, and preallocated zeros take no room in between.
 
 internal import CoffretBase
 internal import CoffretCrypto

@@ -103,7 +103,7 @@ package struct ItemChange: Equatable, Sendable {
     /// Whether sealed contents differ; what of them, nobody can say without the passphrase.
     package private(set) var isSealedChange: Bool
 
-    /// Whether contents of a hidden item differ; what of them, only somebody who is there is told.
+    /// Whether contents of a hidden item differ; which ones, is shown only after a check of presence.
     package private(set) var isHiddenChange = false
 
     /// The change without what it says of contents.

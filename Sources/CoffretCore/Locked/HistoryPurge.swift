@@ -1,5 +1,5 @@
-// Earlier versions that can still be read. Invariant: what goes is told in numbers before, in a signed commit
-// afterwards, and what nobody can reach from here is told too.
+// Earlier versions that can still be read. Invariant: a purge reports its numbers before, leaves a signed commit
+// afterwards, and names the copies that it cannot reach.
 
 internal import CoffretBase
 package import CoffretStorage

@@ -18,7 +18,7 @@ package struct NewRecord {
     package var passphrase: NotePassphrase
     package var scheme: LockScheme = .newest
     package var effort: LockEffort = PasswordRecord.normalEffort
-    /// Read by whoever can open the vault.
+    /// Readable by everybody who can open the vault.
     package var hint: String?
 
     package init(_ passphrase: NotePassphrase) { self.passphrase = passphrase }

@@ -90,7 +90,7 @@ extension Vault {
         return try reader.value(of: fact)
     }
 
-    /// The hint of a record; nil if it has none. Whoever can open the vault can read it.
+    /// The hint of a record; nil if it has none. Everybody who can open the vault can read it.
     ///
     /// - Throws: `CoreError.valueInvalid` if it does not open under a key of this vault.
     package func hint(of record: UniqueID) throws(CoreError) -> String? {

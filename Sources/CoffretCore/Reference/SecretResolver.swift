@@ -9,7 +9,7 @@ package import CoffretStorage
 /// The value of a reference.
 package struct ResolvedSecret: Sendable {
     package let reference: SecretReference
-    /// The value; whoever takes it zeroes it.
+    /// The value; its taker zeroes it.
     package var bytes: [UInt8]
     /// Whether screens mask it: secret fields, codes, texts and files, but not user names and addresses.
     package let isSecret: Bool

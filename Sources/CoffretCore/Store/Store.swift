@@ -23,7 +23,7 @@ package final class Store {
     package let keyring: UnlockedKeyring
     let environment: StoreEnvironment
     package var fileSystem: any FileSystem { environment.fileSystem }
-    /// The keys of note passphrases that were typed, for all vaults of the store. Whoever locks the store, or the notes
+    /// The keys of note passphrases that were typed, for all vaults of the store. Locking the store, or the notes
     /// alone, calls `lock` on it.
     package let noteKeys = UnlockedNoteKeys()
     /// Whether somebody has shown to be there, for hidden items of all vaults.

@@ -43,8 +43,8 @@ extension Store {
         try inKeys { () throws(KeyError) in try keyring.readAgain() }
     }
 
-    /// Records the keyring's generation in all vaults. One that another process is writing to is passed over:
-    /// whoever writes to it next records it.
+    /// Records the keyring's generation in all vaults. One that another process is writing to is passed over: its next
+    /// writer records it.
     func recordGeneration() throws(CoreError) {
         for record in try vaults {
             do throws(CoreError) {

@@ -11,10 +11,11 @@ internal import CoffretTrust
 /// Small files in the directories of vaults, and one each in the state directory, sealed under a key of this store, written in place and not synced: what
 /// a crash leaves of one does not open.
 ///
-/// Layout: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ kind (1), content). `zone-head`, kind 0, by whoever
-/// syncs the vault: CBOR [1, [vault id, head, [instance, sequence], chain position], time]. `stated`, kind 1, by whoever commits:
-/// CBOR [1, [* [vault id, head]]], what this instance stated last here. Spec: Spec/sync.md. `<state>/<store id>/<vault's
-/// directory>`, kind 2, by whoever commits: the number of the journal's last transaction (8). Spec: Spec/keys.md section 4.
+/// Layout: ENV(heads/local key, "heads/record", vault id ‖ instance id ‖ kind (1), content). `zone-head`, kind 0, is
+/// written with each sync: CBOR [1, [vault id, head, [instance, sequence], chain position], time]. `stated`, kind 1,
+/// is written with a commit: CBOR [1, [* [vault id, head]]], the witnesses that this instance recorded last here.
+/// Spec: Spec/sync.md. `<state>/<store id>/<vault's directory>`, kind 2, is written with a commit: the number of the
+/// journal's last transaction (8). Spec: Spec/keys.md section 4.
 struct VaultHeadRecords {
     private static let byteCountMax = 32 << 10
     private static let statedCountMax = 256

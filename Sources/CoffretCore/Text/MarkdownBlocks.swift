@@ -1,7 +1,7 @@
-// Lines of Markdown and which of them are code. Front matter is left out altogether: it belongs to whoever
-// wrote the file, not to the text.
+// Lines of Markdown and which of them are code. Front matter is left out altogether: it belongs to the author of the
+// file, not to the text.
 
-/// Walks the lines of a text and tells code from prose.
+/// Walks the lines of a text and separates code from prose.
 struct MarkdownBlocks {
     struct Line {
         /// Where the line stands, without its line feed.

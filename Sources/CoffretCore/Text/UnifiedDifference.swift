@@ -1,6 +1,6 @@
 // A difference as people read it: changed lines with a few kept ones around them.
 
-/// A difference in the manner of `diff -u`, as a model; whoever shows it chooses signs and colours.
+/// A difference in the manner of `diff -u`, as a model; its caller chooses signs and colours.
 package struct UnifiedDifference: Equatable, Sendable {
     /// The change of a line.
     package enum Mark: String, Equatable, Sendable {

@@ -8,7 +8,7 @@ package import CoffretStorage
 package enum ConflictChoice: Equatable, Sendable {
     /// The value that is shown now.
     case shown
-    /// The other value of a conflict, told by its place in the item's conflicts.
+    /// The other value of a conflict, by its place in the item's conflicts.
     case other(Int)
     /// Of texts: all of them, one below the other. Other attributes keep what is shown.
     case all

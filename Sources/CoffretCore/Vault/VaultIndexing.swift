@@ -167,7 +167,7 @@ extension Vault {
                 from: from.bytes, changes, newState: present.bytes, bringsInWords: forWords)
             guard isUpdated else { return false }
         } catch {
-            // An index that has to be made anew is told of, and made, by who looks at its state.
+            // An index that has to be made anew is reported, and made, by the caller that looks at its state.
             guard error.reason != nil else { throw CoreError(.search, at: error.code.rawValue, cause: error) }
             return false
         }

@@ -6,8 +6,8 @@ internal import CoffretBase
 
 /// AES-128 of one block, in one direction, with the vector that a chain of blocks begins with.
 ///
-/// Blocks are chained by whoever uses it: setting the vector of a CBC context anew for each address costs more than
-/// both blocks of an address.
+/// The caller chains the blocks: setting the vector of a CBC context anew for each address costs more than both blocks
+/// of an address.
 @safe struct AddressBlocks: ~Copyable {
     typealias Block = (UInt64, UInt64)
 

@@ -2,7 +2,7 @@
 
 /// AES-256 in counter mode, the whole 16-byte block counted as one big-endian number.
 ///
-/// Unauthenticated: whoever alters the ciphertext alters the plaintext.
+/// Unauthenticated: a changed ciphertext changes the plaintext.
 package enum AESCTR {
     /// Encrypts or decrypts, which is the same, `input` to `output`, of the same size.
     ///

@@ -1,5 +1,5 @@
-// Backups and exports of other programs that no importer reads yet. They are refused by their name: read as
-// plain Markdown they would lose what makes them backups (trash, dates, locked notes), and nobody would be told.
+// Backups and exports of other programs that no importer reads yet. They are refused by their name: read as plain
+// Markdown they would lose their trash, dates and locked notes without notice.
 
 /// Recognises formats of other programs by paths and first bytes.
 enum ForeignFormat {

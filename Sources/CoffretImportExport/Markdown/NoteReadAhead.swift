@@ -61,7 +61,7 @@ final class NoteReadAhead: Sendable {
     }
 
     private struct Worker: @unchecked Sendable {
-        // SAFETY: joined by whoever takes the notes, or at the end; never by two at once.
+        // SAFETY: joined by the taker of the notes, or at the end; never by two at once.
         let thread: WorkerThread
     }
 

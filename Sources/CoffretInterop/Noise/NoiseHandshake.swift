@@ -218,7 +218,7 @@ public final class NoiseHandshake {
         case .psk: return try withPreSharedKey { (key) throws(InteropError) in try symmetric.mixKeyAndHash(key) }
         case .ee: (own, other) = (ephemeralKey, remoteEphemeralKey)
         case .ss: (own, other) = (staticKey?.key, remoteStaticKey?.key)
-        // The first letter is the initiator's key, whoever computes.
+        // The first letter is the initiator's key, on either side.
         case .es where role == .initiator, .se where role == .responder:
             (own, other) = (ephemeralKey, remoteStaticKey?.key)
         default: (own, other) = (staticKey?.key, remoteEphemeralKey)

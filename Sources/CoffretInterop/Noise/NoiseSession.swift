@@ -1,5 +1,5 @@
-// A Noise session after its handshake. Nonces count up under a lock: two messages of one direction can
-// never share one, whoever calls.
+// A Noise session after its handshake. Nonces count up under a lock: two messages of one direction can never share
+// one, for any callers.
 
 internal import CoffretBase
 internal import CoffretCrypto

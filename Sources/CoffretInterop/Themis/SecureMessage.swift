@@ -1,5 +1,5 @@
-// Themis Secure Message. Decrypting and verifying are two calls that never stand in for each other: a
-// signed message is readable by anyone, and whoever means to decrypt must not be given one.
+// Themis Secure Message. Decrypting and verifying are two calls that never replace each other: a signed message is
+// readable by anyone, and a caller that means to decrypt must not get one.
 
 internal import CoffretBase
 internal import CoffretCrypto

@@ -7,9 +7,9 @@ package import CoffretKeys
 
 /// Small records in one entry of the desktop's keyring, all together.
 ///
-/// Entry: CBOR [1, [* [name: tstr, record: bstr]]] sealed as a table under the machine secret, so that an entry that
-/// another program wrote is told apart. What it is worth: a file of coffret put back changes nothing here; who puts the
-/// keyring's own file back, before the login, is not noticed.
+/// Entry: CBOR [1, [* [name: tstr, record: bstr]]] sealed as a table under the machine secret, so that an entry of
+/// another program is detected. Protection: a file of coffret put back changes nothing here; the keyring's own file
+/// put back, before the login, is not noticed.
 /// Spec: Spec/keystores.md §8.
 package struct SecretServiceRecords: ProtectedRecords {
     private let files: RecordFiles

@@ -1,4 +1,4 @@
-// Records behind a TPM's counter. Invariant: an old file put back states an old count, and is told apart from the
+// Records behind a TPM's counter. Invariant: an old file put back states an old count, and is distinguished from the
 // newest; so is a file that was taken away.
 
 internal import CTPM2

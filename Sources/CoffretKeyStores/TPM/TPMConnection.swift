@@ -144,14 +144,14 @@ package enum TPMHierarchy: Sendable {
         try unsafe create(kind == .signing ? .signing : .keyAgreement, authorization: authorization, data: nil)
     }
 
-    /// Seals at most 128 bytes, which this TPM alone gives back, to whoever knows `authorization`.
+    /// Seals at most 128 bytes, which this TPM alone gives back, and only with `authorization`.
     package func seal(
         _ secret: borrowing SecretBytes, authorization: borrowing SecretBytes
     ) throws(KeyStoreError) -> TPMKeyBlob {
         try seal(secret, as: .sealedData, authorization: authorization)
     }
 
-    /// Seals at most 128 bytes for whoever may use this TPM, also while it takes no PIN.
+    /// Seals at most 128 bytes for every program that may use this TPM, also while it takes no PIN.
     func sealOpen(_ secret: borrowing SecretBytes) throws(KeyStoreError) -> TPMKeyBlob {
         let nothing = unsafe SecretBytes(byteCount: 0) { _ in }
         return try seal(secret, as: .openData, authorization: nothing)
@@ -289,7 +289,7 @@ package struct TPMLockout: Equatable, Sendable {
     package let failedCountMax: UInt32
     /// After this many seconds the count falls by one.
     package let intervalSeconds: UInt32
-    /// False: whoever can talk to the TPM can reset the counter. `coffret doctor` says so.
+    /// False: every program that can talk to the TPM can reset the counter. `coffret doctor` says so.
     package let isLockoutPasswordSet: Bool
 
     package var attemptsLeft: UInt32 { failedCountMax > failedCount ? failedCountMax - failedCount : 0 }

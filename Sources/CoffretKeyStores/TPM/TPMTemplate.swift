@@ -11,9 +11,9 @@ enum TPMObjectKind {
     case keyAgreement
     /// A P-256 key for ECDSA with SHA-256.
     case signing
-    /// At most 128 bytes that the TPM gives back to whoever knows the PIN.
+    /// At most 128 bytes that the TPM gives back for the PIN.
     case sealedData
-    /// The same, for what no PIN protects: the TPM gives it back to whoever may use it, locked out or not.
+    /// The same without a PIN: the TPM gives it back to every program that may use it, locked out or not.
     case openData
 }
 

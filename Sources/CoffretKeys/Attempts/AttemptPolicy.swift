@@ -46,7 +46,7 @@ package enum AttemptPolicy {
         return now < end ? now.duration(to: end) : .zero
     }
 
-    /// The record to write down before an attempt is judged: as if it were wrong.
+    /// The record to write down before an attempt is checked: as if it were wrong.
     package static func counting(_ record: AttemptRecord, bootID: [UInt8], now: BootInstant) -> AttemptRecord {
         AttemptRecord(
             failedCount: record.failedCount == .max ? .max : record.failedCount + 1, bootID: bootID, lastAttempt: now)

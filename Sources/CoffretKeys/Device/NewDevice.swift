@@ -25,8 +25,9 @@ package struct NewDevice: Sendable {
 
 /// The message from a trusted device to a new one at the end of pairing.
 ///
-/// Layout, deterministic CBOR: [3, device chain, device box, server name, {vault id: head's name, with its number if that is
-/// known}, {vault id: what is told of the current state}]. Version 2 told heads without numbers, and no presents.
+/// Layout, deterministic CBOR: [3, device chain, device box, server name, {vault id: trusted anchor, with its number
+/// if that is known}, {vault id: description of the bootstrap snapshot}]. Version 2 had anchors without numbers, and
+/// no snapshots.
 package enum AccountWelcome {
     private static let presentByteCountMax = 16 << 10
 
@@ -74,7 +75,7 @@ package enum AccountWelcome {
     /// Opens a welcome.
     ///
     /// - Parameters:
-    ///   - head: what the chain must contain, as pairing told.
+    ///   - head: the link that the chain must contain, from pairing.
     /// - Throws: `.boxInvalid` with its cause: the chain is another one, does not contain the stated link or this
     ///   device, or the box is not from one of its devices.
     package static func open(

@@ -21,8 +21,7 @@ package struct KeptStorageKey: Sendable {
         self.isChange = isChange
     }
 
-    /// The key, for whoever holds the one before: ENV under a key of that one, over
-    /// CBOR [generation, storage key (32)].
+    /// The key, for a holder of the one before: ENV under a key of that one, over CBOR [generation, storage key (32)].
     ///
     /// - Parameter path: of the store; what was sealed for one does not open as another's.
     package func sealed(under old: StorageKey, path: String, random: any RandomSource) -> [UInt8] {

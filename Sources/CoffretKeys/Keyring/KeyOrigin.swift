@@ -1,5 +1,5 @@
-// Where a storage key came from, and what that vouches for. Invariant: nothing that a storage key opens is used before
-// whoever wrote it is known to be who the opened slot was made by.
+// Where a storage key came from, and whom that authenticates. Invariant: nothing that a storage key opens is used
+// before its writer is known to be the device that made the opened slot.
 
 internal import CoffretBase
 internal import CoffretCrypto

@@ -207,8 +207,8 @@ package enum Keyring {
         return try ledger.attempt(body)
     }
 
-    /// Waits a moment, at most five seconds, until no process is about to change a keyring. Who changes one has told of the new
-    /// key whom it tells before it lets go.
+    /// Waits a moment, at most five seconds, until no process is about to change a keyring. A process that changes one
+    /// sends the new key to the agent before it releases the lock.
     package static func awaitChange(of path: String, fileSystem: any FileSystem) {
         guard let file = try? fileSystem.open(path + ".lock", .createIfAbsent) else { return }
         for _ in 0..<500 {

@@ -92,7 +92,7 @@ struct KeyringFile: Equatable {
         return body
     }
 
-    /// Reads the file as it will lie on the disk and opens it, as whoever comes next does.
+    /// Reads the file as it will be on the disk and opens it, as its next reader does.
     ///
     /// - Throws: `.keyringTooLarge`; `.keyringUnwritable` with what a reader says.
     static func checkReadable(

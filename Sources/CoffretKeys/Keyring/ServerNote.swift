@@ -1,4 +1,4 @@
-// Whether a store has a server, for whoever cannot open it. Invariant: it is a note that saves people a passphrase,
+// Whether a store has a server, readable without opening it. Invariant: this record saves people a passphrase, is
 // bound to one generation of the keyring, and nothing is ever opened, sent or believed because of it.
 
 package import CoffretBase
@@ -22,7 +22,7 @@ package enum ServerNote {
         return noted == keyring.generation
     }
 
-    /// Notes it; a failure is none of whoever changes the keyring.
+    /// Writes the record; a failure does not concern the change of the keyring.
     static func writeNone(
         storeID: UniqueID, generation: UInt64, stateDirectory: String, fileSystem: any FileSystem
     ) {

@@ -84,7 +84,7 @@ extension UnlockedKeyring {
     /// The message that a device needs that was just added: the chain, the keys of all synced vaults, sealed to it,
     /// and this device's last head of each vault's place at the server (R7).
     ///
-    /// - Parameter presents: of those whose present lies there for the new device, what it has to know.
+    /// - Parameter presents: descriptions of the bootstrap snapshots that are at the server for the new device.
     package func makeWelcome(
         for device: UniqueID, zoneHeads: [VaultID: [UInt8]] = [:], presents: [VaultID: [UInt8]] = [:]
     ) throws(KeyError) -> [UInt8] {

@@ -1,5 +1,5 @@
-// Records in files: of programs without a way to a TPM or a keyring, and where there is neither. Invariant: a record
-// that was altered is told apart from one that is missing.
+// Records in files: of programs without a way to a TPM or a keyring, and where there is neither. Invariant: an altered
+// record is distinguished from a missing one.
 
 package import CoffretBase
 internal import CoffretCrypto

@@ -28,14 +28,14 @@ package struct GenerationMemory: Sendable {
     /// Whether an opening waits for what is remembered; else only changes are written down.
     let isAsked: Bool
 
-    /// For whoever opens with a secret.
+    /// For a program that opens with a secret.
     package init(records: any ProtectedRecords) {
         self.records = { records }
         isAsked = true
     }
 
-    /// For whoever holds the storage key: the keyring was opened with a secret before, and asking a TPM with every
-    /// command would be slow.
+    /// For a program that holds the storage key: the keyring was opened with a secret before, and asking a TPM with
+    /// every command would be slow.
     ///
     /// - Parameter records: called when a change is to be remembered; nil where there is no home for it.
     package init(forChanges records: @escaping @Sendable () -> (any ProtectedRecords)?) {

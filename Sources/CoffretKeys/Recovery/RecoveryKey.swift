@@ -1,5 +1,5 @@
-// Keys on paper. Invariant: what is typed back is the seed that was printed, or an error; a typing mistake is told
-// apart from a wrong key.
+// Keys on paper. Invariant: a typed key is the seed that was printed, or an error; a typing mistake is distinguished
+// from a wrong key.
 
 package import CoffretBase
 internal import CoffretCrypto

@@ -32,7 +32,7 @@ package enum HardwareSlot {
         return UInt32(context.count).bigEndianBytes + context + binding.bytes
     }
 
-    /// Shows which storage key it is, to whoever holds it.
+    /// Identifies the storage key to its holder.
     static func commitment(to storageKey: StorageKey, _ binding: SlotBinding) -> [UInt8] {
         let key: AuthenticationKey = KDF.derive(from: storageKey, .slotCommitment, binding.bytes)
         // EXPOSE: a commitment, in spite of its type; it stands inside the sealed message only.

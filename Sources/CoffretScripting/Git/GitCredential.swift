@@ -44,8 +44,8 @@ package struct GitCredential: Equatable {
 
     /// How well an address of an item fits.
     ///
-    /// Protocol, host and port are the same, or the address is for somewhere else. If the address has a path and git tells
-    /// one, they are the same too; if git tells none, the address may have any.
+    /// Protocol, host and port are the same, or the address is for somewhere else. If the address has a path and git
+    /// gives one, they are the same too; if git gives none, the address may have any.
     package func matches(_ address: String) -> Bool {
         guard let address = Address(address) else { return false }
         guard address.protocolName == protocolName, Self.withoutUsualPort(host, protocolName) == address.host else {

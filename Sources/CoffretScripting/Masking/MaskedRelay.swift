@@ -1,5 +1,5 @@
-// Moves bytes between a command and the person: output through masks, keys unchanged. Invariant: it waits for whoever
-// is ready and never for one side only, so that neither can block the other for ever.
+// Moves bytes between a command and the person: output through masks, keys unchanged. Invariant: it waits for either
+// side that is ready and never for one side only, so that neither can block the other for ever.
 
 internal import CoffretBase
 package import CoffretTerminal

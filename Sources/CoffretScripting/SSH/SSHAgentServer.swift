@@ -89,7 +89,7 @@ package final class SSHAgentServer {
 
     /// Waits for clients or a signal, and serves what has come.
     ///
-    /// - Parameter signals: becomes readable when a signal waits; whoever calls looks for it.
+    /// - Parameter signals: becomes readable when a signal waits; the caller looks for it.
     package func serve(signals: Int32) {
         let hasRoom = clients.count + processIDs.count < Self.clientCountMax
         var polled = [

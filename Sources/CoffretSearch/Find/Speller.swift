@@ -1,4 +1,4 @@
-// Words that are nowhere. Invariant: a word that any document has is never replaced, and what was replaced is told.
+// Words without a match. Invariant: a word that any document has is never replaced, and replacements are reported.
 
 internal import CoffretSQLite
 

@@ -1,5 +1,5 @@
-// Files of mode 0600 that appear whole or not at all. Invariant: whoever opens the name sees the old content or the
-// new one, and nobody else than the owner sees either.
+// Files of mode 0600 that appear whole or not at all. Invariant: a reader of the name sees the old content or the new
+// one, and nobody else than the owner sees either.
 
 internal import CoffretBase
 internal import Glibc

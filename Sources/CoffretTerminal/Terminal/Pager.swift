@@ -1,5 +1,5 @@
 // Long output at a terminal, page by page. Invariant: the text goes through a pipe and nothing of it is written to a
-// disk; whoever has no pager, or wants none, sees it as it comes.
+// disk; without a pager it appears as it comes.
 
 internal import CoffretBase
 internal import Glibc

@@ -1,4 +1,4 @@
-// Colour. Invariant: no meaning hangs on it; without colour the words are the same.
+// Colour. Invariant: no meaning depends on it; without colour the words are the same.
 
 /// The role of a piece of text, from which its looks follow.
 package enum TextRole: Sendable {

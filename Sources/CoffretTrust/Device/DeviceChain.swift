@@ -6,8 +6,8 @@ package import CoffretCrypto
 
 /// A verifier's record of times of a chain that it follows, by its own clock.
 ///
-/// Links state times, and whoever signs them may lie; a revocation that has to be announced for seven days is
-/// therefore believed only if this verifier itself was without it for as long.
+/// Links state times, and their signers may lie; a revocation that has to be announced for seven days is therefore
+/// believed only if this verifier itself was without it for as long.
 package struct ChainWatch: Equatable, Sendable {
     /// When the chain was last looked at.
     package let confirmedAt: Milliseconds
@@ -25,7 +25,7 @@ package struct FollowedDeviceChain: Equatable, Sendable {
     package let chain: VerifiedDeviceChain
     /// Links that were not there before.
     package let newLinks: [VerifiedLink]
-    /// Links that a recovery took away; people are told loudly.
+    /// Links that a recovery took away; programs show them prominently.
     package let replacedLinks: [VerifiedLink]
     /// The record of times to keep; nil if no time was given.
     package let watch: ChainWatch?
@@ -121,7 +121,7 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
 
     /// The trusted devices that are here because of one: it added them, or a device that it added did.
     ///
-    /// - Parameter own: vouches for itself and for those that it added.
+    /// - Parameter own: the device that asks; it and those that it added are left out.
     package func devicesBrought(by id: UniqueID, sparing own: UniqueID) -> [VerifiedDevice] {
         var bringers: Set<UniqueID> = [id]
         // The device that adds another one comes before it.

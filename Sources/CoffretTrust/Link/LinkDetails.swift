@@ -13,7 +13,7 @@ package struct LinkDetails: Equatable, Sendable {
     package let name: String
     package let model: String
     package let time: Milliseconds
-    /// Where a device can be told that something happened; empty if it cannot.
+    /// The address for notifications of a device; empty if it has none.
     package let notificationAddress: String
 
     package init(name: String, model: String = "", time: Milliseconds, notificationAddress: String = "") {

@@ -39,7 +39,7 @@ package enum AgentSecretKind: UInt8, Sendable {
 package struct AgentSecret: Equatable, Sendable {
     package let store: String
     package let kind: AgentSecretKind
-    /// Zeroed by whoever handles the request.
+    /// Zeroed by the code that handles the request.
     package var bytes: [UInt8]
     /// The variables that say where this machine's memory of the store lies, by name.
     package let environment: [String: String]

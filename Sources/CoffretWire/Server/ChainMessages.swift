@@ -1,5 +1,5 @@
-// Chains on their way to and from the server. Invariant: links travel as the bytes that were signed, and whoever
-// receives them verifies them.
+// Chains on their way to and from the server. Invariant: links travel as the bytes that were signed, and their
+// receiver verifies them.
 
 package import CoffretBase
 

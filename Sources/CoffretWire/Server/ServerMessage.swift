@@ -56,7 +56,7 @@ package enum ServerLimits {
     package static let pushObjectCountMax = 16_384
     /// Addresses that one request may name.
     package static let addressCountMax = 16_384
-    /// Addresses of each kind that one sweep may name.
+    /// Addresses of each kind that one garbage collection may name.
     package static let sweepAddressCountMax = 4_096
     package static let acknowledgementByteCountMax = 4 << 10
     package static let deviceCountMax = 4_096
