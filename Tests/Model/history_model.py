@@ -28,24 +28,29 @@ lost its right and got it back; texts that a thief wiped while he was trusted, o
 that rest on a false tree which nobody with the entries, or only a viewer, could refute; a vault that waits for the word of an account that lost all its devices.
 A failed world prints its seed: `history_model.py SEED 1 --trace` raises where it fails.
 """
+
 import argparse, sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from history import rules                                         # noqa: E402
-from history.world import World                                   # noqa: E402
+from history import rules  # noqa: E402
+from history.world import World  # noqa: E402
 
 
 def play(seed, mode='any', steps=None, trial=(), trace=False):
     """Plays one world. Returns it and what failed, or None."""
-    w = World.__new__(World); w.off = rules.OFF
+    w = World.__new__(World)
+    w.off = rules.OFF
     try:
-        w.__init__(seed, mode, steps, trial); w.run()
+        w.__init__(seed, mode, steps, trial)
+        w.run()
     except rules.Broken as e:
-        if trace: raise
+        if trace:
+            raise
         return w, str(e)
     except Exception as e:
-        if trace: raise
+        if trace:
+            raise
         return w, 'crash of the model: ' + repr(e)[:60]
     return w, None
 
@@ -54,33 +59,52 @@ def self_test():
     """Each rule of the list is switched off in a world that fails without it, and only without it."""
     wrong = []
     for rule, (seed, mode, expected) in rules.SHOWN_BY.items():
-        rules.OFF.clear(); whole = play(seed, mode)[1]
-        rules.OFF.add(rule); failed = play(seed, mode)[1]
-        if whole is not None or failed != expected: wrong.append(f'{rule}, world {seed}: with it {whole}, without it {failed}, not {expected}')
+        rules.OFF.clear()
+        whole = play(seed, mode)[1]
+        rules.OFF.add(rule)
+        failed = play(seed, mode)[1]
+        if whole is not None or failed != expected:
+            wrong.append(f'{rule}, world {seed}: with it {whole}, without it {failed}, not {expected}')
     rules.OFF.clear()
     print(f'{len(rules.SHOWN_BY)} rules switched off, one at a time: {len(wrong)} not noticed')
-    for line in wrong: print('FAILED', line)
+    for line in wrong:
+        print('FAILED', line)
     return 1 if wrong else 0
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    p.add_argument('first', type=int, nargs='?'); p.add_argument('count', type=int, nargs='?', default=1)
-    p.add_argument('--mode', default='any', choices=['any', 'honest', 'lying']); p.add_argument('--steps', type=int)
-    p.add_argument('--off', action='append', default=[], help='a rule to do without'); p.add_argument('--trial', action='append', default=[], help='a rule that was tried and not taken')
-    p.add_argument('--self-test', action='store_true'); p.add_argument('--trace', action='store_true')
-    o = p.parse_args(); notes, bad, links, entries = {}, {}, 0, 0
-    if o.self_test: return self_test()
-    if o.first is None: p.error('a first seed is missing')
+    p.add_argument('first', type=int, nargs='?')
+    p.add_argument('count', type=int, nargs='?', default=1)
+    p.add_argument('--mode', default='any', choices=['any', 'honest', 'lying'])
+    p.add_argument('--steps', type=int)
+    p.add_argument('--off', action='append', default=[], help='a rule to do without')
+    p.add_argument('--trial', action='append', default=[], help='a rule that was tried and not taken')
+    p.add_argument('--self-test', action='store_true')
+    p.add_argument('--trace', action='store_true')
+    o = p.parse_args()
+    notes, bad, links, entries = {}, {}, 0, 0
+    if o.self_test:
+        return self_test()
+    if o.first is None:
+        p.error('a first seed is missing')
     rules.OFF.update(o.off)
     for seed in range(o.first, o.first + o.count):
         w, failed = play(seed, o.mode, o.steps, o.trial, o.trace)
-        if failed: bad.setdefault(failed, []).append(seed)
-        for k, v in w.notes.items(): notes[k] = notes.get(k, 0) + v
-        links += sum(map(len, w.server.chains)); entries += w.count
-    print(f'{o.count} worlds, {sum(map(len, bad.values()))} failed, {links} links, {entries} numbers;', ', '.join(f'{k}: {v}' for k, v in sorted(notes.items())))
-    for k, v in bad.items(): print('FAILED', k, len(v), v[:8])
+        if failed:
+            bad.setdefault(failed, []).append(seed)
+        for k, v in w.notes.items():
+            notes[k] = notes.get(k, 0) + v
+        links += sum(map(len, w.server.chains))
+        entries += w.count
+    print(
+        f'{o.count} worlds, {sum(map(len, bad.values()))} failed, {links} links, {entries} numbers;',
+        ', '.join(f'{k}: {v}' for k, v in sorted(notes.items())),
+    )
+    for k, v in bad.items():
+        print('FAILED', k, len(v), v[:8])
     return 1 if bad else 0
 
 
-if __name__ == '__main__': sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,76 +1,120 @@
 """Checkpoints: which one a device builds on, how links are written, and what is deleted for good (Spec/history.md: C, K, G, P)."""
+
 from .chains import Link
 from .rules import on, Broken, OWNER, WRITES
 
 TEXTS = (0, 1, 2)
-SEASON = 40                                     # stands for 30 days, since worlds are short
-HALF = 168                                      # hours between a purge that was seen and what it removes at other devices
+SEASON = 40  # stands for 30 days, since worlds are short
+HALF = 168  # hours between a purge that was seen and what it removes at other devices
 
 
 class Judging:
     """Which checkpoint is the base (C4 to C9)."""
+
     def proven(s, k):
         """C4: every tip that the checkpoint names is here or was, or its bare form, without changes, is (P2)."""
         ids = s.ids
-        if not s.w.bares: return all(x in ids for n, x in s.links[k].accept.values())
-        bare = {x: i for L in s.links[:s.m] for i, x in L.bare.items()}
-        return all(x in ids or bare.get(x) == i and (x in s.w.made and s.w.made[x].dot == (i, n) or not on('P2')) for i, (n, x) in s.link(k).accept.items())
+        if not s.w.bares:
+            return all(x in ids for n, x in s.links[k].accept.values())
+        bare = {x: i for L in s.links[: s.m] for i, x in L.bare.items()}
+        return all(
+            x in ids or bare.get(x) == i and (x in s.w.made and s.w.made[x].dot == (i, n) or not on('P2'))
+            for i, (n, x) in s.link(k).accept.items()
+        )
+
     def compute(s, L):
         """The state at what L accepts, from the own base; None: entries are missing."""
-        f = dict(s.accept()); tree = s.link(s.base).root if s.base >= 0 else {}
+        f = dict(s.accept())
+        tree = s.link(s.base).root if s.base >= 0 else {}
         state = {q: dict(v) for q, v in tree.items()}
         s.settle(upto=L.accept, state=state, f=f)
         return state if f == L.accept else None
+
     def take(s, fresh=False):
         """Looks at the checkpoints above the base, newest first."""
         old = (s.base, s.m)
         for k in range(s.m - 1, s.base, -1):
             L = s.link(k)
-            if L.root is None or k in s.void or not s.proven(k): continue
+            if L.root is None or k in s.void or not s.proven(k):
+                continue
             acc = s.accept()
             less = [i for i, (n, x) in acc.items() if L.accept.get(i, (0, 0))[0] < n]
             shut = [i for i, (n, x) in L.accept.items() if n > acc.get(i, (0, 0))[0] and s.base >= 0 and s.stopped(i, s.base)]
-            if less and not s.w.gone(L) and on('C9'):                                                   # C9: it leaves out what the base has
-                if not s.verified and s.base in L.refutes and on('C6 list'): s.base = k; s.w.note('refuted base left'); break
+            if less and not s.w.gone(L) and on('C9'):  # C9: it leaves out what the base has
+                if not s.verified and s.base in L.refutes and on('C6 list'):
+                    s.base = k
+                    s.w.note('refuted base left')
+                    break
                 if s.may_write() or not all(s.stopped(i, k) for i in less) or not s.waited(('less', k), 24) or not on('C9 viewer'):
-                    s.passed = True; continue
-                s.base, s.verified = k, False; s.w.note('viewer gives way'); break
-            if shut and on('C9 closed'):                                                                # C9: the base left out what is proven now
+                    s.passed = True
+                    continue
+                s.base, s.verified = k, False
+                s.w.note('viewer gives way')
+                break
+            if shut and on('C9 closed'):  # C9: the base left out what is proven now
                 if all(any(s.link(j).accept.get(i, (0, 0)) == L.accept[i] for j in range(s.base + 1)) for i in shut):
-                    s.base, s.verified = k, False; break
-                s.void.add(k); s.w.note('closed instance raised'); continue
+                    s.base, s.verified = k, False
+                    break
+                s.void.add(k)
+                s.w.note('closed instance raised')
+                continue
             state = None if less or s.base < 0 and not s.verified else s.compute(L)
             if state is not None and s.verified:
-                if state == L.root: s.base = k; break
-                s.void.add(k); s.w.note('checkpoint differs'); continue
+                if state == L.root:
+                    s.base = k
+                    break
+                s.void.add(k)
+                s.w.note('checkpoint differs')
+                continue
             if state == L.root and state is not None and 'C7 second' in s.w.trial and s.link(s.base).signer[1] != L.signer[1]:
-                s.base, s.verified = k, True; s.w.note('verified by a second author'); break
-            if s.base in s.seasoned and state == L.root: s.seasoned.add(k)
-            if fresh or s.w.gone(L) or not s.verified or s.waited(('base', k), 24):                    # C7: swept, or a day has passed
+                s.base, s.verified = k, True
+                s.w.note('verified by a second author')
+                break
+            if s.base in s.seasoned and state == L.root:
+                s.seasoned.add(k)
+            if fresh or s.w.gone(L) or not s.verified or s.waited(('base', k), 24):  # C7: swept, or a day has passed
                 older = s.older(k) if 'C7 older' in s.w.trial and s.base < 0 else None
-                s.base, s.verified = (k if older is None else older), False; s.w.note('checkpoint taken unverified'); break
-        if s.base >= 0 and not s.verified: s.verify()
+                s.base, s.verified = (k if older is None else older), False
+                s.w.note('checkpoint taken unverified')
+                break
+        if s.base >= 0 and not s.verified:
+            s.verify()
         return s.base != old[0]
+
     def verify(s):
         """C7: an unverified base is verified by all older entries, or by 30 days in which nobody refuted it it comes to be believed."""
         L, keep = s.link(s.base), (s.f, s.state)
         if on('C7 past') and len(s.links[L.k].accept) > 0:
             k, s.base = s.base, -1
-            state = s.compute(L); s.base = k; s.f, s.state = keep
+            state = s.compute(L)
+            s.base = k
+            s.f, s.state = keep
             if state is not None:
-                if state == L.root: s.verified = True; s.w.note('verified by its past')
-                else: s.void.add(k); s.base, s.verified = -1, True; s.w.note('false base found'); s.take()
+                if state == L.root:
+                    s.verified = True
+                    s.w.note('verified by its past')
+                else:
+                    s.void.add(k)
+                    s.base, s.verified = -1, True
+                    s.w.note('false base found')
+                    s.take()
                 return
-        if s.waited(('unverified', s.base), SEASON) and s.base not in s.seasoned: s.seasoned.add(s.base); s.w.note('seasoned')
+        if s.waited(('unverified', s.base), SEASON) and s.base not in s.seasoned:
+            s.seasoned.add(s.base)
+            s.w.note('seasoned')
+
     def sure(s):
         """May this device write roots and drop? Verified, or nobody refuted its base for 30 days (C7)."""
         return s.verified or s.base in s.seasoned and on('C7 time')
+
     def older(s, k):
         """A trial: the newest root before k, if k's differs from what its tree and the entries between give."""
         keep, L = (s.base, s.verified, s.f, s.state), s.link(k)
         for j in range(k - 1, -1, -1):
-            if s.link(j).root is None or not s.proven(j) or j in L.refutes: continue
-            s.base = j; state = s.compute(L)
+            if s.link(j).root is None or not s.proven(j) or j in L.refutes:
+                continue
+            s.base = j
+            state = s.compute(L)
             s.base, s.verified, s.f, s.state = keep
             return j if state is not None and state != L.root else None
         return None
@@ -78,149 +122,241 @@ class Judging:
 
 class Linking:
     """Links, and who writes which (K2, C1 to C3)."""
-    def full(s): return len(s.links) == s.m
+
+    def full(s):
+        return len(s.links) == s.m
+
     def post(s, change=None, root=True, epoch=False, confirms=(), purges=(), again=False):
         """A link with a checkpoint; what closes waits for nothing (C1, C2, K2). False: lost the race, C2 or C3. again: C6's better one."""
         chain, w = s.links, s.w
-        if not s.full() or not s.may_write() or s.old and on('E7') or s.bad and s.limit_own(): return False
-        if s.limit_own(): s.inst = None                                                                 # I1: left; a link needs no instance
+        if not s.full() or not s.may_write() or s.old and on('E7') or s.bad and s.limit_own():
+            return False
+        if s.limit_own():
+            s.inst = None  # I1: left; a link needs no instance
         row = 0
         for x in reversed(chain):
-            if x.signer[1] != s.name: break
+            if x.signer[1] != s.name:
+                break
             row += x.opens
         due = s.due()
-        if epoch and row >= 16 and not due: return False                                                # of one device in a row
+        if epoch and row >= 16 and not due:
+            return False  # of one device in a row
         forks = [i for i in s.forks if i not in s.link().ended and s.limit(i) is None]
         plain = not (change or epoch or due or forks or confirms)
-        if plain and not (again or purges) and any(x.plain and x.signer[1] == s.name and w.t - x.posted < 1 for x in chain): return False   # C3
+        if plain and not (again or purges) and any(x.plain and x.signer[1] == s.name and w.t - x.posted < 1 for x in chain):
+            return False  # C3
         if plain and on('C2'):
-            for k in range(s.base + 1, s.m):                                                            # C2: what proven checkpoints accept
-                if chain[k].root is None or k in s.void or not s.proven(k): continue
-                if any(s.f.get(i, (0, 0))[0] < n and s.limit(i) is None for i, (n, x) in chain[k].accept.items()): return False
-        root = root and (s.sure() or not on('C1'))                                                    # C1: who is unverified writes cuts only
-        lacks = any(s.limit(i)[0] > s.f.get(i, (0, 0))[0] for L in chain[s.base + 1:s.m] for i in L.accept
-                    if s.limit(i) is not None and s.closing(i) is not None and s.closing(i) > s.base)
-        if root and lacks and on('C2 root') and not s.waited('closed', 24): root = False                # C2: a root waits a day for closed logs
+            for k in range(s.base + 1, s.m):  # C2: what proven checkpoints accept
+                if chain[k].root is None or k in s.void or not s.proven(k):
+                    continue
+                if any(s.f.get(i, (0, 0))[0] < n and s.limit(i) is None for i, (n, x) in chain[k].accept.items()):
+                    return False
+        root = root and (s.sure() or not on('C1'))  # C1: who is unverified writes cuts only
+        lacks = any(
+            s.limit(i)[0] > s.f.get(i, (0, 0))[0]
+            for L in chain[s.base + 1 : s.m]
+            for i in L.accept
+            if s.limit(i) is not None and s.closing(i) is not None and s.closing(i) > s.base
+        )
+        if root and lacks and on('C2 root') and not s.waited('closed', 24):
+            root = False  # C2: a root waits a day for closed logs
         merged = s.write_merged() if root and not s.bad else {}
-        L = Link(s.m, chain[-1], (s.acct.i, s.name)); L.change = dict(change or {})
+        L = Link(s.m, chain[-1], (s.acct.i, s.name))
+        L.change = dict(change or {})
         for a, r in L.change.items():
-            if r is None: L.roles.pop(a, None)
-            else: L.roles[a] = r
-            L.keyed.setdefault(a, s.newest(a)); L.heads[a] = max(L.heads.get(a, (0, 0)), s.newest(a))
-        for a in L.roles: L.heads[a] = max(L.heads.get(a, (0, 0)), s.newest(a))
+            if r is None:
+                L.roles.pop(a, None)
+            else:
+                L.roles[a] = r
+            L.keyed.setdefault(a, s.newest(a))
+            L.heads[a] = max(L.heads.get(a, (0, 0)), s.newest(a))
+        for a in L.roles:
+            L.heads[a] = max(L.heads.get(a, (0, 0)), s.newest(a))
         L.heads[s.acct.i] = max(L.heads[s.acct.i], s.newest(s.acct.i))
         for i in forks:
             by = {}
             for e in s.store.values():
-                if e.inst == i: by.setdefault(e.n, set()).add(e.id)
+                if e.inst == i:
+                    by.setdefault(e.n, set()).add(e.id)
             L.ended[i] = (L.k, min((n for n, x in by.items() if len(x) > 1), default=1) - 1)
-        ends = bool(due) and on('K3') or any(r is None for r in L.change.values())                      # K3: a new key, only if reading ends
+        ends = bool(due) and on('K3') or any(r is None for r in L.change.values())  # K3: a new key, only if reading ends
         if ends or epoch:
-            L.epoch += 1; L.opens = True; kid = w.idn(); L.kids[L.epoch] = kid
-            if ends: L.since = L.epoch
+            L.epoch += 1
+            L.opens = True
+            kid = w.idn()
+            L.kids[L.epoch] = kid
+            if ends:
+                L.since = L.epoch
             L.keyed = {a: L.heads[a] for a in L.roles}
-            w.keys[kid] = {s.name} if s.bad else {d for a in L.roles for d in w.accounts[a].trusted(L.heads[a])}   # a thief gives bad letters
-            if s.bad: w.stolen.add(kid); w.note('bad letters')
-        elif due: L.keyed = {a: L.heads[a] for a in L.roles}
+            w.keys[kid] = (
+                {s.name} if s.bad else {d for a in L.roles for d in w.accounts[a].trusted(L.heads[a])}
+            )  # a thief gives bad letters
+            if s.bad:
+                w.stolen.add(kid)
+                w.note('bad letters')
+        elif due:
+            L.keyed = {a: L.heads[a] for a in L.roles}
         s.send()
         L.parent, L.refutes, L.confirms, L.purges = s.base, set(s.void), set(confirms), frozenset(purges)
-        if purges: w.bares = True; L.bare = {i: x for i, (n, x) in s.f.items() if x in s.store and set(purges) & set(s.store[x].changes)}
+        if purges:
+            w.bares = True
+            L.bare = {i: x for i, (n, x) in s.f.items() if x in s.store and set(purges) & set(s.store[x].changes)}
         L.plain, L.posted, L.cursor, L.dark = plain, w.t, w.count, s.name not in s.acct.now()
-        chain.append(L); s.m += 1
+        chain.append(L)
+        s.m += 1
         L.accept = dict(s.f)
-        s.rebuild()                                                                                     # by the rules as they now are
+        s.rebuild()  # by the rules as they now are
         L.accept, whole = s.fitting(L), dict(s.f)
         if root:
             L.root = {k: dict(v) for k, v in s.state.items()} if L.accept == whole else s.compute(L)
-            if L.root is None: raise Broken('a checkpoint that its author cannot compute')
-            s.base = L.k; s.rebuild()
-        for key, (text, dots) in merged.items():                                                        # T6: no merge becomes a conflict by this
-            if s.base == L.k and L.accept == whole and set(s.state.get(key, {})) == dots and s.shown(key)[:2] != (text, False): raise Broken('merged text lost by a checkpoint')
+            if L.root is None:
+                raise Broken('a checkpoint that its author cannot compute')
+            s.base = L.k
+            s.rebuild()
+        for key, (text, dots) in merged.items():  # T6: no merge becomes a conflict by this
+            if s.base == L.k and L.accept == whole and set(s.state.get(key, {})) == dots and s.shown(key)[:2] != (text, False):
+                raise Broken('merged text lost by a checkpoint')
         return True
+
     def fitting(s, L):
         """What key 2 can hold (C1): first what this link closes, then the rest in ascending order, closed under seen; others keep the base's number."""
-        acc = s.accept(); differs = sorted(i for i, v in s.f.items() if acc.get(i) != v)
-        if len(differs) <= s.w.room: return dict(s.f)
+        acc = s.accept()
+        differs = sorted(i for i, v in s.f.items() if acc.get(i) != v)
+        if len(differs) <= s.w.room:
+            return dict(s.f)
         s.w.note('key 2 full')
-        shut = [i for i in differs if s.limit(i) is not None]; chosen = set(shut[:s.w.room])
+        shut = [i for i in differs if s.limit(i) is not None]
+        chosen = set(shut[: s.w.room])
         seen = {}
         for e in s.store.values():
-            if e.n > acc.get(e.inst, (0, 0))[0] and e.n <= s.f.get(e.inst, (0, 0))[0]: seen.setdefault(e.inst, set()).update(e.seen)
+            if e.n > acc.get(e.inst, (0, 0))[0] and e.n <= s.f.get(e.inst, (0, 0))[0]:
+                seen.setdefault(e.inst, set()).update(e.seen)
         for i in differs:
             group, todo = set(), [i]
             while todo:
                 x = todo.pop()
-                if x in group or x not in differs: continue
-                group.add(x); todo += seen.get(x, ())
-            if len(chosen | group) <= s.w.room: chosen |= group
+                if x in group or x not in differs:
+                    continue
+                group.add(x)
+                todo += seen.get(x, ())
+            if len(chosen | group) <= s.w.room:
+                chosen |= group
         return {**acc, **{i: s.f[i] for i in chosen}}
-    def limit_own(s): return s.inst is not None and s.limit(s.inst) is not None
+
+    def limit_own(s):
+        return s.inst is not None and s.limit(s.inst) is not None
+
     def write_merged(s):
         """T6: before a checkpoint with a root its author writes the merged text of each key that has one."""
         out = {}
         for key in TEXTS:
-            if len({v for h, v in s.state.get(key, {}).values()}) < 2: continue
+            if len({v for h, v in s.state.get(key, {}).values()}) < 2:
+                continue
             text, conflict, dots = s.shown(key)
-            if conflict: continue
-            if on('T6') and s.inst is not None and s.ready(): s.write({key: (text, dots)}); s.w.note('merged text written')
-            elif on('T6'): continue
+            if conflict:
+                continue
+            if on('T6') and s.inst is not None and s.ready():
+                s.write({key: (text, dots)})
+                s.w.note('merged text written')
+            elif on('T6'):
+                continue
             out[key] = text, set(s.state[key])
         return out
+
     def confirm(s):
         """K7: a person is shown the links that wait, takes them, and undoes what is not his account's doing, in one link."""
         w, was, end, base = s.w, s.m, len(s.links), (s.base, s.verified)
-        if not s.ok() or s.old: return
+        if not s.ok() or s.old:
+            return
         speaks = lambda k, a: a == s.acct.i or s.links[k - 1].roles.get(s.acct.i) == OWNER and w.alone(a, s.side)
         # Taken here before or not: others wait for it.
         k = next((k for k in range(1, end) if speaks(k, s.links[k].signer[0]) and s.unconfirmed(k, end)), None)
-        if k is None or any(not s.knows(x, h) for L in s.links for x, h in L.heads.items()): return
+        if k is None or any(not s.knows(x, h) for L in s.links for x, h in L.heads.items()):
+            return
         a = s.links[k].signer[0]
-        s.m = len(s.links); s.resettle(was); undo, came = {}, set()
+        s.m = len(s.links)
+        s.resettle(was)
+        undo, came = {}, set()
         for L in s.links[k:]:
             if L.dark or L.signer[0] in came:
                 for x, r in L.change.items():
                     undo.setdefault(x, s.links[L.k - 1].roles.get(x))
-                    if r in WRITES: came.add(x)
+                    if r in WRITES:
+                        came.add(x)
         undo = {x: r for x, r in undo.items() if s.links[-1].roles.get(x) != r and x != s.acct.i}
-        if s.role() not in WRITES: w.note('cannot confirm'); return s.back(was, base)
-        if undo and s.role() != OWNER: w.note('cannot undo'); return s.back(was, base)
-        if s.post(undo, root=False, confirms={a}): w.note('confirmed' + (' and undone' if undo else ''))
-        else: s.back(was, base)
-    def back(s, m, base): s.m, (s.base, s.verified) = m, base; s.rebuild()
+        if s.role() not in WRITES:
+            w.note('cannot confirm')
+            return s.back(was, base)
+        if undo and s.role() != OWNER:
+            w.note('cannot undo')
+            return s.back(was, base)
+        if s.post(undo, root=False, confirms={a}):
+            w.note('confirmed' + (' and undone' if undo else ''))
+        else:
+            s.back(was, base)
+
+    def back(s, m, base):
+        s.m, (s.base, s.verified) = m, base
+        s.rebuild()
 
 
 class Dropping:
     """What goes from this device (G1, G2, P)."""
+
     def tips(s):
         """G2: the tips of the base and of checkpoints above it are kept."""
-        return {x for L in s.links[max(s.base, 0):s.m] for n, x in L.accept.values()}
-    def unsent(s, e): return e.id in s.wrote and (e.n > s.remember.get(e.inst, (0, 0))[0] or not s.standing(e))
+        return {x for L in s.links[max(s.base, 0) : s.m] for n, x in L.accept.values()}
+
+    def unsent(s, e):
+        return e.id in s.wrote and (e.n > s.remember.get(e.inst, (0, 0))[0] or not s.standing(e))
+
     def drop(s):
         """G1: what a checkpoint covers that this device verified."""
-        if s.base < 0 or on('G1') and not s.sure(): return
+        if s.base < 0 or on('G1') and not s.sure():
+            return
         acc, tips = s.accept(), s.tips()
         gone = {i for i, e in s.store.items() if e.n <= acc.get(e.inst, (0, 0))[0] and i not in tips and not s.unsent(e)}
-        for i in gone: del s.store[i]
+        for i in gone:
+            del s.store[i]
         s.dropped |= gone
+
     def purge(s, keys):
         """Deleting for good: retract, and say so in a checkpoint, with the bare form of the tips that go (P1, P2)."""
-        if s.role() != OWNER or not s.sure() or not s.full() or s.due() or not s.ready(): return False
+        if s.role() != OWNER or not s.sure() or not s.full() or s.due() or not s.ready():
+            return False
         s.write({k: (None, tuple(sorted(s.state.get(k, {})))) for k in keys}, bad=s.bad)
         return s.post(purges=keys)
+
     def purging(s):
         """P3: what a verified checkpoint by an owner's device says goes here too, after seven days, unless its signer lost his right or a person said no."""
         for k in range(1, s.m):
             L = s.link(k)
-            if not L.purges or k in s.refused_purges: continue
-            s.seen_purges.setdefault(k, [0, s.w.t]); s.seen_purges[k][0] += 1
-            if L.root is None or L.k > s.base or not s.sure() or s.links[k - 1].roles.get(L.signer[0]) != OWNER: continue
+            if not L.purges or k in s.refused_purges:
+                continue
+            s.seen_purges.setdefault(k, [0, s.w.t])
+            s.seen_purges[k][0] += 1
+            if L.root is None or L.k > s.base or not s.sure() or s.links[k - 1].roles.get(L.signer[0]) != OWNER:
+                continue
             done = k in s.purged or s.name == L.signer[1] or s.waited(('purge', k), HALF) or not on('P3 wait')
-            if not done or k not in s.purged and on('P3 signer') and s.revoked(L.signer[1]): continue
-            if k not in s.purged and s.name != L.signer[1] and s.w.t - s.seen_purges[k][1] < HALF - 8 * s.jumps: raise Broken('deleted before seven days')
+            if not done or k not in s.purged and on('P3 signer') and s.revoked(L.signer[1]):
+                continue
+            if k not in s.purged and s.name != L.signer[1] and s.w.t - s.seen_purges[k][1] < HALF - 8 * s.jumps:
+                raise Broken('deleted before seven days')
             tips = s.tips() - set(L.bare.values())
-            gone = {i for i, e in s.store.items() if L.purges & set(e.changes) and e.n <= L.accept.get(e.inst, (0, 0))[0]
-                    and e.n <= s.accept().get(e.inst, (0, 0))[0] and i not in tips and not s.unsent(e)}
-            for i in gone: del s.store[i]
-            if k not in s.purged: s.w.note('purged')
-            if k not in s.purged and s.revoked(L.signer[1]): s.purged_late.add(k)
-            s.went |= gone; s.purged.add(k)
+            gone = {
+                i
+                for i, e in s.store.items()
+                if L.purges & set(e.changes)
+                and e.n <= L.accept.get(e.inst, (0, 0))[0]
+                and e.n <= s.accept().get(e.inst, (0, 0))[0]
+                and i not in tips
+                and not s.unsent(e)
+            }
+            for i in gone:
+                del s.store[i]
+            if k not in s.purged:
+                s.w.note('purged')
+            if k not in s.purged and s.revoked(L.signer[1]):
+                s.purged_late.add(k)
+            s.went |= gone
+            s.purged.add(k)

@@ -15,7 +15,8 @@ class Broken(Exception):
 OWNER, WRITER, VIEWER = 1, 2, 3
 WRITES = (OWNER, WRITER)
 
-# Worlds that fail without a rule, and how: history_model.py --self-test plays them. A change of what worlds do moves them; --off RULE over some hundred seeds finds others.
+# Worlds that fail without a rule, and how: history_model.py --self-test plays them. A change of the worlds moves them; --off RULE over some
+# hundred seeds finds others.
 SHOWN_BY = {
     'limits': (12, 'any', 'several states'),
     'K1': (318, 'any', 'several states'),
@@ -24,7 +25,7 @@ SHOWN_BY = {
     'K3': (1, 'any', 'a closed device has the newest key'),
     'K3 push': (1, 'any', 'pushed while an epoch is due'),
     'K4': (6, 'any', 'new words of a revoked device'),
-    'K8': (11, 'any', 'cannot write'),
+    'key not given': (11, 'any', 'cannot write'),
     'S7': (34, 'any', 'an entry is held by what it has seen'),
     'hash': (15, 'lying', 'an entry of another chain counts'),
     'T2': (229, 'any', 'several texts'),

@@ -1,4 +1,5 @@
 """One sync of a device: follow, take, judge the head, write what is due, push (Spec/history.md: sections 10 and 11)."""
+
 from .checkpoints import Dropping, Judging, Linking
 from .device import Counting, Knowledge, Writing
 from .rules import on
@@ -8,106 +9,170 @@ class Syncing:
     def send(s):
         known = s.w.server.entries
         for e in s.store.values():
-            if e.n > s.accept().get(e.inst, (0, 0))[0] and (e.inst == s.inst or s.counts(e) is not False): known.setdefault(e.id, e)
+            if e.n > s.accept().get(e.inst, (0, 0))[0] and (e.inst == s.inst or s.counts(e) is not False):
+                known.setdefault(e.id, e)
         for n, x in s.f.values():
-            if x in s.store: known.setdefault(x, s.store[x])
+            if x in s.store:
+                known.setdefault(x, s.store[x])
+
     def alarm(s, what):
         s.w.note('alarm: ' + what)
-        if s.w.mode == 'honest': s.w.fail('false alarm: ' + what)
+        if s.w.mode == 'honest':
+            s.w.fail('false alarm: ' + what)
+
     def receive(s, view):
         """What comes: all of it; at a device that began at a checkpoint what was stored since, and by address what is named and missing (N3)."""
         got = view.entries()
-        if s.w.ending and on('N3'): s.since = None                               # the rest comes in the background, in the end
-        if s.since is None: return got
-        served = {e.id: e for e in got}; new = {e.id: e for e in got if e.id > s.since}
-        head = view.head(); asked = [x for n, x in (head.vec.values() if head else ())]
-        asked += [x for L in s.links[:s.m] if L.root is not None for n, x in L.accept.values()]
+        if s.w.ending and on('N3'):
+            s.since = None  # the rest comes in the background, in the end
+        if s.since is None:
+            return got
+        served = {e.id: e for e in got}
+        new = {e.id: e for e in got if e.id > s.since}
+        head = view.head()
+        asked = [x for n, x in (head.vec.values() if head else ())]
+        asked += [x for L in s.links[: s.m] if L.root is not None for n, x in L.accept.values()]
         asked += [x for e in list(new.values()) + list(s.store.values()) for x in [e.prev] + [y for n, y in e.seen.values()]]
-        while asked:                                                                                    # back along the logs, to the base
+        while asked:  # back along the logs, to the base
             e = served.get(asked.pop())
-            if e is None or e.id in new or e.id in s.store: continue
+            if e is None or e.id in new or e.id in s.store:
+                continue
             new[e.id] = e
-            if e.n > s.accept().get(e.inst, (0, 0))[0]: asked += [e.prev] + [y for n, y in e.seen.values()]
+            if e.n > s.accept().get(e.inst, (0, 0))[0]:
+                asked += [e.prev] + [y for n, y in e.seen.values()]
         return list(new.values())
+
     def sync(s, view, stop=9):
-        w, S = s.w, s.w.server; was = s.m; s.follow(view)
-        if not s.m or s.acct.i not in s.link().roles or not s.ok(): return
-        if stop < 1: return s.resettle(was)
-        head = view.head(); exempt = lambda i: i in s.forks or s.limit(i) is not None or s.revoked(i[1])
-        if s.base < 0 and not s.store: s.since = max([L.cursor for L in s.links[:s.m] if L.root is not None], default=None)
-        got = s.receive(view); tips = s.tips()
+        w, S = s.w, s.w.server
+        was = s.m
+        s.follow(view)
+        if not s.m or s.acct.i not in s.link().roles or not s.ok():
+            return
+        if stop < 1:
+            return s.resettle(was)
+        head = view.head()
+        exempt = lambda i: i in s.forks or s.limit(i) is not None or s.revoked(i[1])
+        if s.base < 0 and not s.store:
+            s.since = max([L.cursor for L in s.links[: s.m] if L.root is not None], default=None)
+        got = s.receive(view)
+        tips = s.tips()
         for e in got:
             s.ids.add(e.id)
-            if e.id in s.went or e.id in s.dropped and e.n <= s.accept().get(e.inst, (0, 0))[0] and e.id not in tips: continue
-            if e.n > s.accept().get(e.inst, (0, 0))[0] or e.id in tips: s.store.setdefault(e.id, e)
-            if e.inst == s.inst and e.id not in s.wrote: s.copied = True                                # I2
+            if e.id in s.went or e.id in s.dropped and e.n <= s.accept().get(e.inst, (0, 0))[0] and e.id not in tips:
+                continue
+            if e.n > s.accept().get(e.inst, (0, 0))[0] or e.id in tips:
+                s.store.setdefault(e.id, e)
+            if e.inst == s.inst and e.id not in s.wrote:
+                s.copied = True  # I2
         by = {}
         for e in s.store.values():
             if by.setdefault((e.inst, e.n), e.id) != e.id and e.inst not in s.forks and on('K6'):
                 s.forks.add(e.inst)
-                if e.inst != s.inst or not s.copied: w.note('fork found')
+                if e.inst != s.inst or not s.copied:
+                    w.note('fork found')
         s.resettle(was, force=True)
-        if s.copied and (s.usable(s.m - 1) or not s.may_write()): s.copy_found(got)                     # I4 waits for a key under which it can write
+        if s.copied and (s.usable(s.m - 1) or not s.may_write()):
+            s.copy_found(got)  # I4 waits for a key under which it can write
         if head is not None:
-            lacks = [i for i, (n, x) in s.remember.items() if not exempt(i) and max(head.vec.get(i, (0, 0))[0], s.accept().get(i, (0, 0))[0]) < n]
-            if lacks:                                                                                   # F4, F5: is what is remembered still served, or swept?
+            lacks = [
+                i for i, (n, x) in s.remember.items() if not exempt(i) and max(head.vec.get(i, (0, 0))[0], s.accept().get(i, (0, 0))[0]) < n
+            ]
+            if lacks:  # F4, F5: is what is remembered still served, or swept?
                 served = {e.id for e in view.entries()}
                 swept = lambda i: any(s.remember[i][0] <= L.accept.get(i, (0, 0))[0] for L in s.links)
-                if on('F5') and all(s.remember[i][1] in served or swept(i) for i in lacks): w.note('head refused, pusher named')
-                else: return s.alarm('rolled back or forked')
-        elif s.remember: return s.alarm('rolled back to nothing')
-        if stop < 2: return
-        s.ask(); s.purging()
-        if stop > 4 and w.person(s) and on('K7'): s.confirm()
-        if not s.has(s.link().epoch) and s.may_write() and s.waited(('key', s.link().epoch), 1) and not s.due() and on('K8'):
-            if s.post(root=False, epoch=True): w.note('another epoch: key not given')                  # K8: the key was not given
-        if s.due() and s.may_write() and (stop > 4 or w.r.random() < .5):                               # K2, K5: anyone who may
-            if not s.post(root=w.r.random() < .7): return
-        if any(i not in s.link().ended and s.limit(i) is None for i in s.forks) and s.may_write() and w.r.random() < .5: s.post()
+                if on('F5') and all(s.remember[i][1] in served or swept(i) for i in lacks):
+                    w.note('head refused, pusher named')
+                else:
+                    return s.alarm('rolled back or forked')
+        elif s.remember:
+            return s.alarm('rolled back to nothing')
+        if stop < 2:
+            return
+        s.ask()
+        s.purging()
+        if stop > 4 and w.person(s) and on('K7'):
+            s.confirm()
+        if not s.has(s.link().epoch) and s.may_write() and s.waited(('key', s.link().epoch), 1) and not s.due() and on('key not given'):
+            if s.post(root=False, epoch=True):
+                w.note('another epoch: key not given')  # section 8, Keys
+        if s.due() and s.may_write() and (stop > 4 or w.r.random() < 0.5):  # K2, K5: anyone who may
+            if not s.post(root=w.r.random() < 0.7):
+                return
+        if any(i not in s.link().ended and s.limit(i) is None for i in s.forks) and s.may_write() and w.r.random() < 0.5:
+            s.post()
         roots = [k for k in range(s.m) if s.link(k).root is not None and s.proven(k)]
         worse = roots and (roots[-1] in s.void or s.passed and s.base < roots[-1])
-        if s.sure() and worse and s.may_write() and stop > 4 and w.r.random() < .5: s.passed = False; s.post(again=True)   # C6, C9: a better one
+        if s.sure() and worse and s.may_write() and stop > 4 and w.r.random() < 0.5:
+            s.passed = False
+            s.post(again=True)  # C6, C9: a better one
         if s.may_write():
-            if s.inst is not None: s.ready()
+            if s.inst is not None:
+                s.ready()
             s.again_own()
-        if stop < 3 or not s.may_write() or s.due() and on('K3 push') or s.usable(s.m - 1) is None: return
+        if stop < 3 or not s.may_write() or s.due() and on('K3 push') or s.usable(s.m - 1) is None:
+            return
         view.put(s)
+
     def copy_found(s, got):
         """I2, I4: this store is a copy. It begins a new instance and writes again what only it has."""
-        w, S = s.w, s.w.server; s.copied = False; w.note('copy found')
+        w, S = s.w, s.w.server
+        s.copied = False
+        w.note('copy found')
         twice = any(len({e.id for e in S.entries.values() if e.dot == (s.inst, n)}) > 1 for n in range(1, 99))
-        if s.inst in s.forks and not twice: s.forks.discard(s.inst)
+        if s.inst in s.forks and not twice:
+            s.forks.discard(s.inst)
         mine = [e for e in s.store.values() if e.inst == s.inst and e.id in s.wrote]
-        theirs = {e.id for e in got if e.inst == s.inst}; sent = s.remember.get(s.inst, (0, 0))[0]
+        theirs = {e.id for e in got if e.inst == s.inst}
+        sent = s.remember.get(s.inst, (0, 0))[0]
         other = {e.dot: e.id for e in got}
         low = min((e.n for e in mine if e.id not in theirs and (e.n > sent or other.get(e.dot, e.id) != e.id)), default=None)
         again = [e for e in mine if low is not None and e.n >= low and e.id not in theirs]
-        for e in again: del s.store[e.id]; s.applied.discard(e.id)
-        s.rebuild(); s.begin()
+        for e in again:
+            del s.store[e.id]
+            s.applied.discard(e.id)
+        s.rebuild()
+        s.begin()
         if s.may_write():
-            for e in again: s.store[e.id] = e
+            for e in again:
+                s.store[e.id] = e
             s.again_own()
             for e in again:
-                if e.id in s.redone: s.store.pop(e.id, None)
-        elif again: w.lost_copies |= {e.id for e in again}
+                if e.id in s.redone:
+                    s.store.pop(e.id, None)
+        elif again:
+            w.lost_copies |= {e.id for e in again}
+
     def resettle(s, was, force=False):
-        if not s.m: return
+        if not s.m:
+            return
         moved = s.take(fresh=not s.f and s.base < 0)
-        if moved or was != s.m or s.forks: s.rebuild()
-        else: s.settle()
+        if moved or was != s.m or s.forks:
+            s.rebuild()
+        else:
+            s.settle()
 
 
 class Device(Knowledge, Counting, Writing, Judging, Linking, Dropping, Syncing):
     def __init__(s, w, acct, name):
         s.w, s.acct, s.name, s.newest_known = w, acct, name, {}
-        s.side = 0                                               # which continuation of a forked chain the server shows here
-        s.m, s.branches, s.stuck = 0, {}, None                   # links taken; known lengths of device chains by branch; link that waits (K7)
-        s.store, s.ids = {}, set()                               # retained entries; ids of all that were ever here: proof of a tip (C4)
-        s.base, s.verified, s.void = -1, True, set()             # checkpoint that the state builds on; checkpoints found to be wrong
+        s.side = 0  # which continuation of a forked chain the server shows here
+        s.m, s.branches, s.stuck = 0, {}, None  # links taken; known lengths of device chains by branch; link that waits (K7)
+        s.store, s.ids = {}, set()  # retained entries; ids of all that were ever here: proof of a tip (C4)
+        s.base, s.verified, s.void = -1, True, set()  # checkpoint that the state builds on; checkpoints found to be wrong
         s.f, s.state, s.forks, s.killed = {}, {}, set(), set()
         s.nonce, s.inst, s.said = 0, None, {}
         s.applied, s.wrote, s.again, s.redone, s.copied = set(), set(), {}, set(), False
-        s.remember, s.since = {}, None                           # what this server had (F4); where listing began (N3)
-        s.bad = s.passed = s.old = False; s.known = None; s.posted = -9
-        s.skew, s.jumps, s.asked = 0, 0, {}                      # own clock against the world's, and how often it was set; waits (N1)
-        s.dropped, s.went, s.purged, s.refused_purges, s.seen_purges, s.seasoned, s.purged_late = set(), set(), set(), set(), {}, set(), set()
+        s.remember, s.since = {}, None  # what this server had (F4); where listing began (N3)
+        s.bad = s.passed = s.old = False
+        s.known = None
+        s.posted = -9
+        s.skew, s.jumps, s.asked = 0, 0, {}  # own clock against the world's, and how often it was set; waits (N1)
+        s.dropped, s.went, s.purged, s.refused_purges, s.seen_purges, s.seasoned, s.purged_late = (
+            set(),
+            set(),
+            set(),
+            set(),
+            {},
+            set(),
+            set(),
+        )
