@@ -25,6 +25,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     // libcurl's headers only: the library is loaded when it is first needed.
     .target(name: "CCurl"),
+    .target(name: "CYAML"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -97,7 +98,9 @@ let libraries: [Target] = [
             "CoffretWire", "CoffretCore",
         ]),
     // 6. Foreign files to and from items.
-    library("CoffretImportExport", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform"]),
+    library(
+        "CoffretImportExport",
+        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform", "CYAML"]),
     // 6. A vault and its place on a server, brought together.
     library(
         "CoffretSync",

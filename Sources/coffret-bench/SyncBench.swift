@@ -115,6 +115,11 @@ enum SyncBench {
                 bytesDown = max(bytesDown, down.report.progress.receivedByteCount)
             }
         }
+        report(times, count: count)
+        print("one edit: at most \(bytesUp) bytes up, \(bytesDown) bytes down")
+    }
+
+    private static func report(_ times: [String: [Double]], count: Int) {
         print(row(["what, \(count) notes of 1 KiB", "median", "best", "worst"]))
         print(row(["---", "---", "---", "---"]))
         for (name, values) in times.sorted(by: { $0.key < $1.key }) {
@@ -125,7 +130,6 @@ enum SyncBench {
                     milliseconds(samples.sorted[samples.sorted.count - 1]),
                 ]))
         }
-        print("one edit: at most \(bytesUp) bytes up, \(bytesDown) bytes down")
     }
 
     private static func milliseconds(_ seconds: Double) -> String { "\(decimal(seconds * 1_000, 1)) ms" }

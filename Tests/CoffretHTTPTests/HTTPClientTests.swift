@@ -4,6 +4,7 @@ import CoffretBase
 import CoffretHTTP
 import CoffretNet
 import CoffretTestSupport
+import Foundation
 import Testing
 
 @Suite("HTTP client", .enabled(if: WebPeer.isAvailable, "needs python3 and openssl"))

@@ -51,6 +51,53 @@ struct FrontMatterTests {
         #expect(block.value("url") == .text("https://example.org:8080/a#b"))
     }
 
+    @Test("lines that are no YAML are texts as people meant them, and spoil no other value")
+    func looseLines() throws {
+        let block = try #require(
+            parse(
+                """
+                ---
+                title: Part 2: the end # of it
+                by: @somebody
+                tags: [#a, b]
+                links:
+                  - [[A note]]
+                  - [[Ünother|é]]
+                bent: "not closed
+                mixed: [a, [b]]
+                anchor: &x y
+                folded: one
+                  two
+                multi: [a,
+                  "b, c"
+                ]
+                "quoted key": v
+                ---
+                """))
+        #expect(block.value("title") == .text("Part 2: the end"))
+        #expect(block.value("by") == .text("@somebody"))
+        #expect(block.value("tags") == .list(["#a", "b"]))
+        #expect(block.value("links") == .list(["[[A note]]", "[[Ünother|é]]"]))
+        #expect(block.value("bent") == .raw("\"not closed"))
+        #expect(block.value("mixed") == .raw("[a, [b]]"))
+        #expect(block.value("anchor") == .raw("&x y"))
+        #expect(block.value("folded") == .text("one two"))
+        #expect(block.value("multi") == .list(["a", "b, c"]))
+        #expect(block.value("quoted key") == .text("v"))
+    }
+
+    @Test("any bytes between the fences are read without harm")
+    func anyBytes() {
+        let seeds = [
+            "a: [b, 'c']\n- d\n", "k: |\n  x\n", "k: {a: [b, {c: d}]}\n", "k: &a [*a, !t x]\n", "k:\n - [[x]]\n",
+        ]
+        fuzz(seeds.map { Array($0.utf8) }) { bytes in
+            let block = FrontMatter(
+                startOf: (Array("---\n".utf8) + bytes + Array("\n---\n".utf8))[...], byteCountMax: 1 << 16)
+            if let block { #expect(FrontMatterWriter.text(replacing: [], in: block).utf8.count == block.byteCount) }
+        }
+    }
+
     @Test("nested maps stay as raw text")
     func nestedMapsAreRaw() throws {
         let block = try #require(parse("---\noutput:\n  md: \n    toc: yes\nauthor:\n  - name: J\n    url: u\n---\n"))
@@ -114,6 +161,7 @@ struct FrontMatterTests {
             "", "plain", "yes", "No", "null", "12", "1e5", "2024-01-01", "- x", "a: b", "a:", "#x", "a #b", "\"q\"",
             "'", "tab\there",
             "line\nbreak", " lead", "trail ", "é 😀", "\u{7}", "[x]", "{x}", "@x", "a:b", "C:\\x", "`", "%", "|", ">",
+            "a\u{85}b", "a\u{2028}b", "\u{FEFF}", "\u{9F}",
         ]
         var random = SystemRandomNumberGenerator()
         let alphabet = Array("ab :#-\"'\\\n[]{},é|>")

@@ -19,4 +19,8 @@ int coffret_openat(int directory, const char *path, int flags, unsigned int mode
 /* Begins to write a range of a file to the disk, by sync_file_range(2), which needs _GNU_SOURCE and promises nothing. */
 int coffret_begin_writing(int descriptor, long offset, long count);
 
+/* Terminal columns of a character, 0 to 2, by wcwidth(3) in the locale C.UTF-8, which every Debian has. 1 for characters
+   that the C library does not know, and for all where the locale is missing. */
+int coffret_column_count(unsigned int character);
+
 #endif

@@ -77,19 +77,19 @@ enum StatusCommand {
             }
             if let headCode { table.add(["Head code", "\(headCode), the same on all devices after coffret sync"]) }
             if let known { addDevices(known, to: &table, context, session.store) }
-            table.add([
-                "Way back in",
-                keys.isEmpty
-                    ? "no recovery key: coffret recovery add makes one"
-                    : NumberText.counted(keys.count, "recovery key")
-                        + (printedCount == 0 ? "" : ", \(printedCount) of them printed and never asked back"),
-            ])
+            table.add(["Way back in", wayBack(keyCount: keys.count, printedCount: printedCount)])
             if let seconds = HostedCommand.current?.secondsLeft {
                 table.add(["Unlocked", "locks in \(DurationText.words(seconds)) if nothing happens"])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
+    }
+
+    private static func wayBack(keyCount: Int, printedCount: Int) -> String {
+        guard keyCount > 0 else { return "no recovery key: coffret recovery add makes one" }
+        return NumberText.counted(keyCount, "recovery key")
+            + (printedCount == 0 ? "" : ", \(printedCount) of them printed and never asked back")
     }
 
     private static func json(_ peer: SyncStanding.Peer, _ session: StoreSession) -> JSONValue {

@@ -75,9 +75,9 @@ package enum FrontMatterWriter {
         }
         // Other readers would take these for a number or a time.
         guard text.utf8.contains(where: { !"0123456789.+-:_eE".utf8.contains($0) }) else { return false }
+        guard !text.unicodeScalars.contains(where: isEscaped) else { return false }
         var previous: UInt8 = 0
         for byte in text.utf8 {
-            if byte < 0x20 || byte == 0x7F { return false }
             if previous == UInt8(ascii: ":"), byte == 0x20 { return false }
             if previous == 0x20, byte == UInt8(ascii: "#") { return false }
             previous = byte
@@ -94,12 +94,20 @@ package enum FrontMatterWriter {
             case "\n": result += "\\n"
             case "\t": result += "\\t"
             case "\r": result += "\\r"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+            case _ where isEscaped(scalar):
                 let digits = String(scalar.value, radix: 16)
-                result += "\\x" + String(repeating: "0", count: 2 - digits.count) + digits
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: result.unicodeScalars.append(scalar)
             }
         }
         return result + "\""
+    }
+
+    /// Control characters, line ends of other kinds and what YAML does not allow as it stands.
+    private static func isEscaped(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F...0x9F, 0x2028...0x2029, 0xFEFF, 0xFFFE...0xFFFF: true
+        default: false
+        }
     }
 }

@@ -59,20 +59,9 @@ enum ServerCommands {
     // MARK: Serving
 
     static func serve(_ configuration: ServerConfiguration) throws(ServerFailure) {
-        // Held back before the first thread is made, so that every thread holds them back and the descriptor has them.
-        var watched = sigset_t()
-        unsafe sigemptyset(&watched)
-        for signal in [SIGTERM, SIGINT, SIGHUP] { unsafe sigaddset(&watched, signal) }
-        unsafe pthread_sigmask(SIG_BLOCK, &watched, nil)
-        let signals = unsafe coffret_signal_descriptor([SIGTERM, SIGINT, SIGHUP], 3)
+        let signals = signalDescriptor()
         let log = ServerLog(level: configuration.log)
-        // Every connection is a descriptor; the soft limit is often 1,024.
-        var descriptors = rlimit()
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        if unsafe getrlimit(resource, &descriptors) == 0 {
-            descriptors.rlim_cur = descriptors.rlim_max
-            _ = unsafe setrlimit(resource, &descriptors)
-        }
+        raiseDescriptorLimit()
         var configuration = configuration
         let tls = try ServerCertificate.read(configuration)
         if let tls { configuration.fingerprint = tls.fingerprint }
@@ -130,6 +119,27 @@ enum ServerCommands {
         server.stop()
         operatorServer?.stop()
         store.database.close()
+    }
+
+    /// A descriptor for the signals that end the server or renew its certificate.
+    ///
+    /// They are blocked before the first thread is made, so that every thread blocks them and the descriptor has them.
+    private static func signalDescriptor() -> Int32 {
+        var watched = sigset_t()
+        unsafe sigemptyset(&watched)
+        for signal in [SIGTERM, SIGINT, SIGHUP] { unsafe sigaddset(&watched, signal) }
+        unsafe pthread_sigmask(SIG_BLOCK, &watched, nil)
+        return unsafe coffret_signal_descriptor([SIGTERM, SIGINT, SIGHUP], 3)
+    }
+
+    /// Every connection is a descriptor; the soft limit is often 1,024.
+    private static func raiseDescriptorLimit() {
+        var descriptors = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        if unsafe getrlimit(resource, &descriptors) == 0 {
+            descriptors.rlim_cur = descriptors.rlim_max
+            _ = unsafe setrlimit(resource, &descriptors)
+        }
     }
 
     /// Cleans at once, and once a minute, until a signal comes that ends the server; SIGHUP reads the certificate anew.

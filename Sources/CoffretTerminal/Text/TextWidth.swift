@@ -1,6 +1,8 @@
 // How wide text is on a terminal, and how it is cut and wrapped. Invariant: text from a vault reaches a terminal only
 // after `displaySafe`, so a note cannot send it commands.
 
+internal import CPlatform
+
 /// Columns, truncation, wrapping and disarming of text.
 package enum TextWidth {
     /// The number of terminal columns that `text` takes.
@@ -16,21 +18,12 @@ package enum TextWidth {
 
     /// The columns of one character: two for East Asian wide ones and emoji, none for marks.
     ///
-    /// Source: Unicode Standard Annex 11; the blocks listed are those whose characters are wide.
+    /// The C library's table decides (`wcwidth` in C.UTF-8); a sequence that shows an emoji takes two, whatever begins it.
     package static func columns(of character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
-        switch scalar.properties.generalCategory {
-        case .nonspacingMark, .enclosingMark, .format, .control: return 0
-        default: break
-        }
         if scalar.properties.isEmojiPresentation { return 2 }
         if character.unicodeScalars.contains("\u{FE0F}"), scalar.properties.isEmoji { return 2 }
-        let wide: [ClosedRange<UInt32>] = [
-            0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
-            0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
-            0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
-        ]
-        return wide.contains { $0.contains(scalar.value) } ? 2 : 1
+        return Int(coffret_column_count(scalar.value))
     }
 
     /// Cuts `text` to at most `width` columns, with an ellipsis in the last one if anything is cut.

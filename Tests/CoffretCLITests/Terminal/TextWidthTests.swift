@@ -14,7 +14,7 @@ struct TextWidthTests {
         "columns are counted as a terminal does",
         arguments: [
             ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("日本", 4), ("🍅", 2), ("👨‍👩‍👧", 2), ("ｱ", 1), ("한글", 4),
-            ("☎️", 2),
+            ("☎️", 2), ("𗀀", 2), ("𛀀", 2), ("🇫🇷", 2), ("❤", 1), ("\u{E0B0}", 1), ("\u{200B}", 0),
         ])
     func columns(text: String, expected: Int) {
         #expect(TextWidth.columns(of: text) == expected)
