@@ -274,8 +274,6 @@ class Linking:
         if k is None or any(not s.knows(x, h) for L in s.links for x, h in L.heads.items()):
             return
         a = s.links[k].signer[0]
-        s.m = len(s.links)
-        s.resettle(was)
         undo, came = {}, set()
         for L in s.links[k:]:
             if L.dark or L.signer[0] in came:
@@ -284,19 +282,17 @@ class Linking:
                     if r in WRITES:
                         came.add(x)
         undo = {x: r for x, r in undo.items() if s.links[-1].roles.get(x) != r and x != s.acct.i}
-        if s.role() not in WRITES:
-            w.note('cannot confirm')
-            return s.back(was, base)
-        if undo and s.role() != OWNER:
-            w.note('cannot undo')
-            return s.back(was, base)
-        if s.post(undo, root=False, confirms={a}):
+        s.m = len(s.links)
+        s.held_from = k if undo and on('K8') else None  # nothing that states what is undone is accepted
+        s.resettle(was)
+        if s.role() not in WRITES or undo and s.role() != OWNER:
+            w.note('cannot confirm' if s.role() not in WRITES else 'cannot undo')
+            s.m, (s.base, s.verified) = was, base
+        elif s.post(undo, root=False, confirms={a}):
             w.note('confirmed' + (' and undone' if undo else ''))
         else:
-            s.back(was, base)
-
-    def back(s, m, base):
-        s.m, (s.base, s.verified) = m, base
+            s.m, (s.base, s.verified) = was, base
+        s.held_from = None
         s.rebuild()
 
 

@@ -93,9 +93,11 @@ class Checks:
                 first = next(c.k for c in chain if c.dark and x in c.change)  # what he had before is his own
                 if r not in WRITES or chain[first - 1].roles.get(x) in WRITES:
                     continue
+                roots = [c.accept for c in chain[L.k : until] if c.root is not None]  # what a root took in meanwhile stays in
                 for d in good:
                     for e in d.store.values():
-                        if e.bad and e.inst[0] == x and L.k <= e.p < until and e.n <= d.f.get(e.inst, (0, 0))[0] and d.standing(e):
+                        counts = e.bad and e.inst[0] == x and L.k <= e.p < until and e.n <= d.f.get(e.inst, (0, 0))[0] and d.standing(e)
+                        if counts and not any(e.n <= a.get(e.inst, (0, 0))[0] for a in roots):
                             w.fail('a right that a thief gave')
 
     def check_lines(w, good, chain, side):

@@ -198,7 +198,7 @@ class Counting:
             return None
         if on('hash') and s.links[e.p] is not e.link:
             return None  # S6: a link of another chain
-        if e.new and s.old:
+        if e.new and s.old or s.held_from is not None and e.p >= s.held_from:
             return None  # E7
         if not s.valid(e):
             return False

@@ -156,6 +156,7 @@ class Device(Knowledge, Counting, Writing, Judging, Linking, Dropping, Syncing):
     def __init__(s, w, acct, name):
         s.w, s.acct, s.name, s.newest_known = w, acct, name, {}
         s.side = 0  # which continuation of a forked chain the server shows here
+        s.held_from = None
         s.m, s.branches, s.stuck = 0, {}, None  # links taken; known lengths of device chains by branch; link that waits (K7)
         s.store, s.ids = {}, set()  # retained entries; ids of all that were ever here: proof of a tip (C4)
         s.base, s.verified, s.void = -1, True, set()  # checkpoint that the state builds on; checkpoints found to be wrong

@@ -310,7 +310,7 @@ class World(Attackers, Checks):
         cut = len(main) if a.taken_over is None else a.taken_over
         before = a.trusted(a.norm((len(a.branches) - 1, cut)))
         mine = [d.name for d in w.devices if d.acct is a and not d.bad]
-        keep = {x for x in before if x in mine and w.r.random() < 0.7}
+        keep = {x for x in sorted(before) if x in mine and w.r.random() < 0.7}
         for x in before - keep:
             w.out.add(x)
         a.recover(cut, keep)
