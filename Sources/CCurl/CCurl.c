@@ -185,6 +185,12 @@ int coffret_curl_set_give(coffret_curl *handle, coffret_curl_give give, int64_t 
     return 0;
 }
 
+int coffret_curl_set_again(coffret_curl *handle, coffret_curl_again again, void *context) {
+    SET(CURLOPT_SEEKFUNCTION, again);
+    SET(CURLOPT_SEEKDATA, context);
+    return 0;
+}
+
 int coffret_curl_perform(coffret_curl *handle) { return (int)curl.perform(handle->easy); }
 
 const char *coffret_curl_message(int code) { return curl.message((CURLcode)code); }
@@ -230,7 +236,17 @@ long coffret_curl_receive(coffret_curl *handle, void *bytes, size_t count) {
     return moved(curl.recv(handle->easy, bytes, count, &received), received);
 }
 
-int coffret_curl_class(int code) {
+/* Whether the peer went away within the TLS handshake; libcurl has one code for that and for a peer without TLS, and
+   says which in words: its own of the socket, or OpenSSL's where that found no fault in what came. */
+static int went_away(const coffret_curl *handle) {
+    static const char *const words[] = {"Recv failure", "Send failure", "SSL_connect: ", "unexpected eof"};
+    for (size_t index = 0; index < sizeof words / sizeof *words; index++)
+        if (strstr(handle->detail, words[index]))
+            return 1;
+    return 0;
+}
+
+int coffret_curl_class(const coffret_curl *handle, int code) {
     switch ((CURLcode)code) {
     case CURLE_OK:
         return COFFRET_CURL_OK;
@@ -239,6 +255,16 @@ int coffret_curl_class(int code) {
     case CURLE_COULDNT_CONNECT:
     case CURLE_PROXY:
         return COFFRET_CURL_CONNECT;
+    case CURLE_SSL_CONNECT_ERROR:
+        return went_away(handle) ? COFFRET_CURL_BROKEN : COFFRET_CURL_OTHER;
+    case CURLE_PARTIAL_FILE:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_SEND_FAIL_REWIND:
+    case CURLE_RECV_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+        return COFFRET_CURL_BROKEN;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:

@@ -3,6 +3,7 @@
 
 internal import CCurl
 internal import CoffretBase
+internal import Glibc
 
 /// Where a server is and how it is recognised.
 package struct ServerAddress: Equatable, Sendable {
@@ -138,6 +139,9 @@ package struct HTTPResponse: Sendable {
                 defer { rest = rest.dropFirst(count) }
                 return Array(rest.prefix(count))
             }
+            // A kept connection may have ended meanwhile: the body is then given on a new one.
+            transfer.beginsAnew = { rest = body[...] }
+            try check(unsafe coffret_curl_set_again(handle, giveAgain, context))
         }
         if transfer.source != nil {
             let count = source == nil ? request.body?.count : sourceByteCount
@@ -194,7 +198,7 @@ package struct HTTPResponse: Sendable {
 
     func check(_ code: CInt) throws(HTTPError) {
         let kind: HTTPError.Code
-        switch Int(coffret_curl_class(code)) {
+        switch unsafe Int(coffret_curl_class(handle, code)) {
         case Int(COFFRET_CURL_OK): return
         case Int(COFFRET_CURL_CONNECT): kind = .unreachable
         case Int(COFFRET_CURL_CERTIFICATE): kind = .certificateUntrusted
@@ -202,6 +206,7 @@ package struct HTTPResponse: Sendable {
         case Int(COFFRET_CURL_TIME): kind = .timedOut
         case Int(COFFRET_CURL_ABORTED): kind = .aborted
         case Int(COFFRET_CURL_URL): kind = .addressInvalid
+        case Int(COFFRET_CURL_BROKEN): kind = .interrupted
         default: kind = .failed
         }
         throw HTTPError(kind, at: unsafe coffret_curl_message(code).map { unsafe String(cString: $0) })
@@ -216,6 +221,8 @@ extension Duration {
 private final class Transfer {
     private unowned let client: HTTPClient
     var source: ((Int) -> [UInt8]?)?
+    /// Begins the body anew; nil for one that comes once.
+    var beginsAnew: (() -> Void)?
     private let sink: ((Int, [UInt8]) -> Bool)?
     private let byteCountMax: Int
     var fields: [(name: String, value: String)] = []
@@ -275,6 +282,13 @@ private let takeBody: coffret_curl_take = { bytes, size, count, context in
 private let takeHeader: coffret_curl_take = { bytes, size, count, context in
     unsafe transfer(context).takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
     return size * count
+}
+
+private let giveAgain: coffret_curl_again = { context, offset, origin in
+    // CURL_SEEKFUNC_CANTSEEK: libcurl goes no further.
+    guard offset == 0, origin == SEEK_SET, let begin = unsafe transfer(context).beginsAnew else { return 2 }
+    begin()
+    return 0
 }
 
 /// CURL_READFUNC_ABORT.

@@ -16,7 +16,9 @@ package struct HTTPError: Error, Equatable, Sendable {
         case certificateUntrusted = "http.certificate-untrusted"
         /// A limit of time was reached.
         case timedOut = "http.timed-out"
-        /// The connection broke, or the answer is no HTTP.
+        /// The connection ended within the request or its answer.
+        case interrupted = "http.interrupted"
+        /// The answer is no HTTP, or no TLS.
         case failed = "http.failed"
         /// The answer is longer than the caller accepts.
         case tooLarge = "http.too-large"

@@ -130,6 +130,46 @@ struct HTTPClientTests {
         #expect(try ServerAddress("HTTPS://Example.org:8443/coffret//").url == "https://Example.org:8443/coffret")
     }
 
+    @Test("faults F13: a connection that ends within a request, an answer or the handshake is one code of its own")
+    func interrupted() throws {
+        let peer = try WebPeer()
+        let body = [UInt8](repeating: 7, count: 4 << 20)
+        for request in [
+            HTTPRequest("GET", "/cut/0"), HTTPRequest("GET", "/cut/50000"),
+            HTTPRequest("POST", "/cut/99999", body: [1]),
+            HTTPRequest("POST", "/unread", body: body),
+        ] {
+            let client = try HTTPClient(peer.settings(pin: peer.pin))
+            #expect(failure { try client.send(request) } == .interrupted, "\(request.path)")
+        }
+        let silent = try WebPeer(isSilent: true)
+        #expect(
+            failure { try HTTPClient(silent.settings(pin: peer.pin)).send(HTTPRequest("GET", "/")) } == .interrupted)
+    }
+
+    @Test("faults F13: a kept connection that ended meanwhile costs nothing: the body is given again on a new one")
+    func keptConnection() throws {
+        let peer = try WebPeer()
+        let client = try HTTPClient(peer.settings(pin: peer.pin))
+        let body = [UInt8](repeating: 7, count: 20_000)
+        for _ in 0..<3 {
+            #expect(try client.send(HTTPRequest("GET", "/last")).body == Array("last".utf8))
+            #expect(try client.send(HTTPRequest("POST", "/echo", body: body)).body == body)
+        }
+        _ = try client.send(HTTPRequest("GET", "/last"))
+        // What comes once cannot be given again.
+        var left = body.count
+        #expect(
+            failure {
+                try client.send(
+                    HTTPRequest("POST", "/echo"),
+                    source: { count in
+                        defer { left -= min(count, left) }
+                        return [UInt8](repeating: 7, count: min(count, left))
+                    }, sourceByteCount: body.count, sink: nil)
+            } == .interrupted)
+    }
+
     @Test("plain http to this machine; a server without TLS is not taken for one with it")
     func plain() throws {
         let peer = try WebPeer(isPlain: true)

@@ -18,7 +18,8 @@ final class WebPeer {
     private let process: SpawnedProcess
     private let directory: TemporaryDirectory
 
-    init(isPlain: Bool = false) throws {
+    /// - Parameter isSilent: whether it ends every connection without a word.
+    init(isPlain: Bool = false, isSilent: Bool = false) throws {
         directory = try TemporaryDirectory("web")
         certificatePath = directory.file("certificate.pem")
         let keyPath = directory.file("key.pem")
@@ -35,7 +36,8 @@ final class WebPeer {
         pin = try #require(ServerPin.parse(String(digest)))
         let peer = SharedData.packageRoot.appendingPathComponent("Tests/Interop/http_peer.py").path
         process = try SpawnedProcess(
-            "/usr/bin/python3", [peer] + (isPlain ? [] : [certificatePath, keyPath]), input: .pipe, output: .pipe,
+            "/usr/bin/python3", [peer] + (isSilent ? ["--silent"] : isPlain ? [] : [certificatePath, keyPath]),
+            input: .pipe, output: .pipe,
             error: .inherited)
         let line = try #require(process.readOutputLine(), "the server ended")
         port = try #require(Int(line))

@@ -60,6 +60,44 @@ struct SyncTests {
         #expect(try second.succeed("ls", "--vault", "Garden").contains("Beans"), "it stays here")
     }
 
+    @Test("faults F13: wherever the connection breaks within a sync, it is told as that, and the next one goes on")
+    func broken() throws {
+        let server = try ServerRunner()
+        let tunnel = try LoopbackTunnel(to: server.port)
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed(
+            "server", "join", "https://localhost:\(tunnel.port)", "--fingerprint", server.fingerprint)
+        try first.makeNote("Base")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        var cutCount = 0
+        // Within the handshake, the login, what is sent and what is answered.
+        for (index, byteCount) in [1, 600, 1_800, 3_000, 5_000, 20_000, 100_000].enumerated() {
+            for direction in [LoopbackTunnel.Direction.up, .down] {
+                try (direction == .up ? first : second).makeNote(
+                    "Note \(index)\n" + String((0..<60_000).map { _ in "abcdefghijklmnop".randomElement()! }))
+                if direction == .down { try second.succeed("sync") }
+                tunnel.cut(after: byteCount, direction)
+                let result = try first.run("sync", "--patience", "1s")
+                if tunnel.didCut {
+                    cutCount += 1
+                    #expect(result.exitCode == 90, "\(byteCount) \(direction): \(result.exitCode) \(result.errorText)")
+                    let words = ["the connection to the server broke off", "the server cannot be reached"]
+                    #expect(words.contains { result.errorText.contains($0) }, "\(result.errorText)")
+                } else {
+                    #expect(result.exitCode == 0, "\(byteCount) \(direction): \(result.errorText)")
+                }
+                tunnel.mend()
+                try first.succeed("sync")
+            }
+        }
+        #expect(cutCount >= 10, "\(cutCount)")
+        try second.succeed("sync")
+        #expect(try version(first) == version(second))
+        for runner in [first, second] { try runner.succeed("fsck") }
+    }
+
     @Test(
         "what two devices changed in the same place is told of by the sync that finds it and by show, and settled once")
     func conflict() throws {

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """A small web server for tests of CoffretHTTP: https or http, on a port of its own, until its input ends.
 
-usage: http_peer.py [CERTIFICATE KEY]     prints the port
+usage: http_peer.py [CERTIFICATE KEY | --silent]     prints the port; --silent: one that ends every connection at once
 GET /hello, POST or PUT /echo, GET /big/N, GET /slow, GET /redirect, GET /headers, GET /ws (WebSocket echo).
+GET or POST /cut/N: the connection ends after N bytes of the answer. POST /unread: it ends with the body unread.
+GET /last: an answer like others, and the connection ends in place of an answer to the next request.
 """
 import base64
 import hashlib
 import http.server
+import socketserver
 import ssl
 import struct
 import sys
@@ -38,7 +41,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return b"".join(parts)
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
+    def cut(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "100000")
+        self.end_headers()
+        self.wfile.write(b"x" * int(self.path[5:]))
+        self.close_connection = True
+
     def do_POST(self):
+        if self.path == "/unread":
+            self.close_connection = True
+            return
+        if self.path.startswith("/cut/"):
+            self.body()
+            return self.cut()
         self.answer(self.body(), 201, [("X-Method", self.command), ("X-Agent", self.headers.get("User-Agent", ""))])
 
     do_PUT = do_DELETE = do_POST
@@ -51,6 +67,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.web_socket()
         if self.path.startswith("/big/"):
             return self.answer(b"x" * int(self.path[5:]))
+        if self.path.startswith("/cut/"):
+            return self.cut()
+        if self.path == "/last":
+            self.answer(b"last")
+            self.wfile.flush()
+            # The next request is read, and gets no answer.
+            count = 0
+            while (line := self.rfile.readline()) not in (b"", b"\r\n"):
+                if line.lower().startswith(b"content-length:"):
+                    count = int(line.split(b":")[1])
+            self.rfile.read(count)
+            self.close_connection = True
+            return
         if self.path == "/slow":
             time.sleep(3)
         if self.path == "/redirect":
@@ -95,7 +124,14 @@ class Server(http.server.ThreadingHTTPServer):
         pass
 
 
-server = Server(("127.0.0.1", 0), Handler)
+class Silent(socketserver.BaseRequestHandler):
+    """Takes connections and ends them without a word."""
+
+
+if sys.argv[1:] == ["--silent"]:
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Silent)
+else:
+    server = Server(("127.0.0.1", 0), Handler)
 if len(sys.argv) == 3:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(sys.argv[1], sys.argv[2])

@@ -41,6 +41,9 @@ typedef size_t (*coffret_curl_give)(char *bytes, size_t size, size_t count, void
 int coffret_curl_set_take(coffret_curl *handle, coffret_curl_take body, coffret_curl_take header, void *context);
 /* `count` bytes in all, or -1 if that is not known. */
 int coffret_curl_set_give(coffret_curl *handle, coffret_curl_give give, int64_t count, void *context);
+/* Called before the body is given once more, on another connection; 0 if it begins anew, 2 if it cannot. */
+typedef int (*coffret_curl_again)(void *context, int64_t offset, int origin);
+int coffret_curl_set_again(coffret_curl *handle, coffret_curl_again again, void *context);
 
 /* 0 or a CURLcode. */
 int coffret_curl_perform(coffret_curl *handle);
@@ -67,7 +70,10 @@ enum {
     COFFRET_CURL_ABORTED = 5,
     COFFRET_CURL_URL = 6,
     COFFRET_CURL_OTHER = 7,
+    /* A connection that there was ended before the answer was whole. */
+    COFFRET_CURL_BROKEN = 8,
 };
-int coffret_curl_class(int code);
+/* Of the last failure of the handle. */
+int coffret_curl_class(const coffret_curl *handle, int code);
 
 #endif

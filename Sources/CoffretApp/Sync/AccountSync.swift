@@ -180,7 +180,7 @@ package enum SyncTrouble {
         case let error as SyncError:
             return error.isTransient || error.code == .refused && passing.contains(error.place ?? "")
         case let error as HTTPError:
-            return [.unreachable, .timedOut, .failed, .closed, .upgradeRefused].contains(error.code)
+            return [.unreachable, .timedOut, .interrupted, .failed, .closed, .upgradeRefused].contains(error.code)
         case let error as AccountError:
             if error.code == .refused { return passing.contains(error.place ?? "") }
             return error.code == .chainBusy || error.cause.map(isTransient) ?? false

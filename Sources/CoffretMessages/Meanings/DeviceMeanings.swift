@@ -115,6 +115,10 @@ extension FailureMeaning {
             .offline, "the server cannot be reached", showsPlace: true,
             hint: "is the address right, and does it run? Nothing is lost; try again later"),
         "http.timed-out": FailureMeaning(.offline, "the server did not answer in time"),
+        "http.interrupted": FailureMeaning(
+            .offline, "the connection to the server broke off", hint: "try again later; nothing is lost"),
+        "http.closed": FailureMeaning(
+            .offline, "the server closed the connection", hint: "try again later; nothing is lost"),
         "http.pin-differs": FailureMeaning(
             .notAuthentic, "the server's key is not the one that was pinned; nothing was sent",
             hint:
