@@ -101,8 +101,7 @@ package final class HTTPZoneTransport: SyncTransport {
             case .acknowledgements:
                 let response = try ask("GET", "/acks", byteCountMax: Self.listByteCountMax)
                 return decode(response) { (list: Acknowledgements) in
-                    .acknowledgements(
-                        list.entries.map { DeviceAcknowledgement(device: $0.deviceID.bytes, bytes: $0.bytes) })
+                    .acknowledgements(list.entries)
                 }
             }
         } catch {

@@ -4,6 +4,7 @@
 package import CoffretBase
 package import CoffretCrypto
 package import CoffretStorage
+internal import CoffretWire
 
 /// Writes this device's acknowledgement and reads those of others (protocol 12).
 ///
@@ -89,7 +90,7 @@ package struct SyncAcknowledger {
     /// - Throws: `SyncError` `.storeRolledBack` if this instance has said more than it remembers. Bytes that do not verify
     ///   are as if they were not there: whoever has an account can put some there, and they prove nothing.
     func inspect(
-        _ list: [DeviceAcknowledgement], _ memory: SyncMemory, in repository: VaultRepository
+        _ list: [Acknowledgements.Entry], _ memory: SyncMemory, in repository: VaultRepository
     ) throws -> VaultReply {
         var memory = memory
         var audit = SyncAudit()
@@ -101,9 +102,9 @@ package struct SyncAcknowledger {
 
     /// What this device has said itself: it is the only witness of what it read where it wrote nothing.
     private func inspectOwn(
-        _ list: [DeviceAcknowledgement], _ memory: inout SyncMemory, _ audit: inout SyncAudit
+        _ list: [Acknowledgements.Entry], _ memory: inout SyncMemory, _ audit: inout SyncAudit
     ) throws(SyncError) {
-        let own = list.first { $0.device == author.deviceID }.flatMap(open)
+        let own = list.first { $0.deviceID.bytes == author.deviceID }.flatMap(open)
         if let own, own.counter > memory.counter {
             // A new instance, or a memory that begins anew, goes on above what was said before.
             guard memory.counterInstance != author.instanceID else {
@@ -141,7 +142,7 @@ package struct SyncAcknowledger {
     }
 
     private func inspectWords(
-        _ list: [DeviceAcknowledgement], _ memory: inout SyncMemory, _ audit: inout SyncAudit,
+        _ list: [Acknowledgements.Entry], _ memory: inout SyncMemory, _ audit: inout SyncAudit,
         in repository: VaultRepository
     ) throws {
         guard let head = memory.head else { return }
@@ -149,8 +150,9 @@ package struct SyncAcknowledger {
         let present = now()
         memory.others = memory.others.filter { others.contains($0.key) }
         var heard: Set<UniqueID> = []
-        for entry in list where entry.device != author.deviceID {
-            guard let word = open(entry), let device = UniqueID(bytes: entry.device), others.contains(device),
+        for entry in list where entry.deviceID.bytes != author.deviceID {
+            let device = entry.deviceID
+            guard let word = open(entry), others.contains(device),
                 memory.others[device] != nil || memory.others.count < SyncMemory.deviceCountMax
             else { continue }
             let known = memory.others[device]
@@ -175,7 +177,7 @@ package struct SyncAcknowledger {
                 if present - noted.aheadSince >= Self.withheldTime { standing = .withheld }
             }
             memory.others[device] = noted
-            audit.peers.append(SyncPeer(device: entry.device, standing: standing, time: word.time))
+            audit.peers.append(SyncPeer(device: device.bytes, standing: standing, time: word.time))
         }
         // A memory of the first version does not say when: then it is now, and no false alarm.
         for (device, known) in memory.others where known.heardAt == 0 { memory.others[device]?.heardAt = present }
@@ -210,13 +212,13 @@ package struct SyncAcknowledger {
     }
 
     /// A device's word, verified; nil if anything about it does not.
-    func open(_ entry: DeviceAcknowledgement) -> Word? {
+    func open(_ entry: Acknowledgements.Entry) -> Word? {
         guard let epoch = UInt32(bigEndianBytes: Array(entry.bytes.prefix(4))),
             let epochKeys = keys.keys(ofEpoch: epoch)
         else { return nil }
         let content = try? unsafe Envelope.open(
             Array(entry.bytes.dropFirst(4)), key: epochKeys.acknowledgementKey, context: .acknowledgementSeal,
-            associatedData: keys.vaultID.bytes + entry.device, fill: .none
+            associatedData: keys.vaultID.bytes + entry.deviceID.bytes, fill: .none
         ) { bytes in unsafe Array(bytes) }
         guard let content, content.count == Self.contentByteCount,
             let byteCount = UInt32(bigEndianBytes: Array(content.prefix(4))),
@@ -226,12 +228,12 @@ package struct SyncAcknowledger {
         let signature = Array(content[(4 + message.count)..<(4 + message.count + signatureByteCount)])
         guard let parsed = try? withCBORDecoder(message, { (decoder) throws(CBORError) in try Self.read(&decoder) }),
             let context = try? CommitContext.decode(parsed.context, place: "acknowledgement"),
-            context.deviceID == entry.device, context.vaultID == keys.vaultID.bytes,
+            context.deviceID == entry.deviceID.bytes, context.vaultID == keys.vaultID.bytes,
             signers.revocation(ofAuthorOf: context) == nil, let key = signers.verifyingKey(for: context),
             (try? key.verify(signature, .acknowledgement, scope: keys.vaultID.bytes, message: message)) != nil
         else { return nil }
         return Word(
-            deviceID: entry.device, head: parsed.head, versions: parsed.versions, counter: parsed.counter,
+            deviceID: entry.deviceID.bytes, head: parsed.head, versions: parsed.versions, counter: parsed.counter,
             time: parsed.time)
     }
 

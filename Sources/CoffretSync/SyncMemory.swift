@@ -9,7 +9,7 @@ package struct DueSweep: Equatable, Sendable {
     /// The commit that says what was removed.
     package let compaction: BlobName
     /// When it went to the server, by the own clock.
-    package let since: Milliseconds
+    package var since: Milliseconds
     /// After an attempt that came to nothing.
     package var notBefore: Milliseconds = 0
 }
@@ -76,6 +76,26 @@ package struct SyncMemory: Equatable, Sendable {
     private static let removalsFlag: UInt64 = 2
 
     package init(server: String) { self.server = server }
+
+    /// A clock that shows an earlier time, 2026-01-01, was not set: no version of this program is as old.
+    private static let earliest: Milliseconds = 1_767_225_600_000
+
+    /// What was noted by a clock that was not set was noted now: else everything would have lasted for decades once it is.
+    ///
+    /// - Parameter now: by the own clock; one that is not set settles nothing.
+    mutating func settleTimes(at now: Milliseconds) {
+        guard now >= Self.earliest else { return }
+        func settle(_ time: inout Milliseconds) { if time != 0, time < Self.earliest { time = now } }
+        for device in others.keys {
+            settle(&others[device]!.heardAt)
+            settle(&others[device]!.aheadSince)
+        }
+        for device in stated.keys { settle(&stated[device]!.since) }
+        if var due = sweep {
+            settle(&due.since)
+            sweep = due
+        }
+    }
 
     /// The memory of a device that was just let in.
     package init(server: String, told: ToldHead?) {

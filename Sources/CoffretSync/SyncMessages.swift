@@ -26,22 +26,11 @@ package enum ServerReply: Equatable, Sendable {
     /// Somebody else moved the head before (412).
     case headMoved(ZoneHead)
     case acknowledged
-    case acknowledgements([DeviceAcknowledgement])
+    case acknowledgements([Acknowledgements.Entry])
     /// An error with the server's code.
     case refused(code: String)
     /// No answer, or half of one.
     case unreachable
-}
-
-/// Bytes that a device put into its place of a zone.
-package struct DeviceAcknowledgement: Equatable, Sendable {
-    package let device: [UInt8]
-    package let bytes: [UInt8]
-
-    package init(device: [UInt8], bytes: [UInt8]) {
-        self.device = device
-        self.bytes = bytes
-    }
 }
 
 /// A request to the vault; each has one reply.
@@ -66,7 +55,7 @@ package enum VaultRequest: Equatable, Sendable {
     /// This device's acknowledgement of the remembered head, signed and sealed.
     case acknowledgement(SyncMemory)
     /// Looks at what other devices acknowledged.
-    case inspect([DeviceAcknowledgement], SyncMemory)
+    case inspect([Acknowledgements.Entry], SyncMemory)
 }
 
 /// How a head that a server shows stands to the one that it showed before.

@@ -161,6 +161,7 @@ package final class VaultSyncer {
         func run() throws -> SyncReport {
             var memory = try VaultSync.memory(of: repository) ?? SyncMemory(server: server)
             if memory.server != server { memory = SyncMemory(server: server) }
+            memory.settleTimes(at: now())
             var options = options
             options.revokedDevices = try cuts.devicesWithCut(in: repository)
             let engine = SyncEngine(

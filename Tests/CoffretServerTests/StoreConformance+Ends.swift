@@ -19,7 +19,57 @@ extension StoreCheck {
         try account.follow(link)
     }
 
+    private static func keptWhileRunning(_ world: StoreWorld) throws {
+        let account = try world.account()
+        let zone = try world.zone(account)
+        let (old, head) = (ZoneObject.random(), ZoneObject.random())
+        try world.push([old], on: nil, in: zone, by: account.owner)
+        try world.push([head], on: old.address, in: zone, by: account.owner)
+        let proof = SweepProof(zoneID: zone, expectedHead: head.address, objects: [old.address], chunks: [])
+        let sweep = ZoneSweep(
+            expectedHead: head.address, objects: [old.address], chunks: [],
+            signature: proof.sign(with: account.device.signing))
+        _ = try world.store.sweep(sweep, of: zone, by: account.owner)
+        try world.store.post(MailboxPost(deviceID: nil, bytes: [1]), by: account.owner)
+        let deleted = try world.zone(account)
+        try world.store.delete(deleted, by: account.owner)
+        try world.store.clean()
+        // It starts again, with a date of the next century, then with the right one, and then goes on.
+        let uptime = MovingClock()
+        let years: Int64 = 100 * 365 * 86_400_000
+        world.clock.now += years
+        let store = try ServerStore(
+            database: world.store.database, random: SystemRandomSource(), clock: world.clock,
+            uptime: { [uptime] in uptime.now })
+        func isThere() throws -> Bool {
+            let swept = try store.objects(at: [old.address], in: zone, for: account.owner).batch.objects.count
+            let mail = try store.mail(for: account.owner).entries.count
+            let rows = try world.store.database.lookUp("SELECT COUNT(*) FROM deletions", [])
+            #expect(swept == mail && Int64(mail) == rows[0][0].int)
+            return swept == 1
+        }
+        try store.clean()
+        #expect(try isThere())
+        world.clock.now -= years
+        // The first time after the clock went back counts for nothing, a jump for as long as the process ran.
+        for day in 1...91 {
+            world.clock.now += day == 10 ? years : 86_400_000
+            uptime.now += 86_400_000
+            try store.clean()
+            let swept = try store.objects(at: [old.address], in: zone, for: account.owner).batch.objects.count
+            #expect((swept == 1) == (day <= 31), "day \(day)")
+        }
+        #expect(try store.mail(for: account.owner).entries.count == 1)
+        (world.clock.now, uptime.now) = (world.clock.now + 86_400_000, uptime.now + 86_400_000)
+        try store.clean()
+        #expect(try store.mail(for: account.owner).entries.isEmpty)
+        #expect(try world.store.database.lookUp("SELECT COUNT(*) FROM deletions", []) == [[.int(0)]])
+    }
+
     static let ends: [StoreCheck] = [
+        StoreCheck(
+            name: "storage L2: what is kept for days is kept while a server runs, whatever its clock says",
+            body: keptWhileRunning),
         StoreCheck(name: "storage H5: a zone is deleted by a device's word, is kept for 30 days, and comes back (R110)")
         {
             world in

@@ -18,7 +18,9 @@ final class StoreWorld {
 
     init(_ database: any SQLDatabase, quota: Quota = Quota()) throws {
         try ServerStore.initialize(database, random: SystemRandomSource())
-        store = try ServerStore(database: database, random: SystemRandomSource(), clock: clock, quota: quota)
+        store = try ServerStore(
+            database: database, random: SystemRandomSource(), clock: clock, quota: quota,
+            uptime: { [clock] in clock.now })
         try database.listen { [notices] in notices.add($0) }
     }
 

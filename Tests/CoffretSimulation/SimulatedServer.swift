@@ -172,7 +172,9 @@ package final class SimulatedNetwork: SyncTransport {
             reply = .acknowledged
         case .acknowledgements:
             reply = .acknowledgements(
-                zone.acknowledgements.map { DeviceAcknowledgement(device: $0.key, bytes: $0.value) })
+                zone.acknowledgements.compactMap { device, bytes in
+                    UniqueID(bytes: device).map { Acknowledgements.Entry(deviceID: $0, bytes: bytes) }
+                })
         }
         // It happened, and the answer is lost.
         return fault == 1 ? .unreachable : reply

@@ -88,4 +88,32 @@ struct SweepTests {
         #expect(doctor.exitCode == 0 && doctor.text.contains("swept and kept: "), "\(doctor.text)")
         #expect(!doctor.text.contains("swept and kept: 0"), "\(doctor.text)")
     }
+
+    @Test(
+        "storage L2: a device whose clock was not set waits for the others' words all the same once it is",
+        .enabled(if: Faketime.isAvailable, Faketime.missing))
+    func unsetClock() throws {
+        let server = try ServerRunner()
+        let (first, second) = (try CoffretRunner(), try CoffretRunner())
+        try first.makeStore()
+        try first.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try first.makeNote("Tomatoes")
+        try first.succeed("vault", "sync", "Personal")
+        try DevicePairing.pair(second, first, server, name: "Second")
+        try second.succeed("sync")
+        for round in 1...4 { try first.succeed("edit", "Tomatoes", input: "Tomatoes\nround \(round)") }
+        try first.succeed("sync")
+        let unset = ["LD_PRELOAD": Faketime.library, "FAKETIME": "@1970-01-02 00:00:00"]
+        try first.succeed("compact", "--drop-history-older-than", "2100-01-01", "--yes", environment: unset)
+        let early = try first.run("sync", environment: unset)
+        #expect(early.exitCode == 0 && early.errorText.contains("until Second has synced"), "\(early.errorText)")
+        let before = try used(server)
+        for _ in 0..<2 {
+            let later = try first.run("sync")
+            #expect(later.exitCode == 0 && later.errorText.contains("until Second has synced"), "\(later.errorText)")
+        }
+        #expect(try used(server) == before)
+        try second.succeed("sync")
+        #expect(try first.run("sync").text.contains("the server gave back"))
+    }
 }

@@ -147,6 +147,9 @@ extension ServerCommands {
                 for row in uploads {
                     try to.run("UPDATE accounts SET used = used - $1 WHERE account = $2", row[1], row[0])
                 }
+                // What is kept for days is kept as long after a restore.
+                let age = try from.first("SELECT value FROM meta WHERE name = $1", ServerSchema.ageName)
+                if let age { try to.run(ServerStore.ageStatement, ServerSchema.ageName, age[0]) }
                 try to.goOnAfterNumbers()
                 return total
             }

@@ -52,6 +52,8 @@ enum ServerSchema {
     private static let versionName = SQLValue.bytes(Array("version".utf8))
     static let incarnationName = SQLValue.bytes(Array("incarnation".utf8))
     static let challengeKeyName = SQLValue.bytes(Array("challenge-key".utf8))
+    /// Missing until a server has served from the database.
+    static let ageName = SQLValue.bytes(Array("age".utf8))
 
     /// Makes the tables of a new database.
     ///

@@ -24,9 +24,6 @@ extension ServerStore {
         } catch {
             return .untrusted(error)
         }
-        guard chain.links[0].link.sealedPart.count <= ServerLimits.linkSealedPartByteCountMax else {
-            throw ServerFailure(.quotaExceeded)
-        }
         let account = chain.accountID.bytes
         let now = now
         return try database.write { (session) throws(ServerFailure) -> AppendOutcome in

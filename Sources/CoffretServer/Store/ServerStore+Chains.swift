@@ -107,8 +107,7 @@ extension ServerStore {
         let isEnding =
             followed.chain.trustedCount < stored.chain.trustedCount || !followed.replacedLinks.isEmpty
         let countMax = ServerLimits.chainLinkCountMax * (isEnding ? 2 : 1)
-        guard followed.chain.links.count <= countMax, link.sealedPart.count <= ServerLimits.linkSealedPartByteCountMax
-        else { throw ServerFailure(.quotaExceeded) }
+        guard followed.chain.links.count <= countMax else { throw ServerFailure(.quotaExceeded) }
         // Whoever remembers a session looks again only where one may have ended.
         defer { if isEnding { sessionChanges.note() } }
         let isStored = try database.write { (session) throws(ServerFailure) -> Bool in

@@ -53,7 +53,7 @@ extension ServerStore {
                 try charge(owner.accountID, Int64(part.count) + Self.rowByteCount, session)
                 try session.execute(
                     "INSERT INTO uploads(number, address, account, start, total, updated, data) VALUES($1, $2, $3, $4, $5, $6, $7)",
-                    key + [.int(Int64(offset)), .int(Int64(total)), .int(now), .bytes(part)])
+                    key + [.int(Int64(offset)), .int(Int64(total)), .int(age.now), .bytes(part)])
                 return .partial(byteCount: offset + part.count)
             }
             var whole: [UInt8] = []
@@ -162,7 +162,7 @@ extension ServerStore {
     /// - Throws: `.recipientUnknown` for a device that the account does not trust; `.quotaExceeded`.
     package func post(_ mail: MailboxPost, by owner: SessionOwner) throws(ServerFailure) {
         let id = UniqueID.generate(from: random)
-        let (now, account) = (now, owner.accountID)
+        let (now, account) = (age.now, owner.accountID)
         try database.write { (session) throws(ServerFailure) in
             let row = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(account))

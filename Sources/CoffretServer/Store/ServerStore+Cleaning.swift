@@ -15,6 +15,7 @@ extension ServerStore {
     ///
     /// - Parameter mayGoOn: asked again and again; false leaves the rest for the next time.
     package func clean(while mayGoOn: () -> Bool = { true }) throws(ServerFailure) {
+        try noteAge()
         let now = now
         try database.write { (session) throws(ServerFailure) in
             try session.run("DELETE FROM challenges WHERE expiry < $1", .int(now))
@@ -39,7 +40,7 @@ extension ServerStore {
     ///
     /// - Returns: whether there may be more.
     private func deleteMail() throws(ServerFailure) -> Bool {
-        let end = SQLValue.int(now - Self.mailMilliseconds)
+        let end = SQLValue.int(age.now - Self.mailMilliseconds)
         return try database.write { (session) throws(ServerFailure) -> Bool in
             let rows = try session.query(
                 """
@@ -61,7 +62,7 @@ extension ServerStore {
     ///
     /// - Returns: whether there may be more.
     private func dropUpload() throws(ServerFailure) -> Bool {
-        let end = SQLValue.int(now - Self.uploadMilliseconds)
+        let end = SQLValue.int(age.now - Self.uploadMilliseconds)
         let resting = try database.lookUp(
             """
             SELECT number, address, account FROM uploads GROUP BY number, address, account HAVING MAX(updated) < $1
@@ -83,7 +84,7 @@ extension ServerStore {
     ///
     /// - Returns: whether there may be more.
     private func deleteSwept() throws(ServerFailure) -> Bool {
-        let end = SQLValue.int(now - Self.sweptMilliseconds)
+        let end = SQLValue.int(age.now - Self.sweptMilliseconds)
         // What is on its way back stays, however long that takes.
         let kept = "NOT EXISTS (SELECT 1 FROM returns r WHERE r.account = swept.account AND r.device = swept.device)"
         guard

@@ -19,7 +19,7 @@ extension ServerStore {
     package func deleteZone(
         _ deletion: ZoneDeletion, _ id: [UInt8], by owner: SessionOwner
     ) throws(ServerFailure) {
-        let now = now
+        let now = age.now
         try database.write { (session) throws(ServerFailure) in
             let zone = try zone(id, of: owner, session, locking: true)
             let proof = ZoneProof.deletion(accountID: owner.accountID)
@@ -178,7 +178,7 @@ extension ServerStore {
     ///
     /// - Returns: whether there may be more.
     func deleteEnded() throws(ServerFailure) -> Bool {
-        let end = SQLValue.int(now - Self.sweptMilliseconds)
+        let end = SQLValue.int(age.now - Self.sweptMilliseconds)
         guard let number = try database.lookUp("SELECT number FROM deletions WHERE time < $1 LIMIT 1", [end]).first?[0]
         else { return false }
         try database.write { (session) throws(ServerFailure) in
@@ -212,7 +212,7 @@ extension ServerStore {
     /// Takes back a chunk that this device put down and that no head of its names: kept like what was swept. Nothing happens
     /// to any other.
     package func withdrawChunk(address: [UInt8], in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
-        let now = now
+        let now = age.now
         try database.write { (session) throws(ServerFailure) in
             let zone = try zone(id, of: owner, session, locking: true)
             try dropUpload([.int(zone.number), .bytes(address), .bytes(owner.accountID)], session)

@@ -89,7 +89,7 @@ extension ServerStore {
             var count: UInt64 = 0
             for (kind, addresses) in [(StoredKind.object, request.objects), (.chunk, request.chunks)] {
                 for address in addresses {
-                    for row in try sweep(kind, address, zone.number, owner, now, session) {
+                    for row in try sweep(kind, address, zone.number, owner, age.now, session) {
                         byteCounts[row[1].bytes, default: 0] += row[2].int
                         count += 1
                     }

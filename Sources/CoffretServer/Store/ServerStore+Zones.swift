@@ -75,9 +75,6 @@ extension ServerStore {
         guard let vaultID = VaultID(request.vaultID), let link = try? UnverifiedLink(decoding: request.link),
             (try? VerifiedMemberChain.verify([link], founder: founder, vaultID: vaultID)) != nil
         else { return nil }
-        guard link.sealedPart.count <= ServerLimits.linkSealedPartByteCountMax else {
-            throw ServerFailure(.quotaExceeded)
-        }
         try database.write { (session) throws(ServerFailure) in
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))

@@ -50,6 +50,8 @@ package struct ServerStore: Sendable {
     let challengeKey: [UInt8]
     let sessionChanges = SessionChanges()
     let chains = ChainMemory()
+    /// The time of what is kept for days.
+    let age: StoreAge
 
     package static let incarnationByteCount = 8
     static let challengeKeyByteCount = 32
@@ -57,8 +59,11 @@ package struct ServerStore: Sendable {
     package static let rowByteCount: Int64 = 256
 
     /// Opens what `initialize` made.
+    ///
+    /// - Parameter uptime: milliseconds of a clock that goes on while the process runs and does not jump; nil is the system's.
     package init(
-        database: any SQLDatabase, random: any RandomSource, clock: any WallClock, quota: Quota = Quota()
+        database: any SQLDatabase, random: any RandomSource, clock: any WallClock, quota: Quota = Quota(),
+        uptime: (@Sendable () -> Int64)? = nil
     ) throws(ServerFailure) {
         self.database = database
         self.random = random
@@ -67,7 +72,7 @@ package struct ServerStore: Sendable {
         let values = try database.read { (session) throws(ServerFailure) -> [[UInt8]] in
             try ServerSchema.check(session)
             var values: [[UInt8]] = []
-            for name in [ServerSchema.incarnationName, ServerSchema.challengeKeyName] {
+            for name in [ServerSchema.incarnationName, ServerSchema.challengeKeyName, ServerSchema.ageName] {
                 values.append(try session.first("SELECT value FROM meta WHERE name = $1", name)?[0].bytes ?? [])
             }
             return values
@@ -76,6 +81,7 @@ package struct ServerStore: Sendable {
             throw ServerFailure(.dataDirectory, "the database lost its incarnation")
         }
         (incarnation, challengeKey) = (values[0], values[1])
+        age = StoreAge(StoreAge.decode(values[2])?.age ?? clock.now, uptime: uptime ?? { Monotonic.milliseconds })
     }
 
     /// Makes the tables in an empty database.

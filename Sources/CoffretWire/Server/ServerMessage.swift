@@ -36,8 +36,6 @@ package enum ServerLimits {
     package static let cursorByteCountMax = 64
     /// One link of a chain, encoded.
     package static let linkByteCountMax = 160 << 10
-    /// The sealed part of a link: a device's name and model, a vault's.
-    package static let linkSealedPartByteCountMax = 4 << 10
     /// Links of one chain; twice as many where a link ends a device's power.
     package static let chainLinkCountMax = 4_096
     package static let linkCountMaxPerRequest = 1_000

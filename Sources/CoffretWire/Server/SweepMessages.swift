@@ -83,14 +83,14 @@ package struct SweepReceipt: ServerMessage {
 }
 
 extension CBOREncoder {
-    fileprivate mutating func encode(addresses: [[UInt8]]) {
+    mutating func encode(addresses: [[UInt8]]) {
         encodeArrayHeader(count: addresses.count)
         for address in addresses { encode(bytes: address) }
     }
 }
 
 extension CBORDecoder {
-    fileprivate mutating func readAddresses(countMax: Int) throws(CBORError) -> [[UInt8]] {
+    mutating func readAddresses(countMax: Int) throws(CBORError) -> [[UInt8]] {
         var addresses: [[UInt8]] = []
         for _ in 0..<(try readArrayHeader(countMax: countMax)) {
             addresses.append(try readBytes(count: ServerLimits.addressByteCount))

@@ -206,16 +206,11 @@ package struct ZoneFetch: ServerMessage {
     package init(addresses: [[UInt8]]) { self.addresses = addresses }
 
     package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: addresses.count)
-        for address in addresses { encoder.encode(bytes: address) }
+        encoder.encode(addresses: addresses)
     }
 
     package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        var addresses: [[UInt8]] = []
-        for _ in 0..<(try decoder.readArrayHeader(countMax: ServerLimits.addressCountMax)) {
-            addresses.append(try decoder.readBytes(count: ServerLimits.addressByteCount))
-        }
-        self.addresses = addresses
+        addresses = try decoder.readAddresses(countMax: ServerLimits.addressCountMax)
     }
 }
 
