@@ -1,13 +1,16 @@
 """Attacks a coffret-server on loopback, and measures what a well-behaved client beside them notices.
 
-Usage: attack_server.py PROGRAM [--short] [ATTACK]...     default: all
+Usage: attack_server.py PROGRAM [--short] [--pinned] [ATTACK]...     default: all
 
 --short is for tests: a tenth of each attack for a second; times are printed and hold nobody to anything.
+--pinned keeps the attackers on the last processor, and the server and the client on the others, so that of the attack only
+what the server does for it takes processor time from them.
 
-Each attack has a server of its own. The well-behaved client is a process of its own with one account, one connection and
-an address of its own; it pushes 1 KiB and asks for its head, again and again with a pause of 5 ms, three seconds before the
-attack and SECONDS during it. Attackers are processes with the lowest priority, from other addresses, within the limits of a
-server as it is set up without settings. Prints a line per attack and ends with 1 when a goal is missed.
+Each attack has ROUNDS rounds with a server of their own. The well-behaved client is a process of its own with one account,
+one connection and an address of its own; it pushes 1 KiB and asks for its head, again and again with a pause of 25 ms, which
+is within its limits, three seconds before the attack and SECONDS during it. Attackers are processes with the lowest
+priority, from other addresses, within the limits of a server as it is set up without settings. Times are of all rounds
+together. Prints a line per attack and ends with 1 when a goal is missed.
 """
 import itertools
 import multiprocessing
@@ -20,11 +23,15 @@ import tempfile
 import threading
 import time
 
-from server_client import Client, Refused, Server, cbor
+from server_client import Client, Refused, Server, cbor, cpu_seconds
 
-is_short = "--short" in sys.argv
-SECONDS, RESIDENT_MIB, SCALE = (1, 300, 10) if is_short else (6, 300, 1)
-program, *wanted = [argument for argument in sys.argv[1:] if argument != "--short"]
+is_short, is_pinned = "--short" in sys.argv, "--pinned" in sys.argv
+ROUNDS, SECONDS, SCALE = (1, 1, 10) if is_short else (3, 6, 1)
+PAUSE, RESIDENT_MIB = 0.025, 300
+program, *wanted = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+processors = sorted(os.sched_getaffinity(0))
+if is_pinned and len(processors) < 2:
+    sys.exit("--pinned needs two processors")
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 processes = multiprocessing.get_context("fork")
@@ -223,17 +230,19 @@ def well_behaved(port, requests, results):
             except (Refused, OSError):
                 refused += 1
                 client.close()
-            time.sleep(0.005)
+            time.sleep(PAUSE)
         results.put((times, refused))
 
 
 def attacker(attack, port, ready, end, results):
     os.nice(19)
+    if is_pinned:
+        os.sched_setaffinity(0, processors[-1:])
     results.put(attack(port, ready, end))
 
 
-def run(attack):
-    faults = []
+def one_round(attack):
+    """Times of the client before and during an attack, how often it was refused, and what the server took."""
     with tempfile.TemporaryDirectory() as folder, Server(program, folder) as server:
         requests, results, done = processes.Queue(), processes.Queue(), processes.Queue()
         ready, end, over = processes.Event(), processes.Event(), threading.Event()
@@ -253,36 +262,53 @@ def run(attack):
         watcher = threading.Thread(target=watch)
         watcher.start()
         time.sleep(0.5)
+        spent = [server.cpu_seconds(), cpu_seconds(other.pid)]
         requests.put(SECONDS)
         during, refused = results.get(timeout=120)
         over.set()
         if server.process.poll() is not None:
             sys.exit(f"{attack.__name__}: the server ended: {server.log.read_text()[-3000:]}")
+        spent = [(after - first) / SECONDS
+                 for after, first in zip([server.cpu_seconds(), cpu_seconds(other.pid)], spent)]
         watcher.join()
         end.set()
         answers = done.get(timeout=60)
         requests.put(None)
         other.join(20)
         client.join(20)
-        words = []
-        for kind in ("push", "head"):
-            medians = [statistics.median(times[kind] or [float("inf")]) * 1000 for times in (before, during)]
-            worst = [max(times[kind] or [float("inf")]) * 1000 for times in (before, during)]
-            words.append(f"{kind} {medians[0]:.2f} -> {medians[1]:.2f} ms (worst {worst[0]:.1f} -> {worst[1]:.1f})")
-            if medians[1] > 2 * medians[0] and not is_short:
-                faults.append(f"{attack.__name__} {kind}")
-        if refused:
-            faults.append(f"{attack.__name__} refusals")
-        if most[0] > RESIDENT_MIB:
-            faults.append(f"{attack.__name__} memory")
-        print(f"{attack.__name__}: {', '.join(words)}; refused {refused} of {refused + len(during['push'])}; "
-              f"server {most[0]:.0f} MiB; {answers} requests of the attack", flush=True)
+        return before, during, refused, most[0], spent, answers
+
+
+def run(attack):
+    rounds = [one_round(attack) for _ in range(ROUNDS)]
+    faults, words = [], []
+    for kind in ("push", "head"):
+        before, during = ([time for one in rounds for time in one[place][kind]] or [float("inf")] for place in (0, 1))
+        medians = [statistics.median(times) * 1000 for times in (before, during)]
+        words.append(f"{kind} {medians[0]:.2f} -> {medians[1]:.2f} ms "
+                     f"(worst {max(before) * 1000:.1f} -> {max(during) * 1000:.1f})")
+        if medians[1] > 2 * medians[0] and not is_short:
+            faults.append(f"{attack.__name__} {kind}")
+    refused, most, answers = sum(one[2] for one in rounds), max(one[3] for one in rounds), sum(one[5] for one in rounds)
+    asked = refused + sum(len(one[1]["push"]) for one in rounds)
+    if refused:
+        faults.append(f"{attack.__name__} refusals")
+    if most > RESIDENT_MIB:
+        faults.append(f"{attack.__name__} memory")
+    spent = [statistics.mean(one[4][place] for one in rounds) for place in (0, 1)]
+    print(f"{attack.__name__}: {', '.join(words)}; refused {refused} of {asked}; server {most:.0f} MiB; "
+          f"processors: server {spent[0]:.2f}, attackers {spent[1]:.2f}; {answers} requests of the attack", flush=True)
     return faults
 
 
 attacks = [chains, variants, bodies, streams, connections, challenges, rows, questions, events]
 if strange := set(wanted) - {attack.__name__ for attack in attacks}:
     sys.exit(f"there is no attack {', '.join(strange)}")
+if is_pinned:
+    # The server and the client inherit it; attackers take theirs.
+    os.sched_setaffinity(0, processors[:-1])
+print(f"load {os.getloadavg()[0]:.1f}, {'attackers on a processor of their own' if is_pinned else 'all on all'} "
+      f"of {len(processors)} processors, {ROUNDS} rounds of {SECONDS} s", flush=True)
 missed = [fault for attack in attacks if not wanted or attack.__name__ in wanted for fault in run(attack)]
 print("attacks: good" if not missed else f"attacks: missed: {', '.join(missed)}")
 sys.exit(1 if missed else 0)

@@ -6,28 +6,20 @@ A round opens SOCKETS at /v1/relay, without a login, drops them, and does the sa
 them end what they send first, half close with data unread, which resets the connection. After each, a relay that was open
 from the beginning still passes a message on, and the server has as many descriptors as before. Ends with 1 if not.
 """
-import hashlib
 import os
-import pathlib
 import resource
 import socket
-import ssl
-import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from server_client import Client, Device, Server
+from server_client import Certificate, Client, Device, Server
 
 DEVICE_SOCKETS, SECONDS = 50, 10
 program, rounds, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def made(*command, **more):
-    return subprocess.run(command, check=True, capture_output=True, **more).stdout
 
 
 def until(what, check):
@@ -46,13 +38,9 @@ def drop(sockets):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    certificate, key = f"{folder}/certificate.pem", f"{folder}/key.pem"
-    made("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate)
-    spki = made("openssl", "pkey", "-pubin", "-outform", "der", input=made("openssl", "x509", "-in", certificate, "-noout", "-pubkey"))
-    context = ssl.create_default_context(cafile=certificate)
-    with Server(program, folder, "--tls-certificate", certificate, "--tls-key", key,
-                "--requests-per-second-per-address", "1000000", "--connections-per-address", "100000") as server:
+    certificate = Certificate(folder)
+    context = certificate.context
+    with Server(program, folder, *certificate.options, "--requests-per-second-per-address", "1000000", "--connections-per-address", "100000") as server:
 
         def descriptors():
             if server.process.poll() is not None:
@@ -60,7 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
             return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
         stranger = Client(server.port, context=context)
-        first = Client(server.port, certificate=hashlib.sha256(spki).digest(), context=context).register().login()
+        first = Client(server.port, certificate=certificate.fingerprint, context=context).register().login()
         devices = [first] + [first.add(Device()).login() for _ in range((count - 1) // DEVICE_SOCKETS)]
         for device in devices:
             device.close()

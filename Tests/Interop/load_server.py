@@ -1,6 +1,6 @@
 """Loads a coffret-server with connected devices and idle WebSockets, and holds it to its limits.
 
-Usage: load_server.py PROGRAM DEVICES SOCKETS
+Usage: load_server.py PROGRAM DEVICES SOCKETS [--tls]
 
 Every device has its own keys, session and event socket; four belong to one account. One device of each account pushes,
 and each of the four must be told of exactly that zone. Then SOCKETS more WebSockets are opened that say nothing; they
@@ -13,14 +13,16 @@ import sys
 import tempfile
 import time
 
-from server_client import Client, Device, Server
+from server_client import Certificate, Client, Device, Server
 
 IDLE_MIB, LOADED_MIB = 60, 300
 program, device_count, socket_count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-if hard < device_count + socket_count + 200:
-    sys.exit(f"{hard} descriptors are too few")
+# With TLS the server has the peer's socket and a pair for each WebSocket.
+needed = (device_count + socket_count) * (3 if "--tls" in sys.argv else 1) + 200
+if hard < needed:
+    sys.exit(f"{hard} descriptors are too few: it takes {needed}")
 faults = []
 
 
@@ -33,7 +35,7 @@ def limit(what, measured, most):
 async def open_socket(client, path, index):
     # Loopback has many addresses; one has too few ports for all.
     reader, writer = await asyncio.open_connection(
-        "127.0.0.1", client.port, local_addr=(f"127.0.0.{2 + index % 200}", 0), limit=4096)
+        "127.0.0.1", client.port, local_addr=(f"127.0.0.{2 + index % 200}", 0), limit=4096, ssl=client.context)
     writer.write(client.upgrade(path))
     head = await reader.readuntil(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 101 "), head
@@ -81,12 +83,12 @@ async def round_of_pushes(accounts, listeners, heads):
     return sorted(delays)
 
 
-async def load(server):
+async def load(server, tls):
     port = server.port
     started = time.monotonic()
     accounts = []
     while sum(len(devices) for devices, _ in accounts) < device_count:
-        first = Client(port).register().login()
+        first = Client(port, **tls).register().login()
         devices = [first] + [first.add(Device()).login() for _ in range(3)]
         accounts.append((devices, first.zone()))
         for device in devices:
@@ -102,7 +104,7 @@ async def load(server):
     limit(f"with {len(everybody)} connected devices", server.resident_mib(), LOADED_MIB)
 
     before, started = server.resident_mib(), time.monotonic()
-    stranger = Client(port)
+    stranger = Client(port, **tls)
     idle = await open_all([stranger] * socket_count, "/v1/relay")
     for reader, _ in idle:
         kind, text = await frame(reader)
@@ -121,11 +123,16 @@ async def load(server):
         writer.transport.abort()
 
 
-with tempfile.TemporaryDirectory() as folder, Server(
-        program, folder, "--requests-per-second-per-address", "1000000", "--connections-per-address", "100000") as server:
-    limit("idle", server.resident_mib(), IDLE_MIB)
-    asyncio.run(load(server))
-    if code := server.stop():
-        faults.append(f"the server ended with {code}")
+with tempfile.TemporaryDirectory() as folder:
+    options, tls = [], {}
+    if "--tls" in sys.argv:
+        certificate = Certificate(folder)
+        options, tls = certificate.options, {"certificate": certificate.fingerprint, "context": certificate.context}
+    with Server(program, folder, *options, "--requests-per-second-per-address", "1000000",
+                "--connections-per-address", "100000") as server:
+        limit("idle", server.resident_mib(), IDLE_MIB)
+        asyncio.run(load(server, tls))
+        if code := server.stop():
+            faults.append(f"the server ended with {code}")
 print("load: good" if not faults else f"load: {', '.join(faults)}")
 sys.exit(1 if faults else 0)

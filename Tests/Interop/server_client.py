@@ -3,11 +3,13 @@
 Shares no code with Coffret: chains are those of Tests/Vectors/trust/generate.py, and all messages are written out here.
 """
 import base64
+import hashlib
 import http.client
 import os
 import pathlib
 import re
 import socket
+import ssl
 import struct
 import subprocess
 import time
@@ -177,6 +179,23 @@ class WebSocket:
 
     def close(self):
         self.stream.close()
+
+
+class Certificate:
+    """A certificate for 127.0.0.1 that nobody vouches for, and what clients need to trust it."""
+
+    def __init__(self, folder):
+        self.path, self.key = f"{folder}/certificate.pem", f"{folder}/key.pem"
+
+        def made(*command, **more):
+            return subprocess.run(command, check=True, capture_output=True, **more).stdout
+        made("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.key, "-out", self.path)
+        public = made("openssl", "x509", "-in", self.path, "-noout", "-pubkey")
+        # Of the key, as devices have it on record.
+        self.fingerprint = hashlib.sha256(made("openssl", "pkey", "-pubin", "-outform", "der", input=public)).digest()
+        self.context = ssl.create_default_context(cafile=self.path)
+        self.options = ["--tls-certificate", self.path, "--tls-key", self.key]
 
 
 class Server:
