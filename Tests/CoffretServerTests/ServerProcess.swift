@@ -15,11 +15,16 @@ final class ServerProcess {
     let port: UInt16
     /// As it said when it began.
     let fingerprint: String
+    /// How many it takes, as it said when it began.
+    let connectionCountMax: String
     private let process: SpawnedProcess
+    private let lines = LogBox()
     /// Its data, which goes when nobody holds it: the caller may have no other use for it.
     private let folder: TemporaryDirectory?
 
+    /// Beside the tests, or what `Scripts/sanitize` built.
     static let executable: String = {
+        if let named = ProcessInfo.processInfo.environment["COFFRET_TEST_SERVER"] { return named }
         let bundle = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
         for path in [bundle] + CommandLine.arguments.filter({ $0.contains("PackageTests") }) {
             let beside = URL(fileURLWithPath: path).deletingLastPathComponent().appendingPathComponent("coffret-server")
@@ -52,8 +57,12 @@ final class ServerProcess {
         }
         self.port = port
         fingerprint = fields?["fingerprint"] as? String ?? ""
+        connectionCountMax = fields?["connections"] as? String ?? ""
         // What it writes later is read, so that it never waits for us.
-        let thread = Thread { while !process.readError().isEmpty {} }
+        let thread = Thread { [lines] in
+            while case let bytes = process.readError(), !bytes.isEmpty { lines.add(bytes) }
+            lines.end()
+        }
         thread.stackSize = 1 << 18
         thread.start()
     }
@@ -63,9 +72,28 @@ final class ServerProcess {
     /// Ends it as an operator does, and waits.
     func stop() -> Int32 { process.kill(SIGTERM).code }
 
+    /// What it wrote after its first line, once it has ended.
+    func log() throws -> String { try lines.text() }
+
     func killAtOnce() { process.kill() }
 
     deinit { killAtOnce() }
+}
+
+/// What a server writes, from the thread that reads it.
+private final class LogBox: @unchecked Sendable {
+    // SAFETY: guarded by the lock.
+    private let lock = NSLock()
+    private var bytes: [UInt8] = []
+    private var isWhole = false
+
+    func add(_ more: [UInt8]) { lock.withLock { bytes += more } }
+    func end() { lock.withLock { isWhole = true } }
+
+    func text() throws -> String {
+        try Waiting.until("the log is whole") { lock.withLock { isWhole } }
+        return lock.withLock { String(decoding: bytes, as: UTF8.self) }
+    }
 }
 
 struct ClientFailure: Error, CustomStringConvertible {

@@ -111,6 +111,50 @@ struct ServerStrangerTests {
         }
     }
 
+    @Test("what was refused is counted in the log and the metrics, and nothing says of whom")
+    func refusals() throws {
+        let folder = try ServerProcessTests.folder()
+        let server = try ServerProcess([
+            "--data", folder.file("data"), "--requests-per-second-per-address", "1", "--connections-per-address", "4",
+        ])
+        var open: [ClientSocket] = []
+        for _ in 0..<12 { open.append(try ClientSocket(port: server.port)) }
+        // A connection above the limit is closed without an answer.
+        #expect(try open[11].read() == [])
+        open = []
+        var answer: ClientResponse?
+        try Waiting.until("the places are free again") {
+            answer = try? ServerClient(port: server.port, account: try TestAccount()).send("GET", "/metrics")
+            return answer?.status == 200
+        }
+        let metrics = String(decoding: try #require(answer).body, as: UTF8.self)
+        let line = try #require(
+            metrics.split(separator: "\n").first { $0.hasPrefix("coffret_connections_refused_total ") })
+        #expect(try #require(Int(line.split(separator: " ")[1])) >= 8)
+        #expect(metrics.contains("\ncoffret_connections_ended_total "))
+        let client = ServerClient(port: server.port, account: try TestAccount())
+        try Waiting.until("a refusal", everyMilliseconds: 0) { try client.send("GET", "/health").status == 429 }
+        #expect(server.stop() == 0)
+        let log = try server.log()
+        let told = try #require(log.split(separator: "\n").last { $0.contains("\"event\":\"refused\"") }, "\(log)")
+        let fields = try #require(try JSONSerialization.jsonObject(with: Data(told.utf8)) as? [String: Any])
+        let counts = ["rate", "busy", "space", "connections", "slow"].map { Int(fields[$0] as? String ?? "") ?? -1 }
+        #expect(counts[0] >= 1 && counts[1...2] == [0, 0] && counts[3] >= 8 && counts[4] >= 0, "\(told)")
+        #expect(Set(fields.keys) == ["time", "level", "event", "rate", "busy", "space", "connections", "slow"])
+        #expect(!told.contains("127.0.0.1"))
+    }
+
+    @Test("a process that may have few descriptors takes fewer connections, and says how many")
+    func descriptors() throws {
+        let folder = try ServerProcessTests.folder()
+        for (launcher, count) in [(["/usr/bin/prlimit", "--nofile=1000:1000"], "488"), ([], "3000")] {
+            let server = try ServerProcess(
+                ["--data", folder.file("data"), "--connections", "3000"], launcher: launcher)
+            #expect(server.connectionCountMax == count)
+            #expect(server.stop() == 0)
+        }
+    }
+
     private func certificate(_ name: String, in folder: TemporaryDirectory) throws {
         let result = try ProcessRunner.run(
             Self.openssl,

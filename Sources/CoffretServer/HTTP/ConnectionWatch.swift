@@ -27,8 +27,11 @@ internal import Synchronization
     private let isRunning = Atomic(true)
     private let thread = Mutex<ServerThread?>(nil)
 
+    private let metrics: ServerMetrics
+
     /// - Parameter descriptorCountMax: how many descriptors this process can have.
-    init(descriptorCountMax: Int) {
+    init(descriptorCountMax: Int, metrics: ServerMetrics) {
+        self.metrics = metrics
         slotCount = descriptorCountMax
         unsafe slots = .allocate(capacity: slotCount)
         for index in 0..<slotCount { unsafe (slots + index).initialize(to: Atomic(Self.nobody)) }
@@ -57,6 +60,7 @@ internal import Synchronization
             ).exchanged
         else { return }
         shutdown(Int32(descriptor), Int32(SHUT_RDWR))
+        metrics.connectionEnded()
         unsafe slots[descriptor].store(now + Self.idleMilliseconds, ordering: .releasing)
     }
 

@@ -12,7 +12,10 @@ private func loop(_ context: UnsafeMutableRawPointer?) -> HTTPLoop {
 func acceptsPeer(
     _ context: UnsafeMutableRawPointer?, _ address: UnsafePointer<sockaddr>?, _ byteCount: socklen_t
 ) -> MHD_Result {
-    unsafe loop(context).server.counts.hasPlace(HTTPConnection.peer(address)) ? .YES : .NO
+    let server = unsafe loop(context).server
+    if unsafe server.counts.hasPlace(HTTPConnection.peer(address)) { return .YES }
+    server.metrics.connectionRefused()
+    return .NO
 }
 
 func handleRequest(

@@ -53,7 +53,7 @@ internal import Synchronization
         self.isMetricsOnly = isMetricsOnly
         store = service.store
         // Descriptors are the lowest free numbers: two listeners' connections, and what else the process has open.
-        watch = ConnectionWatch(descriptorCountMax: 2 * configuration.connectionCountMax + 4_096)
+        watch = ConnectionWatch(descriptorCountMax: 2 * configuration.connectionCountMax + 4_096, metrics: metrics)
         let perAddress = Double(configuration.requestsPerSecondPerAddress)
         addressLimit = RateLimiter(RateLimiter.Rate(burst: perAddress * 10, perSecond: perAddress))
         let perAccount = Double(configuration.requestsPerSecondPerAccount)

@@ -58,12 +58,18 @@ enum ServerCommands {
 
     // MARK: Serving
 
+    /// Descriptors that the database, the log and the threads need.
+    private static let otherDescriptorCount = 512
+
     static func serve(_ configuration: ServerConfiguration) throws(ServerFailure) {
         let signals = signalDescriptor()
         let log = ServerLog(level: configuration.log)
-        raiseDescriptorLimit()
+        let descriptorCount = raiseDescriptorLimit()
         var configuration = configuration
         let tls = try ServerCertificate.read(configuration)
+        // A WebSocket over TLS has its own and a pair. Without a place a peer is refused; without a descriptor everybody is.
+        let places = (descriptorCount - Self.otherDescriptorCount) / (tls == nil ? 1 : 3)
+        configuration.connectionCountMax = min(configuration.connectionCountMax, max(places, 16))
         if let tls { configuration.fingerprint = tls.fingerprint }
         let store = try store(configuration, serving: true)
         let metrics = ServerMetrics()
@@ -106,8 +112,9 @@ enum ServerCommands {
                 "port": "\(listening.port)", "tls": tls == nil ? "no" : "yes",
                 "fingerprint": CertificateFingerprint.words(configuration.fingerprint),
                 "storage": configuration.postgres == nil ? "sqlite" : "postgres",
+                "connections": "\(configuration.connectionCountMax)",
             ])
-        waitForEnd(signals, store: store, log: log) { () throws(ServerFailure) in
+        waitForEnd(signals, store: store, log: log, metrics: metrics) { () throws(ServerFailure) in
             guard let next = try ServerCertificate.read(configuration) else { return }
             try server.renew(certificate: next.certificate, key: next.key)
             service.renew(fingerprint: next.fingerprint)
@@ -133,24 +140,37 @@ enum ServerCommands {
     }
 
     /// Every connection is a descriptor; the soft limit is often 1,024.
-    private static func raiseDescriptorLimit() {
+    ///
+    /// - Returns: how many descriptors the process may have.
+    private static func raiseDescriptorLimit() -> Int {
         var descriptors = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        if unsafe getrlimit(resource, &descriptors) == 0 {
-            descriptors.rlim_cur = descriptors.rlim_max
-            _ = unsafe setrlimit(resource, &descriptors)
-        }
+        guard unsafe getrlimit(resource, &descriptors) == 0 else { return .max }
+        descriptors.rlim_cur = descriptors.rlim_max
+        _ = unsafe setrlimit(resource, &descriptors)
+        // A filter of system calls may have refused it.
+        guard unsafe getrlimit(resource, &descriptors) == 0 else { return .max }
+        return Int(clamping: descriptors.rlim_cur)
     }
 
-    /// Cleans at once, and once a minute, until a signal comes that ends the server; SIGHUP reads the certificate anew.
+    /// Cleans at once, and once a minute, and tells what was refused, until a signal comes that ends the server; SIGHUP reads
+    /// the certificate anew.
     private static func waitForEnd(
-        _ signals: Int32, store: ServerStore, log: ServerLog, renew: () throws(ServerFailure) -> Void
+        _ signals: Int32, store: ServerStore, log: ServerLog, metrics: ServerMetrics,
+        renew: () throws(ServerFailure) -> Void
     ) {
         func ready(within milliseconds: Int32) -> Int32 {
             var poll = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
             return unsafe Glibc.poll(&poll, 1, milliseconds)
         }
         var pause: Int32 = 0
+        var told = ServerMetrics.Refusals()
+        func tellRefusals() {
+            let refusals = metrics.refusals
+            log.refusals(refusals - told)
+            told = refusals
+        }
+        defer { tellRefusals() }
         while true {
             let count = ready(within: pause)
             if count > 0 {
@@ -163,6 +183,7 @@ enum ServerCommands {
             }
             guard count == 0 else { continue }
             pause = 60_000
+            tellRefusals()
             do throws(ServerFailure) { try store.clean { ready(within: 0) == 0 } } catch { log.failure(error) }
         }
     }

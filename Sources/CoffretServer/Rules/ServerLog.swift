@@ -32,6 +32,17 @@ package struct ServerLog: Sendable {
             ])
     }
 
+    /// What was refused since the last such line, if anything was.
+    func refusals(_ counts: ServerMetrics.Refusals) {
+        guard counts != ServerMetrics.Refusals() else { return }
+        info(
+            "refused",
+            [
+                "rate": "\(counts.rate)", "busy": "\(counts.busy)", "space": "\(counts.space)",
+                "connections": "\(counts.connections)", "slow": "\(counts.slow)",
+            ])
+    }
+
     func failure(_ failure: ServerFailure) {
         write("error", failure.code.rawValue, ["detail": failure.detail])
     }

@@ -18,6 +18,9 @@ internal import Synchronization
 
     // SAFETY: made once, freed with this object, which outlives all threads that use it; each counter is atomic.
     nonisolated(unsafe) private let counters: UnsafeMutablePointer<Atomic<Int>>
+    /// Connections that found no place, and those that were ended because they were too slow.
+    private let connectionsRefused = Atomic(0)
+    private let connectionsEnded = Atomic(0)
     private let bytesIn = Atomic(0)
     private let bytesOut = Atomic(0)
     private let names: [String]
@@ -45,6 +48,34 @@ internal import Synchronization
         add(Int(microseconds), row + Self.sumPlace)
         if bytesIn > 0 { self.bytesIn.add(bytesIn, ordering: .relaxed) }
         if bytesOut > 0 { self.bytesOut.add(bytesOut, ordering: .relaxed) }
+    }
+
+    func connectionRefused() { connectionsRefused.add(1, ordering: .relaxed) }
+    func connectionEnded() { connectionsEnded.add(1, ordering: .relaxed) }
+
+    /// What was refused since the start because a limit was reached, by kind.
+    struct Refusals: Equatable {
+        var rate = 0
+        var busy = 0
+        var space = 0
+        var connections = 0
+        var slow = 0
+
+        static func - (left: Refusals, right: Refusals) -> Refusals {
+            Refusals(
+                rate: left.rate - right.rate, busy: left.busy - right.busy, space: left.space - right.space,
+                connections: left.connections - right.connections, slow: left.slow - right.slow)
+        }
+    }
+
+    var refusals: Refusals {
+        func count(_ status: Int) -> Int {
+            let place = Self.statuses.firstIndex(of: status)!
+            return names.indices.reduce(0) { $0 + value($1 * Self.rowLength + place) }
+        }
+        return Refusals(
+            rate: count(429), busy: count(503), space: count(507),
+            connections: connectionsRefused.load(ordering: .relaxed), slow: connectionsEnded.load(ordering: .relaxed))
     }
 
     func sent(_ byteCount: Int) { bytesOut.add(byteCount, ordering: .relaxed) }
@@ -83,6 +114,14 @@ internal import Synchronization
         for (name, help, value) in [
             ("coffret_received_bytes_total", "Bytes of bodies received.", bytesIn.load(ordering: .relaxed)),
             ("coffret_sent_bytes_total", "Bytes of bodies sent.", bytesOut.load(ordering: .relaxed)),
+            (
+                "coffret_connections_refused_total", "Connections above a limit.",
+                connectionsRefused.load(ordering: .relaxed)
+            ),
+            (
+                "coffret_connections_ended_total", "Connections of peers that were too slow.",
+                connectionsEnded.load(ordering: .relaxed)
+            ),
         ] { text += "# HELP \(name) \(help)\n# TYPE \(name) counter\n\(name) \(value)\n" }
         for gauge in gauges {
             text += "# HELP \(gauge.name) \(gauge.help)\n# TYPE \(gauge.name) gauge\n\(gauge.name) \(gauge.value())\n"
