@@ -1,5 +1,7 @@
 """What is signed: entries, device chains with recoveries, links of the member chain; and what the server and its views hold."""
 
+from .rules import on
+
 
 class Entry:
     """One signed change. changes: {key: (value or None, dots that it replaces)}; seen: {instance: (n, id)} since the own entry before;
@@ -95,7 +97,7 @@ class Account:
         if s.where.get(dev, h[0]) >= h[0]:
             return False  # added behind this head, or never
         # Of a lower branch: it is out unless that part of the branch is a part of this one.
-        return ('add', dev) not in s.branches[h[0]]
+        return on('K1 branch') and ('add', dev) not in s.branches[h[0]]
 
     def takes_away(s, a, b):
         """Does anything between two heads revoke or leave out a device?"""

@@ -238,7 +238,7 @@ class Linking:
                 if x in group or x not in differs:
                     continue
                 group.add(x)
-                todo += seen.get(x, ())
+                todo += seen.get(x, ()) if on('C1a') else ()
             if len(chosen | group) <= s.w.room:
                 chosen |= group
         return {**acc, **{i: s.f[i] for i in chosen}}
