@@ -142,7 +142,7 @@ class Checks:
                 L = chain[k]
                 tips = d.tips() - set(L.bare.values())
                 for e in d.store.values():
-                    if L.purges & set(e.changes) and e.n <= L.accept.get(e.inst, (0, 0))[0] and e.id not in tips and not d.unsent(e):
+                    if L.purges & set(e.changes) and e.n <= min(L.accept.get(e.inst, (0, 0))[0], d.accept().get(e.inst, (0, 0))[0]) and e.id not in tips and not d.unsent(e):
                         w.fail('purged entry kept')
         for L, thief, held in w.thefts:  # what a thief ordered away stays, where he is revoked in time
             if w.trusted(thief) or L not in chain:
