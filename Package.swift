@@ -133,8 +133,9 @@ let libraries: [Target] = [
     library(
         "CoffretApp",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretKeys", "CoffretNet", "CoffretWire", "CoffretHTTP",
-            "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal", "CoffretClient", "CoffretMessages",
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
+            "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
+            "CoffretClient", "CoffretMessages", "CPlatform",
         ]),
     // 9. Commands for people and scripts.
     library(
@@ -222,6 +223,8 @@ let testTargets: [Target] = [
         ],
         exclude: ["Snapshots"], swiftSettings: settings),
     tests(
+        "CoffretAppTests", ["CoffretBase", "CoffretWire", "CoffretApp", "CoffretTestSupport"]),
+    tests(
         "CoffretAgentTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretPairing", "CoffretWire", "CoffretCore", "CoffretAccount",
@@ -260,7 +263,7 @@ let testTargets: [Target] = [
         "EndToEndTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretStorage", "CoffretKeys", "CoffretWire", "CoffretCore",
-            "CoffretTestSupport", "CTestProcess",
+            "CoffretTerminal", "CoffretClient", "CoffretApp", "CoffretTestSupport", "CTestProcess",
         ]),
     // Rules about the sources themselves: length, banned calls, error codes, contexts.
     tests("TidyTests", ["CoffretBase", "CoffretTestSupport"]),

@@ -109,8 +109,10 @@ extension SearchError: ListedError {
     package var placeText: String? { byteOffset.map { "byte \($0)" } ?? reason?.rawValue }
 }
 
+extension OperationError: PlacedError {}
+
 extension WireError: ListedError {
-    package var placeText: String? { byteOffset.map { "byte \($0)" } }
+    package var placeText: String? { place ?? byteOffset.map { "byte \($0)" } }
 }
 
 extension TrustError: ListedError {

@@ -13,10 +13,13 @@ package struct WireError: Error, Equatable, Sendable {
 
     package let code: Code
     package let byteOffset: Int?
+    /// The field at fault, where the message has named ones.
+    package let place: String?
 
-    package init(_ code: Code, byteOffset: Int? = nil) {
+    package init(_ code: Code, byteOffset: Int? = nil, place: String? = nil) {
         self.code = code
         self.byteOffset = byteOffset
+        self.place = place
     }
 
     init(_ error: CBORError) {

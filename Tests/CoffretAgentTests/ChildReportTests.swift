@@ -68,9 +68,11 @@ struct ChildReportTests {
             .stale, .confirmed, .presenceWanted(reason: "show a note", places: ["DISPLAY": ":0"]),
             .noteKeyForgotten(UniqueID.generate(from: SystemRandomSource())),
             .idleLock(IdleLock(key: IdleKey.generate(from: SystemRandomSource()), wrapped: [1])),
+            .used, .lockWanted,
         ]
         #expect(Self.taken(all, from: .command(store: "/a")).count == 5)
         #expect(Self.taken(all, from: .connection(store: "/a")).count == 4)
+        #expect(Self.taken(all, from: .session(store: "/a")).count == 7)
         #expect(Self.taken(all, from: .sync(store: "/a")).count == 2)
         #expect(Self.taken(all, from: .presence(store: "/a")).count == 1)
         #expect(Self.taken(all, from: .wrapping(store: "/a")).count == 1)

@@ -22,6 +22,8 @@ struct AgentMessageTests {
         .started(processID: 4711), .ended(processID: 4711, .exited(3)), .ended(processID: 1, .signalled(15)),
         .ended(processID: 0, .notStarted(2)), .renewed(store: "/s", sealedKey: nil),
         .renewed(store: "/home/a b/coffret", sealedKey: [1, 2, 3]),
+        .session(AgentSession(store: "/s", isJSON: true, environment: ["HOME": "/home/a"])),
+        .session(AgentSession(store: "/home/a b", isJSON: false, environment: [:])),
     ]
 
     static func secret(_ kind: AgentSecretKind, _ text: String) -> AgentSecret {
@@ -96,6 +98,7 @@ struct AgentMessageTests {
                             store: secret.store, kind: secret.kind, wanted: .settings(idle: idle, absolute: absolute)))
                 case .run(let command): .command(store: command.store, isUse: true)
                 case .look(let command): .command(store: command.store, isUse: false)
+                case .session(let session): .session(store: session.store)
                 default: .open
                 }
             #expect(try head(request.encoded()) == expected)

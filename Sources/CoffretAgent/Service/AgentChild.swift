@@ -25,6 +25,8 @@ final class AgentChild {
         case presence(store: String)
         /// Serves an SSH client out of a store.
         case connection(store: String)
+        /// Answers operations of a client for as long as it stays connected and the store unlocked.
+        case session(store: String)
         /// Lets the TPM take, or give back, the key that a store's keys are sealed with.
         case wrapping(store: String)
         case unwrapping(store: String)
@@ -33,8 +35,7 @@ final class AgentChild {
         var store: String? {
             switch self {
             case .command(let store), .look(let store), .sync(let store), .tending(let store), .connection(let store),
-                .wrapping(let store),
-                .unwrapping(let store), .presence(let store):
+                .session(let store), .wrapping(let store), .unwrapping(let store), .presence(let store):
                 store
             case .judge: nil
             }
@@ -54,8 +55,10 @@ final class AgentChild {
                 (.look, .noteKeyForgotten):
                 true
             case (.command, .presenceWanted), (.look, .presenceWanted), (.connection, .presenceWanted): true
-            case (.command, .stale), (.look, .stale), (.connection, .stale): true
-            case (.command, _), (.look, _), (.sync, _), (.connection, _): report.isKeyringChange
+            case (.session, .noteKeyHeld), (.session, .noteKeyForgotten), (.session, .presenceWanted): true
+            case (.session, .used), (.session, .lockWanted): true
+            case (.command, .stale), (.look, .stale), (.connection, .stale), (.session, .stale): true
+            case (.command, _), (.look, _), (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
             default: false
             }
         }
@@ -74,6 +77,8 @@ final class AgentChild {
     var keyCount = 0
     /// Why the child was ended, if its store was locked under it.
     var lockReason: LockReason?
+    /// Whether it answers its client by itself: the agent says nothing more on that connection.
+    var hasBegun = false
     /// The terminal of its client, for questions; closed with this object.
     var terminal: Int32?
     /// The receiver of the answer of a child that asks whether the person is there.

@@ -24,6 +24,8 @@ extension AgentService {
                 return withOpenKeys(of: store, for: client, isUse: isUse) {
                     self.run(message, store: store, isUse: isUse, descriptors.take(), for: client)
                 }
+            case .session(let store):
+                return withOpenKeys(of: store, for: client) { self.openSession(message, store: store, for: client) }
             case .open:
                 request = try unsafe message.withUnsafeBytes { (bytes) throws(WireError) in
                     try unsafe AgentRequest(decoding: bytes)
@@ -54,7 +56,7 @@ extension AgentService {
             withOpenKeys(of: store, for: client, isUse: false) {
                 client.answer(self.renew(store: store, sealedKey))
             }
-        case .run, .look, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
+        case .run, .look, .session, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
         }
     }
 
@@ -71,6 +73,7 @@ extension AgentService {
         guard store.renew(sealedKey) else {
             return .failed(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil)
         }
+        endSessions(of: path, sparing: nil)
         // Its sync may have ended by the key that it has.
         startSyncWithOpenKeys(of: store)
         return .done
@@ -152,17 +155,8 @@ extension AgentService {
                 store: command.store, storageKey: key, noteKeys: noteKeys,
                 connection: UnixConnection(descriptor: 4), terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft,
                 memory: memoryOfChanges,
-                askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) }
-            ) { report in
-                switch report {
-                case .keyRenewed(let key, let generation):
-                    AgentChild.report(.renewed(key, generation: generation), over: 3)
-                case .slotExcluded: AgentChild.report(.slotExcluded, over: 3)
-                case .keyStale: AgentChild.report(.stale, over: 3)
-                case .noteKeyHeld(let key): AgentChild.report(.noteKeyHeld(key), over: 3)
-                case .noteKeyForgotten(let record): AgentChild.report(.noteKeyForgotten(record), over: 3)
-                }
-            }
+                askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) },
+                report: { AgentChild.report($0, over: 3) })
             hosted.enter()
             return work.runCommand(command.arguments)
         }

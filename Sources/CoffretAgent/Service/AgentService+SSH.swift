@@ -48,17 +48,9 @@ extension AgentService {
             AgentChild.arrange([connection.descriptor, connection.descriptor, null, control])
             AgentChild.settle(environment: variables, parent: parent)
             let hosted = HostedCommand(
-                store: path, storageKey: key, connection: nil, terminal: nil, secondsLeft: nil
-            ) { report in
-                switch report {
-                case .keyRenewed(let key, let generation):
-                    AgentChild.report(.renewed(key, generation: generation), over: 3)
-                case .slotExcluded: AgentChild.report(.slotExcluded, over: 3)
-                case .keyStale: AgentChild.report(.stale, over: 3)
-                // Nobody opens notes here.
-                case .noteKeyHeld, .noteKeyForgotten: break
-                }
-            }
+                store: path, storageKey: key, connection: nil, terminal: nil, secondsLeft: nil,
+                // Nobody opens notes here; what is said of them the agent drops.
+                report: { AgentChild.report($0, over: 3) })
             hosted.enter()
             return work.serveSSH(path)
         }

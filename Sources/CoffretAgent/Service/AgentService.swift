@@ -157,6 +157,7 @@ package final class AgentService {
             // It may not end soon, and others need the key that opens now.
             takeNews(of: child)
             askPresence(for: child)
+            takeRequests(of: child)
         case .sshListener(let store): acceptSSH(store)
         }
     }
@@ -305,12 +306,14 @@ package final class AgentService {
         children[child.processID] = nil
         child.takeReports()
         endQuestions(of: child)
+        takeRequests(of: child)
         let client = child.client
         client?.child = nil
         child.client = nil
         let answer: AgentResponse
         switch child.work {
-        case .command(let store), .look(let store), .connection(let store):
+        case .session where child.hasBegun: return finishSession(child, client)
+        case .command(let store), .look(let store), .connection(let store), .session(let store):
             answer = finishCommand(child, store: store, status: status)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
@@ -356,7 +359,7 @@ package final class AgentService {
     }
 
     /// What a child that works with a store has said of its keys. One that was ended by locking has nothing to say.
-    private func takeNews(of child: AgentChild) {
+    func takeNews(of child: AgentChild) {
         guard let path = child.work.store, let store = stores[path], child.lockReason == nil else { return }
         let news = child.reports.filter(\.isNewsOfKeys)
         guard !news.isEmpty else { return }
@@ -368,6 +371,7 @@ package final class AgentService {
         switch report {
         case .renewed(let key, let generation):
             store.renew(key, generation: generation)
+            endSessions(of: store.path, sparing: child)
             // It ended if the key that it has opens nothing any more. And a new key does not lie open beside sealed ones.
             startSyncWithOpenKeys(of: store)
         case .slotExcluded:
@@ -375,7 +379,7 @@ package final class AgentService {
             lock(store, because: .keysChanged, sparing: isCommand ? child : nil)
         case .noteKeyHeld(let key): store.hold(key)
         case .noteKeyForgotten(let record): store.forgetNoteKey(record)
-        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed: break
+        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted: break
         }
     }
 

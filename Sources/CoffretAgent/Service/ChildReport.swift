@@ -38,12 +38,16 @@ enum ChildReport: Sendable {
     case presenceWanted(reason: String, places: [String: String])
     /// The person has shown to be there.
     case confirmed
+    /// A session answers its client, or a person has asked something of it.
+    case used
+    /// The client of a session wants the store locked.
+    case lockWanted
 
     /// Whether it counts at once, however long the child goes on.
     var isNewsOfKeys: Bool {
         switch self {
         case .renewed, .slotExcluded, .noteKeyHeld, .noteKeyForgotten: true
-        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed: false
+        case .opened, .stale, .refused, .settled, .idleLock, .presenceWanted, .confirmed, .used, .lockWanted: false
         }
     }
 
@@ -63,7 +67,7 @@ enum ChildReport: Sendable {
 
     /// Layout, deterministic CBOR: [1, store, key, generation, idle, absolute, variables], [2, key, generation], [3],
     /// [4, code, seconds or null], [5, record, scheme, key], [6, record],
-    /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11]. The caller zeroes the bytes.
+    /// [7, store, idle, absolute], [8, key, wrapped key], [9], [10, reason, [name, value, …]], [11], [12], [13]. The caller zeroes the bytes.
     var encoded: [UInt8] {
         var encoder = CBOREncoder(reservingByteCount: 8192)
         switch self {
@@ -126,6 +130,12 @@ enum ChildReport: Sendable {
         case .confirmed:
             encoder.encodeArrayHeader(count: 1)
             encoder.encode(unsigned: 11)
+        case .used:
+            encoder.encodeArrayHeader(count: 1)
+            encoder.encode(unsigned: 12)
+        case .lockWanted:
+            encoder.encodeArrayHeader(count: 1)
+            encoder.encode(unsigned: 13)
         }
         defer { encoder.zero() }
         return Array(encoder.bytes)
@@ -186,6 +196,8 @@ enum ChildReport: Sendable {
                 }
                 return .presenceWanted(reason: reason, places: places)
             case (11, 1): return .confirmed
+            case (12, 1): return .used
+            case (13, 1): return .lockWanted
             default: throw CBORError(.unexpectedItem, byteOffset: 0)
             }
         }

@@ -1,5 +1,6 @@
 // `coffret edit`: in the editor, from a pipe, or field by field.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage

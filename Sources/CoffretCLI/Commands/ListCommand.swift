@@ -1,9 +1,11 @@
 // `coffret ls`: items without searching.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum ListCommand {
     static let pinned = OptionDescription.flag("pinned", "pinned items only")
@@ -72,7 +74,7 @@ enum ListCommand {
         rows.sort { order.isBefore($0.item, $1.item) }
         let shown = rows.prefix(context.arguments.number(CommonArguments.limit) ?? .max)
         let value = JSONValue.fields([
-            "items": .array(shown.map { .summary($0.item, vault: $0.session.vault.name) }),
+            "items": .array(shown.map { SummaryMessage($0.item, vault: $0.session.vault.name).json }),
             "total": .integer(rows.count),
         ])
         try context.print(value) {

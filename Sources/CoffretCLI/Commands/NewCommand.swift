@@ -1,5 +1,6 @@
 // `coffret new`: a note from the editor or a pipe, or an item with fields.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage

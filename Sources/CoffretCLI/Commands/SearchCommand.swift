@@ -1,10 +1,12 @@
 // `coffret search`: words, phrases, beginnings and fields.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretSearch
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum SearchCommand {
     static let query = ArgumentDescription.required("QUERY", repeats: true, "what to look for")
@@ -34,7 +36,7 @@ enum SearchCommand {
             try session.vault.search(text, options: options, limit: limit)
         }
         let value = JSONValue.fields([
-            "hits": .array(results.hits.map { .summary($0.item, snippet: $0.snippet) }),
+            "hits": .array(results.hits.map { SummaryMessage($0.item, snippet: $0.snippet).json }),
             "total": .integer(results.totalCount),
             "didYouMean": didYouMean(results.corrections), "without": without(results.exclusions),
         ])
@@ -104,7 +106,7 @@ enum SearchCommand {
         let exclusions = try SearchQuery.parse(text, options: options).exclusions
         let value = JSONValue.fields([
             "hits": .array(
-                shown.map { .summary($0.hit.item, snippet: $0.hit.snippet, vault: $0.session.vault.name) }),
+                shown.map { SummaryMessage($0.hit.item, snippet: $0.hit.snippet, vault: $0.session.vault.name).json }),
             "total": .integer(totalCount),
             "didYouMean": didYouMean(corrections ?? []), "without": without(exclusions),
         ])

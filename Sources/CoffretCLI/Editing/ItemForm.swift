@@ -1,6 +1,7 @@
 // Items with fields as text for an editor. The one thing to keep true: what the person left alone stays
 // as it was, to the byte; a masked secret is unchanged unless something else stands in its place.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretTerminal

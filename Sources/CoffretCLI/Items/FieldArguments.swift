@@ -2,6 +2,7 @@
 // The one thing to keep true: a value that belongs into a secret field is refused on the command line,
 // where every process could read it.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretSSH
@@ -19,32 +20,25 @@ enum FieldArguments {
 
     static let all = [set, secret, generate]
 
-    /// A change of one field.
-    struct Change {
-        let name: String
-        let value: String
-        let isSecret: Bool
-    }
-
     /// The changes that the command line asks for. Asks the person for secrets.
     ///
     /// - Parameter kind: of the item, which knows the standard fields.
-    static func changes(_ context: CommandContext, kind: ItemKind) throws -> [Change] {
+    static func changes(_ context: CommandContext, kind: ItemKind) throws -> [FieldChange] {
         var changes = try assignments(context, kind: kind)
         for name in context.arguments.values(secret) {
-            changes.append(Change(name: name, value: try askSecret(name, context), isSecret: true))
+            changes.append(FieldChange(name: name, value: try askSecret(name, context), isSecret: true))
         }
         for name in context.arguments.values(generate) {
-            if kind == .sshKey, standardField(name, kind)?.key.name == "private-key" {
+            if kind == .sshKey, FieldChange.standardField(name, kind)?.key.name == "private-key" {
                 // A password would be no key.
                 let key = SSHPrivateKey.generate(from: SystemRandomSource())
                 changes += SSHKeyCommand.fields(of: key, comment: "").map { field in
-                    Change(name: field.key.name, value: field.value, isSecret: field.kind.isSecret)
+                    FieldChange(name: field.key.name, value: field.value, isSecret: field.kind.isSecret)
                 }
                 continue
             }
             let password = try PasswordGenerator(random: SystemRandomSource()).password()
-            changes.append(Change(name: name, value: password.text, isSecret: true))
+            changes.append(FieldChange(name: name, value: password.text, isSecret: true))
         }
         return changes
     }
@@ -54,20 +48,20 @@ enum FieldArguments {
     /// - Parameter kind: of the item; nil where it is not known yet.
     static func check(_ context: CommandContext, kind: ItemKind?) throws { _ = try assignments(context, kind: kind) }
 
-    private static func assignments(_ context: CommandContext, kind: ItemKind?) throws -> [Change] {
+    private static func assignments(_ context: CommandContext, kind: ItemKind?) throws -> [FieldChange] {
         try context.arguments.values(set).map { text in
             guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
                 throw CommandFailure(
                     .usage, code: UsageError.Code.invalidValue.rawValue, "--set takes NAME=VALUE")
             }
             let name = String(text[..<equals])
-            if let kind, standardField(name, kind)?.kind.isSecret == true {
+            if let kind, FieldChange.standardField(name, kind)?.kind.isSecret == true {
                 throw CommandFailure(
                     .usage, code: UsageError.Code.invalidValue.rawValue,
                     "\(TextWidth.displaySafe(name)) is a secret, and arguments can be seen by every process",
                     hint: "--secret \(TextWidth.displaySafe(name)) asks for it")
             }
-            return Change(name: name, value: String(text[text.index(after: equals)...]), isSecret: false)
+            return FieldChange(name: name, value: String(text[text.index(after: equals)...]), isSecret: false)
         }
     }
 
@@ -84,43 +78,21 @@ enum FieldArguments {
         return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
     }
 
-    static func standardField(_ name: String, _ kind: ItemKind) -> StandardField? {
-        kind.standardFields.first { $0.key.name == name || $0.label.lowercased() == name.lowercased() }
-    }
-
     /// Applies changes to an item's fields. An empty value removes the field.
     static func apply(
-        _ changes: [Change], to fields: inout [ItemField], kind: ItemKind, random: any RandomSource
+        _ changes: [FieldChange], to fields: inout [ItemField], kind: ItemKind, random: any RandomSource
     ) throws {
         for change in changes {
-            let standard = standardField(change.name, kind)
-            let index = fields.firstIndex { field in
-                field.key.name == standard?.key.name || field.key.name == change.name
-                    || field.label.lowercased() == change.name.lowercased()
+            // A value of --set stood in the arguments.
+            if change.isSecret == false, !change.value.isEmpty, let index = change.index(in: fields, of: kind),
+                fields[index].kind.isSecret
+            {
+                throw CommandFailure(
+                    .usage, code: UsageError.Code.invalidValue.rawValue,
+                    "\(TextWidth.displaySafe(change.name)) is a secret, and arguments can be seen by every process",
+                    hint: "--secret \(TextWidth.displaySafe(change.name)) asks for it")
             }
-            if let index, change.value.isEmpty {
-                fields.remove(at: index)
-            } else if let index {
-                if !change.isSecret, fields[index].kind.isSecret {
-                    throw CommandFailure(
-                        .usage, code: UsageError.Code.invalidValue.rawValue,
-                        "\(TextWidth.displaySafe(change.name)) is a secret, and arguments can be seen by every process",
-                        hint: "--secret \(TextWidth.displaySafe(change.name)) asks for it")
-                }
-                fields[index].value = change.value
-                if change.isSecret, !fields[index].kind.isSecret { fields[index].kind = .secret }
-                try FieldCheck.check(fields[index])
-            } else if let standard {
-                let field = ItemField(
-                    key: standard.key, label: standard.label, kind: standard.kind, value: change.value)
-                try FieldCheck.check(field)
-                fields.append(field)
-            } else {
-                fields.append(
-                    ItemField(
-                        key: .generate(from: random), label: change.name, kind: change.isSecret ? .secret : .text,
-                        value: change.value, position: (fields.map(\.position).max() ?? 0) + 1))
-            }
+            try change.apply(to: &fields, kind: kind, random: random)
         }
     }
 }

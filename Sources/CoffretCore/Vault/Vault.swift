@@ -60,6 +60,11 @@ package final class Vault {
         repository.close()
     }
 
+    /// Picks up what other processes committed.
+    package func refresh() throws(CoreError) {
+        try inStorage { () throws(StorageError) in _ = try repository.refresh() }
+    }
+
     /// Everything as it stands now, hidden items without their contents until `hiddenGate` is open.
     package var present: VaultView {
         get throws(CoreError) {

@@ -32,6 +32,11 @@ package struct ItemPage: Equatable, Sendable {
     package let items: [ItemSummary]
     /// How long the list is.
     package let totalCount: Int
+
+    package init(items: [ItemSummary], totalCount: Int) {
+        self.items = items
+        self.totalCount = totalCount
+    }
 }
 
 /// A tag and how many items carry it.

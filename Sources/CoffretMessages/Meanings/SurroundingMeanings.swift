@@ -17,6 +17,14 @@ extension FailureMeaning {
             hint: "COFFRET_AGENT=off goes without the agent"),
         "net.address.taken": FailureMeaning(.alreadyExists, "an agent runs already", showsPlace: true),
         "net": FailureMeaning(.inputOutput, "talking to the agent failed", showsPlace: true),
+        "operation.unknown": FailureMeaning(
+            .unsupportedFormat, "there is no operation of this name", showsPlace: true,
+            hint: "the operation hello lists them; a newer coffret may know more"),
+        "operation.request.invalid": FailureMeaning(
+            .usage, "the request has a field that is missing, unknown or wrong", showsPlace: true,
+            hint: "Spec/operations.md lists the fields"),
+        "operation.answer.too-large": FailureMeaning(
+            .inputOutput, "the answer is longer than a message may be", hint: "ask for a part of it"),
         "wire": FailureMeaning(
             .unavailable, "the agent speaks another version of the protocol", hint: "coffret agent stop ends it"),
         "agent.records.unwritable": FailureMeaning(

@@ -55,7 +55,9 @@ package final class MessageReceiver {
     private var message: ReceivedMessage?
     private var filledByteCount = 0
 
-    package init() {}
+    private let byteCountMax: Int
+
+    package init(byteCountMax: Int = UnixConnection.messageByteCountMax) { self.byteCountMax = byteCountMax }
 
     /// Takes what has arrived.
     ///
@@ -99,7 +101,7 @@ package final class MessageReceiver {
 
     private func begin() throws(NetError) {
         let byteCount = length.reduce(0) { $0 << 8 | Int($1) }
-        guard byteCount <= UnixConnection.messageByteCountMax else { throw NetError(.messageTooLarge) }
+        guard byteCount <= byteCountMax else { throw NetError(.messageTooLarge) }
         message = ReceivedMessage(byteCount: byteCount)
         filledByteCount = 0
     }

@@ -80,9 +80,12 @@ package final class UnixConnection: Sendable {
     /// Sends one message.
     ///
     /// - Parameter waits: whether to wait for a receiver that is slow; otherwise that is `.closed`.
+    /// - Parameter byteCountMax: the longest message that the other side takes.
     /// - Throws: `.closed`, `.messageTooLarge`.
-    package func send(_ message: [UInt8], descriptors: [Int32] = [], waits: Bool = true) throws(NetError) {
-        guard message.count <= Self.messageByteCountMax else { throw NetError(.messageTooLarge) }
+    package func send(
+        _ message: [UInt8], descriptors: [Int32] = [], waits: Bool = true, byteCountMax: Int = messageByteCountMax
+    ) throws(NetError) {
+        guard message.count <= byteCountMax else { throw NetError(.messageTooLarge) }
         precondition(descriptors.count <= Self.descriptorCountMax, "too many descriptors for one message")
         var frame = UInt32(message.count).bigEndianBytes
         frame += message
@@ -105,10 +108,13 @@ package final class UnixConnection: Sendable {
 
     /// Waits for one message.
     ///
+    /// - Parameter byteCountMax: the longest message that is taken.
     /// - Returns: nil when the other side closed in good order.
     /// - Throws: `.closed` in the middle of a message, `.messageTooLarge` before anything is allocated for it.
-    package func receive() throws(NetError) -> (message: ReceivedMessage, descriptors: ReceivedDescriptors)? {
-        let receiver = MessageReceiver()
+    package func receive(
+        byteCountMax: Int = messageByteCountMax
+    ) throws(NetError) -> (message: ReceivedMessage, descriptors: ReceivedDescriptors)? {
+        let receiver = MessageReceiver(byteCountMax: byteCountMax)
         switch try receiver.receive(from: self, waits: true) {
         case .message(let message, let descriptors): return (message, descriptors)
         case .closed: return nil

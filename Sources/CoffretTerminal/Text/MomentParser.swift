@@ -1,6 +1,8 @@
 // Moments as people write them, and as git understands them: `yesterday`, `3 May`, `2026-05-03 14:00`, `2 weeks ago`,
 // `noon`, `last month`. Invariant: what is not understood is refused; a date is never guessed.
 
+internal import CoffretBase
+
 /// Reads a moment relative to now, in the local time zone unless one is named.
 package struct MomentParser {
     package let nowMilliseconds: Int64

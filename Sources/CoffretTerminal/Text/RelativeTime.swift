@@ -1,6 +1,8 @@
 // How long ago something was. Invariant: relative up to a week, then dates, so a line in a log means the same
 // tomorrow.
 
+internal import CoffretBase
+
 /// Moments in words, seen from one moment called now.
 package struct RelativeTime {
     package let nowMilliseconds: Int64

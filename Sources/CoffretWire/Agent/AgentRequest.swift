@@ -97,6 +97,27 @@ package enum AgentRequest: Equatable, Sendable {
     /// A command beside the agent, with the secret of a person, has changed the keyring of a store: the key that opens it
     /// now, sealed under the one before; nil if somebody who got in so far does not any more.
     case renewed(store: String, sealedKey: [UInt8]?)
+    /// A process with the store open that answers operations over this connection from then on.
+    case session(AgentSession)
+}
+
+/// A session to be opened.
+package struct AgentSession: Equatable, Sendable {
+    /// An absolute path without links.
+    package let store: String
+    /// Whether requests and replies are JSON; CBOR otherwise.
+    package let isJSON: Bool
+    /// The variables of the client, by name.
+    package let environment: [String: String]
+
+    package init(store: String, isJSON: Bool, environment: [String: String]) {
+        self.store = store
+        self.isJSON = isJSON
+        self.environment = environment
+    }
+
+    /// The longest request and reply: a note's text may have 16 MiB.
+    package static let messageByteCountMax = 32 << 20
 }
 
 /// How a program that the client started for a command came to its end.
@@ -128,6 +149,8 @@ extension AgentRequest {
         case secret(AgentSecretHead)
         /// A command for the store at this path: handed on, too.
         case command(store: String, isUse: Bool)
+        /// A session with the store at this path: handed on, too.
+        case session(store: String)
         /// Nothing that anybody would hide.
         case open
     }
@@ -142,6 +165,7 @@ extension AgentRequest {
             switch (try decoder.readUnsigned(), count) {
             case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: true)
             case (10, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: false)
+            case (12, 4): return .session(store: try decoder.readText(byteCountMax: pathByteCountMax))
             case (3, 6):
                 let (store, kind) = try readSecretHead(from: &decoder)
                 return .secret(
@@ -206,6 +230,11 @@ extension AgentRequest {
                 encoder.encode(kind: 11, fieldCount: 2)
                 encoder.encode(text: store)
                 if let sealedKey { encoder.encode(bytes: sealedKey) } else { encoder.encodeNull() }
+            case .session(let session):
+                encoder.encode(kind: 12, fieldCount: 3)
+                encoder.encode(text: session.store)
+                encoder.encode(unsigned: session.isJSON ? 1 : 0)
+                encoder.encode(texts: session.environment)
             }
         }
     }
@@ -290,6 +319,10 @@ extension AgentRequest {
                 return .renewed(store: store, sealedKey: nil)
             }
             return .renewed(store: store, sealedKey: try decoder.readBytes(countMax: sealedKeyByteCountMax))
+        case (12, 3):
+            let store = try decoder.readText(byteCountMax: pathByteCountMax)
+            let isJSON = try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
+            return .session(AgentSession(store: store, isJSON: isJSON, environment: try decoder.readTextMap()))
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil

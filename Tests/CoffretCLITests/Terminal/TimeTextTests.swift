@@ -1,5 +1,6 @@
 // Moments and numbers in words, and moments read from words.
 
+import CoffretBase
 import Foundation
 import Testing
 

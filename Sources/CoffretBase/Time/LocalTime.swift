@@ -1,7 +1,6 @@
 // Moments as a person's calendar shows them. Invariant: the system's time zone rules are used for every moment
 // separately, so summer time never shifts an old date.
 
-internal import CoffretBase
 internal import Glibc
 
 /// A moment taken apart in the local time zone.

@@ -2,12 +2,12 @@
 // came with a sync or an import stays as it is until somebody changes it.
 
 internal import CoffretBase
-internal import CoffretCore
+package import CoffretCore
 internal import CoffretTerminal
 
-enum FieldCheck {
+package enum FieldCheck {
     /// What is wrong with a value, for a person who has just typed it; nil if nothing is.
-    static func problem(_ value: String, kind: FieldKind, key: String) -> String? {
+    package static func problem(_ value: String, kind: FieldKind, key: String) -> String? {
         guard !value.isEmpty else { return nil }
         if kind == .oneTimeCode { return oneTimeCodeProblem(value) }
         if key == "expiry" {
@@ -18,7 +18,7 @@ enum FieldCheck {
     }
 
     /// Refuses a value that the field cannot mean.
-    static func check(_ field: ItemField) throws {
+    package static func check(_ field: ItemField) throws {
         guard let problem = problem(field.value, kind: field.kind, key: field.key.name) else { return }
         throw CommandFailure(
             .badInput, .inputInvalid, "\(TextWidth.displaySafe(field.label)): \(problem)", hint: hint(field.kind))

@@ -1,0 +1,99 @@
+// Sessions: processes that answer a client again and again. Invariant: a session ends with its connection, with the lock of its
+// store, and when the store gets other keys; the agent reads nothing of what is asked and answered.
+
+internal import CoffretApp
+internal import CoffretBase
+internal import CoffretClient
+internal import CoffretNet
+internal import CoffretWire
+internal import Glibc
+
+extension AgentService {
+    /// More of one store are refused.
+    static let sessionCountMax = 16
+
+    /// Starts the process that answers the client from then on. It says `done` itself, once the store is open there.
+    func openSession(_ message: ReceivedMessage, store path: String, for client: AgentPeer) {
+        let now = BootClock.now
+        guard let store = stores[path] else {
+            client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
+            return
+        }
+        let use = store.use(at: now)
+        guard let key = use.key else {
+            client.answer(.locked(reason: use.reason.rawValue))
+            return
+        }
+        let count = children.values.count { if case .session(path) = $0.work { true } else { false } }
+        guard count < Self.sessionCountMax else { return client.refuse(.exhausted) }
+        let (own, noteKeys, parent) = (environment, use.noteKeys, getpid())
+        let child = start(.session(store: path), for: client) { control in
+            let socket = client.descriptor
+            withExtendedLifetime(client) { forget(except: path) }
+            let null = unsafe open("/dev/null", O_RDWR)
+            AgentChild.arrange([null, null, null, control, socket])
+            guard
+                case .session(let session)? = try? unsafe message.withUnsafeBytes({
+                    try unsafe AgentRequest(decoding: $0)
+                }),
+                let variables = ClientVariables(session.environment)
+            else {
+                AgentChild.report(.refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil), over: 3)
+                return 1
+            }
+            AgentChild.settle(environment: variables.forCommand(agent: own), parent: parent)
+            let hosted = HostedCommand(
+                store: path, storageKey: key, noteKeys: noteKeys, connection: nil, terminal: nil, secondsLeft: nil,
+                memory: memoryOfChanges,
+                askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) },
+                report: { AgentChild.report($0, over: 3) })
+            hosted.enter()
+            return OperationSession.serve(
+                UnixConnection(descriptor: 4), isJSON: session.isJSON, hosted,
+                noteUse: { AgentChild.report(.used, over: 3) }, lock: { AgentChild.report(.lockWanted, over: 3) })
+        }
+        child?.keyCount = store.keyCount
+    }
+
+    /// What a session tells beside news of keys: that it is used, and that the store is to be locked.
+    func takeRequests(of child: AgentChild) {
+        guard case .session(let path) = child.work, let store = stores[path], child.lockReason == nil else { return }
+        let isUse: (ChildReport) -> Bool = { if case .used = $0 { true } else { false } }
+        let wantsLock = child.reports.contains { if case .lockWanted = $0 { true } else { false } }
+        if child.reports.contains(where: isUse) {
+            child.hasBegun = true
+            child.reports.removeAll(where: isUse)
+            _ = store.check(at: BootClock.now, isUse: true)
+        }
+        if wantsLock { lock(store, because: .command) }
+    }
+
+    /// The connection was the session's alone: its end tells the client that the session is over.
+    func finishSession(_ child: AgentChild, _ client: AgentPeer?) {
+        takeNews(of: child)
+        if let client { clients[client.descriptor] = nil }
+    }
+
+    /// Ends sessions that opened the store with keys that are not its own any more; their clients open others.
+    func endSessions(of path: String, sparing spared: AgentChild?) {
+        for child in children.values where child !== spared {
+            // One that is at work ends when it has answered.
+            if case .session(path) = child.work { kill(child.processID, SIGTERM) }
+        }
+    }
+}
+
+extension AgentChild {
+    /// In a child: passes on what a command or a session says of keys.
+    static func report(_ report: HostedReport, over control: Int32) {
+        let said: ChildReport =
+            switch report {
+            case .keyRenewed(let key, let generation): .renewed(key, generation: generation)
+            case .slotExcluded: .slotExcluded
+            case .keyStale: .stale
+            case .noteKeyHeld(let key): .noteKeyHeld(key)
+            case .noteKeyForgotten(let record): .noteKeyForgotten(record)
+            }
+        self.report(said, over: control)
+    }
+}

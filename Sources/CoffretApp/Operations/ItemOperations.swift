@@ -1,0 +1,260 @@
+// Operations on items. Invariant: a change is one commit, and the answer shows the item as it is after it.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretSearch
+package import CoffretStorage
+internal import CoffretTerminal
+package import CoffretWire
+
+extension ItemRead: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> ItemMessage {
+        let (item, _) = try found(on: desk)
+        return ItemMessage(item, revealsSecrets: revealsSecrets ?? false)
+    }
+
+    /// The item with its contents, and its vault.
+    package func found(on desk: StoreDesk) throws -> (item: Item, vault: Vault) {
+        guard let moment = try Moment(at: at, version: version) else {
+            let place = try desk.find(item, vault: vault)
+            return (try desk.readable(place.vault.item(place.id), in: place.vault), place.vault)
+        }
+        let (record, past) = try PastItem.find(item, vault: vault, at: moment, on: desk)
+        let vault = try desk.vault(record)
+        return (try desk.readable(past, in: vault), vault)
+    }
+}
+
+extension ItemCreate: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> ItemMessage {
+        var draft = ItemDraft(kind: try ItemKind(wanted: kind) ?? .note, title: title, text: text ?? "")
+        draft.tags = try (tags ?? []).map(TagPath.init(wanted:))
+        draft.isPinned = isPinned ?? false
+        for field in fields ?? [] {
+            try FieldChange(field).apply(to: &draft.fields, kind: draft.kind, random: desk.surroundings.random)
+        }
+        let hasContent = draft.text.contains { !$0.isWhitespace } || !draft.fields.isEmpty
+        guard draft.title?.isEmpty == false || draft.kind == .note && hasContent else {
+            throw OperationError(.requestInvalid, at: "title")
+        }
+        return try desk.writing(desk.record(vault)) { vault in
+            ItemMessage(try vault.item(try vault.create(draft)), revealsSecrets: false)
+        }
+    }
+}
+
+extension ItemEdit: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let place = try desk.find(item, vault: vault)
+        // Before anything is written, and while nobody waits: a person may be asked.
+        _ = try desk.readable(place.vault.item(place.id), in: place.vault)
+        return try desk.writing(place.record) { vault in
+            var isChanged = false
+            if title != nil || text != nil || setFields != nil || isPinned != nil || isArchived != nil {
+                var edited = try vault.opened(vault.revealed(vault.item(place.id)))
+                try edit(&edited, desk)
+                isChanged = try vault.update(place.id) { $0 = edited }
+            }
+            return Answer(try vault.item(place.id), isChanged: isChanged)
+        }
+    }
+
+    private func edit(_ item: inout Item, _ desk: StoreDesk) throws {
+        let now = desk.surroundings.clock.now
+        if let title { item.givenTitle = title.isEmpty ? nil : title }
+        if let text { item.text = text }
+        for field in setFields ?? [] {
+            try FieldChange(field).apply(to: &item.fields, kind: item.kind, random: desk.surroundings.random)
+        }
+        if let isPinned, isPinned != item.isPinned { item.pinned = isPinned ? now : nil }
+        if let isArchived, isArchived != item.isArchived { item.archived = isArchived ? now : nil }
+    }
+}
+
+extension ItemEdit.Answer {
+    package init(_ item: Item, isChanged: Bool) {
+        self.init()
+        self.item = ItemMessage(item, revealsSecrets: false)
+        self.isChanged = isChanged
+    }
+}
+
+extension ItemTrash: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        guard let first = items.first else { throw OperationError(.requestInvalid, at: "items") }
+        let place = try desk.find(first, vault: vault)
+        let ids = try [place.id] + items.dropFirst().map(place.vault.resolve)
+        try desk.writing(place.record) { vault in
+            try vault.batch { (batch) throws(CoreError) in
+                for id in ids { try batch.setTrashed(id, true) }
+            }
+        }
+        var answer = Answer()
+        answer.trashed = ids.map(\.uuid.hex)
+        return answer
+    }
+}
+
+extension ItemRestore: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> ItemEdit.Answer {
+        guard let moment = try Moment(at: at, version: version) else { return try restoreFromTrash(on: desk) }
+        let (record, past) = try PastItem.find(item, vault: vault, at: moment, on: desk)
+        if past.isVeiled { try desk.surroundings.requirePresence(desk.store, past) }
+        let commit = try desk.vault(record).commit(at: moment)
+        return try desk.writing(record) { vault in
+            let isChanged = try vault.restore(past.id, to: commit.name)
+            return ItemEdit.Answer(try vault.item(past.id), isChanged: isChanged)
+        }
+    }
+
+    private func restoreFromTrash(on desk: StoreDesk) throws -> ItemEdit.Answer {
+        let place = try trashed(on: desk)
+        guard try place.vault.item(place.id).isTrashed else { throw OperationError(.requestInvalid, at: "item") }
+        return try desk.writing(place.record) { vault in
+            try vault.restoreFromTrash(place.id)
+            return ItemEdit.Answer(try vault.item(place.id), isChanged: true)
+        }
+    }
+
+    /// As everywhere, but the beginning of a title may also be that of something in the trash.
+    package func trashed(on desk: StoreDesk) throws -> StoreDesk.Place {
+        do {
+            return try desk.find(item, vault: vault)
+        } catch let error as CoreError where error.code == .itemNotFound {
+            var filter = ItemFilter.everything
+            filter.isTrashed = true
+            let sought = item.lowercased()
+            var found: [(place: StoreDesk.Place, summary: ItemSummary)] = []
+            for record in try desk.records(vault) where !sought.isEmpty {
+                let vault = try desk.vault(record)
+                for summary in try vault.list(filter) where summary.title.lowercased().hasPrefix(sought) {
+                    found.append((StoreDesk.Place(record: record, vault: vault, id: summary.id), summary))
+                }
+            }
+            guard let only = found.first else { throw error }
+            guard found.count == 1 else {
+                throw CoreError(
+                    .itemAmbiguous, at: item, candidates: found.prefix(20).map { CoreError.Candidate($0.summary) })
+            }
+            return only.place
+        }
+    }
+}
+
+extension ItemHistory: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let (id, versions, _) = try listed(on: desk)
+        return Answer(id, versions)
+    }
+
+    package func listed(on desk: StoreDesk) throws -> (id: EntityID, versions: [ItemVersion], vault: Vault) {
+        let place = try desk.find(item, vault: vault)
+        return (place.id, try place.vault.history(of: place.id, limit: max(0, limit ?? .max)), place.vault)
+    }
+}
+
+extension ItemHistory.Answer {
+    package init(_ id: EntityID, _ versions: [ItemVersion]) {
+        self.init()
+        self.id = id.uuid.hex
+        self.versions = versions.map { VersionMessage($0) }
+    }
+}
+
+extension CodeRead: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let place = try desk.find(item, vault: vault)
+        let item = try desk.readable(place.vault.item(place.id), in: place.vault)
+        guard let field = item.fields.first(where: { $0.kind == .oneTimeCode }) else {
+            throw CommandFailure(
+                .notFound, .fieldNotFound, "\"\(TextWidth.displaySafe(item.title))\" has no one-time codes",
+                hint: "coffret edit \(try place.vault.shortID(item.id)) --secret totp adds the key")
+        }
+        let generator = try OneTimeCode.parse(field.value)
+        let code = try generator.code(unixMilliseconds: desk.surroundings.clock.now)
+        if let next = try generator.advanced() {
+            // Saved first: a counter that is shown twice would be refused by the other side.
+            _ = try desk.writing(place.record) { vault in
+                try vault.update(item.id) { item in
+                    guard let index = item.fields.firstIndex(where: { $0.key == field.key }) else { return }
+                    item.fields[index].value = next.address
+                }
+            }
+        }
+        var answer = Answer()
+        answer.code = code.digits
+        answer.remainingSeconds = code.remainingSeconds.map { Int($0) }
+        return answer
+    }
+}
+
+/// Items as they were.
+enum PastItem {
+    /// An item whose title was different then is found by its present title too.
+    static func find(
+        _ reference: String, vault name: String?, at moment: Moment, on desk: StoreDesk
+    ) throws -> (record: VaultRecord, item: Item) {
+        if let place = try? desk.find(reference, vault: name),
+            let item = try place.vault.view(at: moment).item(place.id)
+        {
+            return (place.record, item)
+        }
+        for record in try desk.records(name) {
+            let view: VaultView
+            do {
+                view = try desk.vault(record).view(at: moment)
+            } catch let error as CoreError where name == nil && error.code == .momentBeforeHistory { continue }
+            do throws(CoreError) {
+                if let item = try view.item(try view.resolve(reference)) { return (record, item) }
+            } catch {
+                guard error.code == .itemNotFound else { throw error }
+            }
+        }
+        throw CoreError(.itemNotFound, at: reference)
+    }
+}
+
+extension FieldChange {
+    init(_ draft: FieldDraft) { self.init(name: draft.name, value: draft.value, isSecret: draft.isSecret) }
+}
+
+extension Moment {
+    /// - Throws: `.requestInvalid` if both are given.
+    init?(at: WireMoment?, version: String?) throws {
+        switch (at, version) {
+        case (nil, nil): return nil
+        case (let at?, nil): self = .time(at.milliseconds)
+        case (nil, let version?): self = .commit(version)
+        default: throw OperationError(.requestInvalid, at: "version")
+        }
+    }
+}
+
+extension ItemKind {
+    /// - Throws: `.requestInvalid` for a name that no kind has.
+    init?(wanted name: String?) throws {
+        guard let name else { return nil }
+        guard let kind = ItemKind(name: name) else { throw OperationError(.requestInvalid, at: "kind") }
+        self = kind
+    }
+}
+
+extension TagPath {
+    /// With or without `#`.
+    package init(wanted text: String) throws { try self.init(text.hasPrefix("#") ? String(text.dropFirst()) : text) }
+}
+
+extension Vault {
+    /// The shortest beginning of an item's id that names no other item; at least four digits.
+    package func shortID(_ id: EntityID) throws -> String { try shortIDs([id])[id] ?? id.uuid.hex }
+
+    /// Short ids for a list of items.
+    package func shortIDs(_ ids: [EntityID]) throws -> [EntityID: String] {
+        let view = try present
+        var result: [EntityID: String] = [:]
+        for id in ids { result[id] = String(id.uuid.hex.prefix(try view.distinguishingDigitCount(of: id))) }
+        return result
+    }
+}

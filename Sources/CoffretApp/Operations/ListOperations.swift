@@ -1,0 +1,223 @@
+// Operations that list and find. Invariant: one vault and several give the same form; only where there are several does an
+// entry name its vault.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretKeys
+package import CoffretSearch
+internal import CoffretStorage
+package import CoffretWire
+
+extension Hello: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        var answer = Answer()
+        answer.version = CoffretVersion.text
+        answer.operations = Operations.all.map { $0.name }
+        return answer
+    }
+}
+
+extension VaultList: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let chosen = try desk.defaultVault.vaultID
+        var answer = Answer()
+        answer.vaults = try desk.store.vaults.map { VaultMessage($0, isDefault: $0.vaultID == chosen) }
+        return answer
+    }
+}
+
+/// An item of a list, and where it is.
+package struct ListedItem {
+    package let item: ItemSummary
+    package let vault: Vault
+    /// Words that were found, if this was searched for.
+    package var hit: ItemHit?
+}
+
+/// A list over one vault or several.
+package struct ItemListing {
+    package fileprivate(set) var rows: [ListedItem] = []
+    package fileprivate(set) var totalCount = 0
+    /// In the order in which they were looked through.
+    package fileprivate(set) var vaults: [Vault] = []
+    /// Vaults that were read item by item, because they have no index yet.
+    package fileprivate(set) var withoutIndex: [Vault] = []
+
+    package var isOverSeveral: Bool { vaults.count > 1 }
+}
+
+extension ItemList: PerformedOperation {
+    private static let usualLimit = 1_000
+
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        Answer(try listed(on: desk, limit: limit ?? Self.usualLimit))
+    }
+
+    /// - Parameter limit: at most so many rows.
+    package func listed(on desk: StoreDesk, limit: Int) throws -> ItemListing {
+        let (filter, order) = (try filter(), order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified)
+        let (limit, offset) = (max(0, limit), max(0, offset ?? 0))
+        let moment = try Moment(at: at, version: version)
+        let records = try desk.records(vault)
+        var listing = ItemListing()
+        for record in records {
+            let vault = try desk.vault(record)
+            listing.vaults.append(vault)
+            // Of several lists, all may come from one.
+            let page = try page(
+                of: vault, filter, order, limit: records.count == 1 ? limit : .max,
+                offset: records.count == 1 ? offset : 0, at: moment, &listing.withoutIndex)
+            if listing.withoutIndex.last === vault { desk.indexIsDue(record, vault) }
+            listing.rows += page.items.map { ListedItem(item: $0, vault: vault) }
+            listing.totalCount += page.totalCount
+        }
+        guard records.count > 1 else { return listing }
+        listing.rows.sort { order.isBefore($0.item, $1.item) }
+        listing.rows = Array(listing.rows.dropFirst(offset).prefix(limit))
+        return listing
+    }
+
+    private func page(
+        of vault: Vault, _ filter: ItemFilter, _ order: ItemOrder, limit: Int, offset: Int, at moment: Moment?,
+        _ withoutIndex: inout [Vault]
+    ) throws -> ItemPage {
+        if let moment {
+            let items = try vault.view(at: moment).list(filter, order: order)
+            return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
+        }
+        // Whoever waits for a list does not wait for an index.
+        guard try vault.isIndexFarOff() else {
+            return try vault.page(filter, order: order, limit: limit, offset: offset)
+        }
+        withoutIndex.append(vault)
+        return try vault.pageByReading(filter, order: order, limit: limit, offset: offset)
+    }
+
+    private func filter() throws -> ItemFilter {
+        var filter = includesAll == true ? ItemFilter.everything : ItemFilter()
+        filter.tags = try (tags ?? []).map(TagPath.init(wanted:))
+        if let kind = try ItemKind(wanted: kind) { filter.kinds = [kind] }
+        if let isPinned { filter.isPinned = isPinned }
+        if let isArchived { filter.isArchived = isArchived }
+        if let isTrashed {
+            filter.isTrashed = isTrashed
+            if isTrashed, isArchived == nil { filter.isArchived = nil }
+        }
+        return filter
+    }
+}
+
+extension ItemList.Answer {
+    package init(_ listing: ItemListing) {
+        self.init()
+        items = listing.rows.map { SummaryMessage($0.item, vault: listing.isOverSeveral ? $0.vault.name : nil) }
+        total = listing.totalCount
+    }
+}
+
+/// A listing with what a search says beside it.
+package struct SearchListing {
+    package fileprivate(set) var found = ItemListing()
+    /// Words that no vault has, and what was looked for instead.
+    package fileprivate(set) var corrections: [WordCorrection] = []
+    /// What the query leaves out, as it was written.
+    package fileprivate(set) var exclusions: [String] = []
+}
+
+extension ItemSearch: PerformedOperation {
+    private static let usualLimit = 20
+
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        Answer(try listed(on: desk, limit: limit ?? Self.usualLimit), marksMatches: marksMatches ?? false)
+    }
+
+    /// - Parameter limit: at most so many rows.
+    package func listed(on desk: StoreDesk, limit: Int) throws -> SearchListing {
+        let options = SearchQueryOptions(lastWordIsPrefix: true)
+        var listing = SearchListing()
+        var corrections: [WordCorrection]?
+        for record in try desk.records(vault) {
+            let vault = try desk.vault(record)
+            let results = try vault.search(query, options: options, limit: max(0, limit), offset: max(0, offset ?? 0))
+            listing.found.vaults.append(vault)
+            // A word that another vault has is somewhere; a vault with nothing like it says nothing.
+            if results.totalCount > 0 || !results.corrections.isEmpty {
+                corrections = (corrections ?? results.corrections).filter { known in
+                    results.corrections.contains { $0.word == known.word }
+                }
+            }
+            listing.found.rows += results.hits.map { ListedItem(item: $0.item, vault: vault, hit: $0) }
+            listing.found.totalCount += results.totalCount
+            listing.exclusions = results.exclusions
+        }
+        listing.found.rows = Array(listing.found.rows.prefix(max(0, limit)))
+        listing.corrections = corrections ?? []
+        return listing
+    }
+}
+
+extension ItemSearch.Answer {
+    package init(_ listing: SearchListing, marksMatches: Bool) {
+        self.init()
+        hits = listing.found.rows.map { row in
+            var hit = SummaryMessage(
+                row.item, snippet: row.hit?.snippet, vault: listing.found.isOverSeveral ? row.vault.name : nil)
+            if marksMatches {
+                hit.titleMatches = row.hit?.titleMatches.flatMap { [$0.lowerBound, $0.upperBound] }
+                hit.snippetMatches = row.hit?.snippetMatches.flatMap { [$0.lowerBound, $0.upperBound] }
+            }
+            return hit
+        }
+        total = listing.found.totalCount
+        if !listing.corrections.isEmpty {
+            didYouMean = listing.corrections.map { correction in
+                var message = CorrectionMessage()
+                message.word = correction.word
+                message.nearest = correction.nearest
+                return message
+            }
+        }
+        without = listing.exclusions.isEmpty ? nil : listing.exclusions
+    }
+}
+
+extension TagList: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        var answer = Answer()
+        answer.tags = try desk.vault(desk.record(vault)).tags().map { use in
+            var tag = TagMessage()
+            tag.tag = use.path
+            tag.count = use.itemCount
+            return tag
+        }
+        return answer
+    }
+}
+
+extension TagChange: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let (added, removed) = (
+            try (add ?? []).map(TagPath.init(wanted:)), try (remove ?? []).map(TagPath.init(wanted:))
+        )
+        let place = try desk.find(item, vault: vault)
+        return try desk.writing(place.record) { vault in
+            let text = try vault.item(place.id).text
+            try vault.batch { (batch) throws(CoreError) in
+                if !removed.isEmpty { try batch.removeTags(removed, from: place.id) }
+                if !added.isEmpty { try batch.addTags(added, to: place.id) }
+            }
+            let item = try vault.item(place.id)
+            var answer = Answer()
+            answer.item = ItemMessage(item, revealsSecrets: false)
+            answer.isTextChanged = item.text != text
+            return answer
+        }
+    }
+}
+
+extension StoreLock: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> NothingMessage {
+        desk.surroundings.lock()
+        return NothingMessage()
+    }
+}

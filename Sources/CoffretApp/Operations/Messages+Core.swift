@@ -1,0 +1,127 @@
+// What the vault knows, as messages. Invariant: the value of a secret field goes into a message only if the request asked for it.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretCrypto
+package import CoffretKeys
+internal import CoffretMessages
+internal import CoffretStorage
+internal import CoffretTerminal
+package import CoffretWire
+
+extension ItemMessage {
+    package init(_ item: Item, revealsSecrets: Bool) {
+        self.init()
+        id = item.id.uuid.hex
+        kind = item.kind.name
+        title = item.title
+        text = item.text
+        tags = item.tags.map(\.path)
+        fields = item.fields.map { FieldMessage($0, revealsSecrets: revealsSecrets) }
+        attachments = item.attachments.map { AttachmentMessage($0) }
+        created = WireMoment(item.created)
+        modified = WireMoment(item.modified)
+        isPinned = item.isPinned
+        isArchived = item.isArchived
+        isTrashed = item.isTrashed
+        isLocked = item.isLocked
+        isSealed = item.isSealed ? true : nil
+        isHidden = item.isHidden
+        isVeiled = item.isVeiled ? true : nil
+        path = item.path
+        conflicts = item.conflicts.isEmpty ? nil : item.conflicts.map(\.attribute)
+    }
+}
+
+extension FieldMessage {
+    package init(_ field: ItemField, revealsSecrets: Bool) {
+        self.init()
+        name = field.key.name
+        label = field.label
+        kind = field.kind.rawValue
+        isSecret = field.kind.isSecret
+        value = field.kind.isSecret && !revealsSecrets ? nil : field.value
+    }
+}
+
+extension AttachmentMessage {
+    package init(_ attachment: Attachment, isHere: Bool? = nil) {
+        self.init()
+        id = attachment.id.uuid.hex
+        name = attachment.name
+        mediaType = attachment.mediaType
+        byteCount = attachment.byteCount
+        created = WireMoment(attachment.created)
+        self.isHere = isHere
+    }
+}
+
+extension SummaryMessage {
+    package init(_ item: ItemSummary, snippet: String? = nil, vault: String? = nil) {
+        self.init()
+        id = item.id.uuid.hex
+        kind = item.kind.name
+        title = item.title
+        tags = item.tags
+        created = WireMoment(item.created)
+        modified = WireMoment(item.modified)
+        isPinned = item.isPinned
+        isArchived = item.isArchived
+        isTrashed = item.isTrashed
+        hasAttachments = item.hasAttachments
+        self.snippet = snippet
+        self.vault = vault
+    }
+}
+
+extension VersionMessage {
+    package init(_ version: ItemVersion) {
+        self.init()
+        let change = version.change
+        self.version = version.commit.description
+        time = WireMoment(version.time)
+        instance = version.instance.hex
+        summary = change.summary
+        isCreation = change.isCreation
+        isDeletion = change.isDeletion
+        addedLineCount = change.addedLineCount
+        removedLineCount = change.removedLineCount
+        addedTags = change.addedTags.map(\.path)
+        removedTags = change.removedTags.map(\.path)
+        changedFields = change.fields.map(\.key.name)
+        addedAttachments = change.addedAttachments
+        removedAttachments = change.removedAttachments
+    }
+}
+
+extension VaultMessage {
+    package init(_ record: VaultRecord, isDefault: Bool) {
+        self.init()
+        id = record.vaultID.hex
+        name = record.name
+        isSynced = record.kind == .synced
+        self.isDefault = isDefault
+    }
+}
+
+extension OperationFailure {
+    /// An error of any layer, in the words of a person.
+    package init(_ error: any Error) {
+        let failure = FailureTranslation.failure(from: error)
+        self.init()
+        code = failure.code
+        message = failure.message
+        hint = failure.hint
+        waitSeconds = FailureCode.waitSeconds(error).map { Int($0) }
+        let candidates = (error as? CoreError)?.candidates ?? []
+        if !candidates.isEmpty {
+            self.candidates = candidates.map { candidate in
+                var message = OperationCandidate()
+                message.id = candidate.id
+                message.title = candidate.title
+                message.vault = candidate.vault
+                return message
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// Operations, performed. Invariant: every operation that a client can name stands in this list, and nothing else is reached.
+
+internal import CoffretBase
+internal import CoffretMessages
+package import CoffretWire
+
+/// An operation that this program performs.
+package protocol PerformedOperation: StoreOperation {
+    func perform(on desk: StoreDesk) throws -> Answer
+}
+
+extension PerformedOperation {
+    fileprivate static func reply(to request: OperationRequest, on desk: StoreDesk) -> OperationReply<Answer> {
+        do {
+            return .answer(try read(request).perform(on: desk))
+        } catch {
+            return .failure(OperationFailure(error))
+        }
+    }
+
+    private static func read(_ request: OperationRequest) throws -> Self {
+        do throws(WireError) {
+            return try request.read(as: Self.self)
+        } catch {
+            throw OperationError(.requestInvalid, at: error.place)
+        }
+    }
+
+    /// The answer, or the refusal, in the form of the request.
+    fileprivate static func answer(to request: OperationRequest, on desk: StoreDesk) -> [UInt8] {
+        reply(to: request, on: desk).encoded(isJSON: request.isJSON)
+    }
+}
+
+package enum Operations {
+    package static let all: [any PerformedOperation.Type] = [
+        Hello.self, VaultList.self, ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self,
+        ItemTrash.self, ItemRestore.self, ItemHistory.self, TagList.self, TagChange.self, CodeRead.self, StoreLock.self,
+    ]
+
+    private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    /// Performs a request.
+    ///
+    /// - Returns: the reply in the form of the request; a refusal is one, too.
+    package static func answer(_ request: OperationRequest, on desk: StoreDesk) -> [UInt8] {
+        guard let operation = byName[request.name] else {
+            return refusal(OperationError(.unknown, at: request.name), isJSON: request.isJSON)
+        }
+        return operation.answer(to: request, on: desk)
+    }
+
+    /// A reply that says no more than why there is no answer.
+    package static func refusal(_ error: any Error, isJSON: Bool) -> [UInt8] {
+        OperationReply<NothingMessage>.failure(OperationFailure(error)).encoded(isJSON: isJSON)
+    }
+}

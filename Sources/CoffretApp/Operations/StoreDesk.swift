@@ -1,0 +1,151 @@
+// An open store, as operations use it. Invariant: the writer's lock is held during one change and no longer, so that a desk
+// that stays open for hours keeps nobody waiting.
+
+package import CoffretBase
+package import CoffretCore
+internal import CoffretCrypto
+package import CoffretKeys
+package import CoffretStorage
+internal import CoffretSync
+
+/// The outside of a desk: time, chance, and the person.
+package struct DeskSurroundings {
+    package var clock: any WallClock = SystemWallClock()
+    package var random: any RandomSource = SystemRandomSource()
+    /// Where this device remembers which vault is meant where none is named.
+    package var stateDirectory: String
+    /// Opens a vault, and prepares it.
+    package var openVault: (Store, VaultRecord, _ isWritable: Bool) throws -> Vault = { store, record, isWritable in
+        try store.openVault(record.vaultID.hex, isWritable: isWritable)
+    }
+    /// Makes sure that a person is there, who may see a hidden item; opens the store's gate.
+    package var requirePresence: (Store, Item) throws -> Void = { _, item in
+        throw CoreError(.noteHidden, at: item.title)
+    }
+    /// Opens a locked item whose passphrase was not given yet.
+    package var openNote: (Vault, Item) throws -> Item = { vault, item in try vault.opened(item) }
+    /// Locks the store, once the answer is on its way.
+    package var lock: () -> Void = {}
+
+    package init(stateDirectory: String) { self.stateDirectory = stateDirectory }
+}
+
+/// A store in use. One isolation domain at a time.
+package final class StoreDesk {
+    package let store: Store
+    package let surroundings: DeskSurroundings
+    private var vaults: [VaultID: Vault] = [:]
+    /// Vaults whose index somebody waited for in vain: it is made once the answer is on its way.
+    private var dueIndexes: [VaultID: Vault] = [:]
+
+    package init(_ store: Store, _ surroundings: DeskSurroundings) {
+        self.store = store
+        self.surroundings = surroundings
+    }
+
+    // MARK: Vaults
+
+    /// The vault that is meant where none is named: the one that was chosen on this device, else the first one.
+    package var defaultVault: VaultRecord {
+        get throws {
+            let records = SyncRecords(
+                stateDirectory: surroundings.stateDirectory, storeID: store.keyring.storeID,
+                fileSystem: store.fileSystem)
+            if let chosen = records.defaultVault,
+                let record = try store.vaults.first(where: { $0.vaultID.hex == chosen })
+            {
+                return record
+            }
+            return try store.firstVault ?? store.vaultRecord(nil)
+        }
+    }
+
+    /// - Parameter reference: name or id; nil for the default.
+    package func record(_ reference: String?) throws -> VaultRecord {
+        try reference.map { try store.vaultRecord($0) } ?? defaultVault
+    }
+
+    /// The one that is named, else all, the default first.
+    package func records(_ reference: String?) throws -> [VaultRecord] {
+        if let reference { return [try store.vaultRecord(reference)] }
+        let first = try defaultVault
+        return try [first] + store.vaults.filter { $0.vaultID != first.vaultID }
+    }
+
+    /// A vault for reading, with what others have written meanwhile.
+    package func vault(_ record: VaultRecord) throws -> Vault {
+        if let vault = vaults[record.vaultID] {
+            try vault.refresh()
+            return vault
+        }
+        let vault = try surroundings.openVault(store, record, false)
+        vaults[record.vaultID] = vault
+        return vault
+    }
+
+    /// Runs `body` with the vault open for writing; it sees the present as it is then.
+    package func writing<Result>(_ record: VaultRecord, _ body: (Vault) throws -> Result) throws -> Result {
+        let vault = try surroundings.openVault(store, record, true)
+        defer { vault.close() }
+        return try body(vault)
+    }
+
+    /// Says that a list was made without an index, which is to be made.
+    func indexIsDue(_ record: VaultRecord, _ vault: Vault) { dueIndexes[record.vaultID] = vault }
+
+    /// Does what nobody was to wait for.
+    package func catchUp() {
+        for vault in dueIndexes.values { _ = try? vault.synchronizeIndex() }
+        dueIndexes = [:]
+    }
+
+    // MARK: Items
+
+    /// Where an item is.
+    package struct Place {
+        package let record: VaultRecord
+        package let vault: Vault
+        package let id: EntityID
+    }
+
+    /// The item that a reference names, in the vault that is named, else in whichever has it.
+    ///
+    /// - Throws: `CoreError.itemAmbiguous` with the vaults if several hold such an item: nothing is guessed (R34).
+    package func find(_ reference: String, vault name: String?) throws -> Place {
+        let records = try records(name)
+        if records.count == 1 { return try place(reference, records[0]) }
+        var found: [Place] = []
+        var candidates: [CoreError.Candidate] = []
+        for record in records {
+            do {
+                let place = try place(reference, record)
+                candidates.append(CoreError.Candidate(ItemSummary(try place.vault.item(place.id)), vault: record.name))
+                found.append(place)
+            } catch let error as CoreError where error.code == .itemAmbiguous {
+                candidates += error.candidates.map { candidate in
+                    var candidate = candidate
+                    candidate.vault = record.name
+                    return candidate
+                }
+            } catch let error as CoreError where error.code == .itemNotFound {}
+        }
+        guard !candidates.isEmpty else { throw CoreError(.itemNotFound, at: reference) }
+        guard candidates.count == 1, let place = found.first else {
+            throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
+        }
+        return place
+    }
+
+    private func place(_ reference: String, _ record: VaultRecord) throws -> Place {
+        let vault = try vault(record)
+        return Place(record: record, vault: vault, id: try vault.resolve(reference))
+    }
+
+    /// An item with its contents: those of a hidden one once a person has shown to be there, those of a locked one once
+    /// its passphrase was given.
+    package func readable(_ item: Item, in vault: Vault) throws -> Item {
+        if item.isVeiled { try surroundings.requirePresence(store, item) }
+        let item = try vault.revealed(item)
+        return item.isSealed ? try surroundings.openNote(vault, item) : item
+    }
+}

@@ -1,0 +1,215 @@
+// Requests to an unlocked store, as types. Invariant: a request says which access it needs before anybody performs it, and
+// its name never gets another meaning.
+
+package import CoffretBase
+
+/// The access that an operation needs.
+package enum OperationAccess: String, CaseIterable, Sendable {
+    /// No store.
+    case none
+    /// Names of vaults, titles, tags, times; words around what was searched for.
+    case list
+    /// Contents, secrets among them.
+    case read
+    case write
+    /// The store's own state, such as its lock.
+    case control
+}
+
+/// One kind of request, and its answer.
+package protocol StoreOperation: Record {
+    associatedtype Answer: Record
+    /// `item.read`: stable, for scripts, logs and tokens.
+    static var name: String { get }
+    static var access: OperationAccess { get }
+    /// One sentence for the page.
+    static var meaning: String { get }
+}
+
+extension StoreOperation {
+    package static var recordName: String { name }
+}
+
+/// Whether a person asks, or a program by itself.
+package enum Asker: String, RecordChoice {
+    case person
+    case program
+}
+
+/// A request of a session: which operation, and its fields, which are read by whoever knows the operation.
+///
+/// CBOR and JSON: a map of `do`, `by` (optional) and `with`. Spec: Spec/operations.md section 2.
+package struct OperationRequest: Equatable, Sendable {
+    package enum Fields: Equatable, Sendable {
+        case cbor([UInt8])
+        case json(JSONValue)
+    }
+
+    package let name: String
+    package let asker: Asker
+    package let fields: Fields
+
+    package var isJSON: Bool { if case .json = fields { true } else { false } }
+
+    package init<Request: StoreOperation>(_ request: Request, by asker: Asker = .person, isJSON: Bool = false) {
+        name = Request.name
+        self.asker = asker
+        fields = isJSON ? .json(request.json) : .cbor(request.encoded)
+    }
+
+    package var encoded: [UInt8] {
+        switch fields {
+        case .cbor(let bytes):
+            CBOREncoder.encode { encoder in
+                encoder.encodeMap { map in
+                    map.put("do") { $0.encode(text: name) }
+                    map.put("by") { asker.encode(to: &$0) }
+                    map.put("with") { $0.appendEncoded(bytes) }
+                }
+            }
+        case .json(let value):
+            Array(
+                JSONValue.object([
+                    JSONValue.Member("do", .string(name)), JSONValue.Member("by", asker.json),
+                    JSONValue.Member("with", value),
+                ]).text().utf8)
+        }
+    }
+
+    /// - Throws: `.malformed` with the field at fault.
+    package init(decoding bytes: [UInt8], isJSON: Bool) throws(WireError) {
+        self = try isJSON ? Self(json: bytes) : Self(cbor: bytes)
+    }
+
+    private init(cbor bytes: [UInt8]) throws(WireError) {
+        var (name, asker, fields): (String?, Asker?, [UInt8]?) = (nil, nil, nil)
+        try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
+            var decoder = unsafe CBORDecoder(over: buffer)
+            var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
+            while let key = try inWire({ () throws(CBORError) in try decoder.readTextKey(in: &map) }) {
+                switch key {
+                case "do": name = try String(from: &decoder)
+                case "by": asker = try Asker(from: &decoder)
+                case "with":
+                    let start = decoder.byteOffset
+                    try inWire { () throws(CBORError) in try decoder.skipItem() }
+                    fields = decoder.bytes(in: start..<decoder.byteOffset)
+                default: throw WireError(.malformed, place: key)
+                }
+            }
+            try inWire { () throws(CBORError) in try decoder.finish() }
+        }
+        guard let name else { throw WireError(.malformed, place: "do") }
+        self.name = name
+        self.asker = asker ?? .person
+        self.fields = .cbor(fields ?? [0xA0])
+    }
+
+    private init(json bytes: [UInt8]) throws(WireError) {
+        guard case .object(let members)? = try? JSONValue(parsing: bytes) else { throw WireError(.malformed) }
+        var (name, asker, fields): (String?, Asker?, JSONValue?) = (nil, nil, nil)
+        for member in members {
+            switch member.name {
+            case "do": name = try String(json: member.value)
+            case "by": asker = try Asker(json: member.value)
+            case "with": fields = member.value
+            default: throw WireError(.malformed, place: member.name)
+            }
+        }
+        guard let name else { throw WireError(.malformed, place: "do") }
+        self.name = name
+        self.asker = asker ?? .person
+        self.fields = .json(fields ?? .object([]))
+    }
+
+    /// The fields as those of one operation.
+    package func read<Request: StoreOperation>(as type: Request.Type) throws(WireError) -> Request {
+        switch fields {
+        case .cbor(let bytes): try Request(decoding: bytes)
+        case .json(let value): try Request(json: value)
+        }
+    }
+}
+
+/// An answer of a session, in the form of the request: `ok` with the operation's answer, or `error`.
+package enum OperationReply<Answer: Record>: Equatable, Sendable {
+    case answer(Answer)
+    case failure(OperationFailure)
+
+    package func encoded(isJSON: Bool) -> [UInt8] {
+        switch self {
+        case .answer(let answer): OperationReplyForm.encode("ok", answer, isJSON: isJSON)
+        case .failure(let failure): OperationReplyForm.encode("error", failure, isJSON: isJSON)
+        }
+    }
+
+    /// - Throws: `.malformed`.
+    package init(decoding bytes: [UInt8], isJSON: Bool) throws(WireError) {
+        if isJSON {
+            guard case .object(let members)? = try? JSONValue(parsing: bytes), let member = members.first,
+                members.count == 1
+            else { throw WireError(.malformed) }
+            self =
+                try member.name == "ok" ? .answer(Answer(json: member.value)) : .failure(.init(json: member.value))
+            return
+        }
+        self = try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
+            var decoder = unsafe CBORDecoder(over: buffer)
+            var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
+            let key = try inWire { () throws(CBORError) in try decoder.readTextKey(in: &map) }
+            let reply: Self =
+                try key == "ok" ? .answer(Answer(from: &decoder)) : .failure(OperationFailure(from: &decoder))
+            try inWire { () throws(CBORError) in try decoder.finish() }
+            return reply
+        }
+    }
+}
+
+enum OperationReplyForm {
+    static func encode(_ name: String, _ record: some Record, isJSON: Bool) -> [UInt8] {
+        if isJSON { return Array(JSONValue.object([JSONValue.Member(name, record.json)]).text().utf8) }
+        return CBOREncoder.encode { encoder in
+            encoder.encodeMapHeader(count: 1)
+            encoder.encode(text: name)
+            record.encode(to: &encoder)
+        }
+    }
+}
+
+/// A request that was refused.
+package struct OperationFailure: Record, Error {
+    package static let recordName = "failure"
+    package static let refusesUnknownFields = false
+
+    package var code = ""
+    package var message = ""
+    package var hint: String?
+    package var waitSeconds: Int?
+    package var candidates: [OperationCandidate]?
+
+    package init() {}
+
+    package static let layout = RecordLayout<Self>(
+        RecordField("code", \.code, "stable code of `errors.md`"),
+        RecordField("message", \.message, "the words for a person, lower case, without full stop"),
+        RecordField("hint", \.hint, "what helps"),
+        RecordField("waitSeconds", \.waitSeconds, "seconds until another try is possible"),
+        RecordField("candidates", \.candidates, "the things that an ambiguous name could mean"))
+}
+
+/// One meaning of an ambiguous name.
+package struct OperationCandidate: Record {
+    package static let recordName = "candidate"
+    package static let refusesUnknownFields = false
+
+    package var id = ""
+    package var title = ""
+    package var vault: String?
+
+    package init() {}
+
+    package static let layout = RecordLayout<Self>(
+        RecordField("id", \.id, "id in hexadecimal digits"),
+        RecordField("title", \.title, "title of the item, or name of the vault or field"),
+        RecordField("vault", \.vault, "name of the vault that has it"))
+}

@@ -1,0 +1,24 @@
+// Refusals of operations that no layer below knows.
+
+/// Why an operation was not performed.
+package struct OperationError: Error, Equatable, Sendable {
+    package enum Code: String, Sendable {
+        /// There is no operation of this name.
+        case unknown = "operation.unknown"
+        /// A field is missing, unknown, or not of its shape; the place names it.
+        case requestInvalid = "operation.request.invalid"
+        /// The answer is longer than a message may be.
+        case answerTooLarge = "operation.answer.too-large"
+    }
+
+    package let code: Code
+    /// The name of the operation or of the field.
+    package let place: String?
+
+    package init(_ code: Code, at place: String? = nil) {
+        self.code = code
+        self.place = place
+    }
+
+    package static func == (left: OperationError, right: OperationError) -> Bool { left.code == right.code }
+}

@@ -1,0 +1,300 @@
+// Operations in place and in sessions of a real agent. Invariant: every operation that exists stands in the table here, so that
+// a new one without a conformance test fails.
+
+import CoffretApp
+import CoffretBase
+import CoffretClient
+import CoffretCore
+import CoffretCrypto
+import CoffretKeys
+import CoffretNet
+import CoffretTerminal
+import CoffretTestSupport
+import CoffretWire
+import Foundation
+import Glibc
+import Testing
+
+/// A store with known contents, to be copied: each way of asking has one of its own.
+struct OperationWorld {
+    let agent: AgentRunner
+
+    static let login = "Registrar"
+
+    init() throws {
+        agent = try AgentRunner()
+        let runner = agent.runner
+        try runner.succeed("vault", "new", "Work")
+        try runner.makeNote("# Tomatoes\n\nBlight on the second row. #garden/beds\n", "-t", "kitchen")
+        try runner.makeNote("# Beans\n\nSoak them.\n", "--vault", "Work")
+        try runner.succeed("edit", "Tomatoes", input: "# Tomatoes\n\nNo blight at all. #garden/beds\n")
+        try runner.succeed(
+            "new", "--type", "login", Self.login, "--set", "username=ada", "--secret", "password", "--secret", "totp",
+            input: "hush\nGEZDGNBVGY3TQOJQ\n")
+        try runner.makeNote("# Old\n")
+        try runner.succeed("rm", "Old")
+    }
+
+    /// A session over the agent's socket.
+    func session(isJSON: Bool) throws -> SessionClient {
+        var variables = agent.runner.environment().filter { !$0.key.hasPrefix("COFFRET_") }
+        variables["XDG_RUNTIME_DIR"] = agent.runtimeFolder
+        let store = try #require(AgentLocation.canonical(agent.runner.storePath))
+        return try #require(
+            try SessionClient.open(ProcessEnvironment(variables), store: store, isJSON: isJSON), "no agent runs")
+    }
+
+    /// The same store, opened in this process.
+    func desk() throws -> StoreDesk {
+        let state = agent.runner.folder.file("home/.local/state/coffret")
+        var typed = Array(CoffretRunner.passphrase.utf8)
+        let store = try Store.open(
+            at: agent.runner.storePath, with: .passphrase(try Passphrase(typed: &typed)),
+            environment: StoreEnvironment(
+                stateDirectory: state, fileSystem: PosixFileSystem(), random: SystemRandomSource(),
+                clock: SystemWallClock()))
+        return StoreDesk(store, DeskSurroundings(stateDirectory: state))
+    }
+}
+
+@Suite("Operations", .serialized, .enabled(if: AgentRunner.isAvailable, "needs coffret-agent"))
+struct OperationTests {
+    /// Requests in their order, at least one for each operation; the last ends the session.
+    static let requests: [OperationRequest] = {
+        var list: [OperationRequest] = [OperationRequest(Hello()), OperationRequest(VaultList())]
+        func add<Request: StoreOperation>(_ request: Request, _ fill: (inout Request) -> Void = { _ in }) {
+            var request = request
+            fill(&request)
+            list.append(OperationRequest(request))
+        }
+        add(ItemList())
+        add(ItemList()) { ($0.includesAll, $0.order, $0.limit, $0.vault) = (true, .title, 2, "personal") }
+        add(ItemList()) { $0.isTrashed = true }
+        add(ItemList()) { $0.at = WireMoment(0) }
+        add(ItemSearch()) { ($0.query, $0.marksMatches) = ("bli", true) }
+        add(ItemSearch()) { $0.query = "beans soak" }
+        add(ItemSearch()) { $0.query = "tag:" }
+        add(ItemRead()) { $0.item = "tomatoes" }
+        add(ItemRead()) { $0.item = "beans" }
+        add(ItemRead()) { ($0.item, $0.revealsSecrets) = (OperationWorld.login, true) }
+        add(ItemRead()) { $0.item = OperationWorld.login }
+        add(ItemRead()) { $0.item = "nothing like it" }
+        add(ItemHistory()) { $0.item = "tomatoes" }
+        add(ItemHistory()) { ($0.item, $0.limit) = ("tomatoes", 1) }
+        add(TagList())
+        add(CodeRead()) { $0.item = "tomatoes" }
+        add(ItemCreate()) { ($0.text, $0.tags) = ("# Leeks\n", ["#garden"]) }
+        add(ItemCreate()) {
+            ($0.kind, $0.title, $0.vault) = ("login", "Forge", "Work")
+            $0.fields = [FieldDraft(name: "username", value: "ada"), FieldDraft(name: "password", value: "hush")]
+        }
+        add(ItemCreate()) { $0.kind = "teapot" }
+        add(ItemEdit()) { ($0.item, $0.text, $0.isPinned) = ("leeks", "# Leeks\n\nSow in March.\n", true) }
+        add(ItemEdit()) { ($0.item, $0.isPinned) = ("leeks", true) }
+        add(ItemEdit()) {
+            ($0.item, $0.title) = ("Forge", "The forge")
+            $0.setFields = [FieldDraft(name: "password", value: "louder"), FieldDraft(name: "username", value: "")]
+        }
+        add(ItemRead()) { ($0.item, $0.revealsSecrets) = ("The forge", true) }
+        add(TagChange()) { ($0.item, $0.add, $0.remove) = ("tomatoes", ["red"], ["garden/beds"]) }
+        add(TagChange()) { ($0.item, $0.remove) = ("tomatoes", ["never there"]) }
+        add(TagList())
+        add(ItemTrash()) { $0.items = ["leeks", "tomatoes"] }
+        add(ItemList())
+        add(ItemRestore()) { $0.item = "leeks" }
+        add(ItemRestore()) { $0.item = "leeks" }
+        add(ItemSearch()) { $0.query = "sow march" }
+        add(CodeRead()) { $0.item = OperationWorld.login }
+        add(StoreLock())
+        return list
+    }()
+
+    @Test("the table has every operation, and a request of each that is answered")
+    func table() {
+        #expect(Set(Self.requests.map(\.name)) == Set(Operations.all.map { $0.name }))
+    }
+
+    @Test("in place, through the agent, as CBOR and as JSON every operation answers alike")
+    func conformance() throws {
+        var transcripts: [String: [String]] = [:]
+        for isJSON in [false, true] {
+            let alone = try OperationWorld()
+            let desk = try alone.desk()
+            transcripts["in place, \(isJSON)"] = try Self.requests.map { request in
+                try Self.masked(Operations.answer(Self.form(request, isJSON), on: desk), request, isJSON)
+            }
+            withExtendedLifetime(alone) {}
+            let world = try OperationWorld()
+            #expect(try world.agent.unlock().exitCode == 0)
+            let session = try world.session(isJSON: isJSON)
+            transcripts["agent, \(isJSON)"] = try Self.requests.map { request in
+                try Self.masked(session.exchange(Self.form(request, isJSON).encoded), request, isJSON)
+            }
+            let state = try world.agent.succeed("agent", "status", "--json")
+            #expect(state.contains("\"unlocked\":false") && state.contains("\"command\""), "\(state)")
+            #expect(throws: NetError.self) { try session.perform(Hello()) }
+            try world.agent.stop()
+        }
+        let reference = try #require(transcripts["in place, false"])
+        for (way, transcript) in transcripts {
+            for (index, request) in Self.requests.enumerated() {
+                #expect(transcript[index] == reference[index], "\(request.name) \(way)")
+            }
+        }
+        let isAnswered = zip(Self.requests, reference).filter { $0.1.hasPrefix("{\"ok\"") }.map(\.0.name)
+        #expect(Set(isAnswered) == Set(Operations.all.map { $0.name }), "one of each is answered")
+        #expect(reference.filter { $0.hasPrefix("{\"error\"") }.count == 7)
+    }
+
+    private static func form(_ request: OperationRequest, _ isJSON: Bool) throws -> OperationRequest {
+        guard isJSON, let operation = Operations.all.first(where: { $0.name == request.name }) else { return request }
+        return try operation.inJSON(request)
+    }
+
+    /// A reply as JSON without what no two stores have alike: ids, moments, codes of one half minute.
+    private static func masked(_ reply: [UInt8], _ request: OperationRequest, _ isJSON: Bool) throws -> String {
+        let operation = try #require(Operations.all.first { $0.name == request.name })
+        var text = try operation.replyText(reply, isJSON: isJSON)
+        text.replace(/[0-9a-f]{16,}/, with: "ID")
+        text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d/, with: "TIME")
+        text.replace(/coffret edit [0-9a-f]{4,}/, with: "coffret edit ID")
+        text.replace(/"code":"\d{6}","remainingSeconds":\d+/, with: "CODE")
+        return text
+    }
+
+    @Test("a locked store refuses a session, and its lock ends each that is open, whatever is asked")
+    func lockedStore() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        #expect(try world.agent.unlock().exitCode == 0)
+        for request in Self.requests {
+            let session = try world.session(isJSON: false)
+            try world.agent.succeed("lock")
+            #expect(throws: NetError.self, "\(request.name)") { try session.exchange(request.encoded) }
+            do {
+                _ = try world.session(isJSON: false)
+                Issue.record("a session with a locked store")
+            } catch {
+                #expect((error as? AgentRefused)?.code == "agent.store.locked")
+            }
+            #expect(try world.agent.unlock().exitCode == 0)
+        }
+    }
+
+    @Test("what is no request, an unknown operation and unknown fields are refused, and the session goes on")
+    func refused() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        #expect(try world.agent.unlock().exitCode == 0)
+        let session = try world.session(isJSON: true)
+        func code(_ text: String) throws -> String? {
+            let reply = try OperationReply<NothingMessage>(decoding: session.exchange(Array(text.utf8)), isJSON: true)
+            guard case .failure(let failure) = reply else { return nil }
+            return failure.code
+        }
+        #expect(try code("") == "operation.request.invalid")
+        #expect(try code("{") == "operation.request.invalid")
+        #expect(try code(#"{"do":"item.reed","with":{}}"#) == "operation.unknown")
+        #expect(
+            try code(#"{"do":"item.read","with":{"item":"tomatoes","reveal":true}}"#) == "operation.request.invalid")
+        #expect(try code(#"{"do":"item.read"}"#) == "operation.request.invalid")
+        #expect(try code(#"{"do":"item.read","with":{"item":"tomatoes"}}"#) == nil)
+        #expect(try session.perform(VaultList()).vaults.map(\.name) == ["Personal", "Work"])
+    }
+
+    @Test("an open session sees what others write and keeps nobody from writing; it ends when the keys change")
+    func others() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        #expect(try world.agent.unlock().exitCode == 0)
+        var session = try world.session(isJSON: false)
+        var list = ItemList()
+        list.vault = "Personal"
+        let before = try session.perform(list).total
+        try world.agent.succeed("new", input: "# Leeks")
+        #expect(try session.perform(list).total == before + 1)
+        try world.agent.succeed("vault", "new", "Third")
+        #expect(throws: NetError.self) { try session.perform(VaultList()) }
+        session = try world.session(isJSON: false)
+        #expect(try session.perform(VaultList()).vaults.map(\.name) == ["Personal", "Third", "Work"])
+        var create = ItemCreate()
+        (create.text, create.vault) = ("# Third thing", "Third")
+        let made = try session.perform(create)
+        try world.agent.succeed("edit", made.id, "--title", "Another title", "--vault", "Third")
+        var read = ItemRead()
+        read.item = made.id
+        #expect(try session.perform(read).title == "Another title")
+        (create.text, create.vault) = (String(repeating: "a long line of text\n", count: 200_000), "Personal")
+        let long = try session.perform(create)
+        read.item = long.id
+        #expect(try session.perform(read).text == create.text)
+    }
+
+    @Test("a store has at most 16 sessions, and a place that is given back is free")
+    func count() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        #expect(try world.agent.unlock().exitCode == 0)
+        var sessions = try (0..<16).map { _ in try world.session(isJSON: false) }
+        do {
+            _ = try world.session(isJSON: false)
+            Issue.record("a seventeenth session")
+        } catch {
+            #expect((error as? AgentRefused)?.code == "agent.exhausted")
+        }
+        sessions.removeLast()
+        try Waiting.until("a free place") { (try? world.session(isJSON: false)) != nil }
+        for session in sessions { _ = try session.perform(Hello()) }
+    }
+
+    @Test(
+        "another user is refused, and a program in Python from the page alone lists, reads and writes",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3"), "python3 is missing"))
+    func python() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        #expect(try world.agent.unlock().exitCode == 0)
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Samples/session.py").path
+        let variables = world.agent.runner.environment().merging(["XDG_RUNTIME_DIR": world.agent.runtimeFolder]) { $1 }
+        func ask(_ words: String..., as user: UInt32? = nil) throws -> ProcessResult {
+            let python = ["/usr/bin/python3", script, "--store", world.agent.runner.storePath] + words
+            let switching = user.map { ["/usr/bin/setpriv", "--reuid", "\($0)", "--clear-groups"] } ?? []
+            let all = switching + python
+            return try ProcessRunner.run(all[0], Array(all.dropFirst()), environment: variables)
+        }
+        #expect(try ask("item.list").text.contains("\"title\": \"Tomatoes\""))
+        let made = try ask("item.create", ##"{"text": "# From Python"}"##)
+        #expect(made.exitCode == 0 && made.text.contains("From Python"), "\(made.errorText)")
+        #expect(try world.agent.succeed("ls").contains("From Python"))
+        #expect(try ask("item.read", #"{"item": "nothing"}"#).errorText.contains("core.item.not-found"))
+        guard geteuid() == 0, FileManager.default.isExecutableFile(atPath: "/usr/bin/setpriv") else { return }
+        // So that the folders' modes alone do not refuse it: the agent itself has to.
+        for path in [world.agent.runner.folder.path, world.agent.runtimeFolder, world.agent.socketFolder] {
+            unsafe chmod(path, 0o755)
+        }
+        unsafe chmod(world.agent.socketFolder + "/agent.sock", 0o777)
+        for operation in Operations.all {
+            let refused = try ask(operation.name, as: 65_534)
+            #expect(refused.exitCode == 1 && refused.text.isEmpty, "\(operation.name): \(refused.text)")
+            let isCut = ["net.closed", "reset", "Broken pipe"].contains { refused.errorText.contains($0) }
+            #expect(isCut, "\(operation.name): \(refused.errorText)")
+        }
+    }
+}
+
+extension PerformedOperation {
+    /// The same request in JSON.
+    fileprivate static func inJSON(_ request: OperationRequest) throws -> OperationRequest {
+        OperationRequest(try request.read(as: Self.self), by: request.asker, isJSON: true)
+    }
+
+    fileprivate static func replyText(_ reply: [UInt8], isJSON: Bool) throws -> String {
+        let decoded = try OperationReply<Answer>(decoding: reply, isJSON: isJSON)
+        // As JSON a moment may be written with another offset: that is this process's.
+        let again = try OperationReply<Answer>(decoding: decoded.encoded(isJSON: isJSON), isJSON: isJSON)
+        #expect(again == decoded, "a reply that reads back otherwise")
+        if !isJSON { #expect(decoded.encoded(isJSON: false) == reply) }
+        return String(decoding: decoded.encoded(isJSON: true), as: UTF8.self)
+    }
+}
