@@ -501,8 +501,11 @@ def section_edits(folder):
         server.wait()
 
 
-def quality_queries(pages, name, generator, count):
-    """A title, three words of a page's description, the same with the last one cut, and with one typo."""
+def quality_queries(pages, holding, name, generator, count):
+    """A title, three words of a page's description, the same with the last one cut, and with one typo.
+
+    Words that ten descriptions or more have together ("this command alias") name no page; what is found by the others is told apart.
+    """
     written = []
     for title, _, description in pages:
         words = []
@@ -523,7 +526,10 @@ def quality_queries(pages, name, generator, count):
                            ("the same, last word cut", " ".join(three[:2] + [cut])),
                            ("the same, one typo", " ".join(three[:place] + [typo] + three[place + 1:]))):
             written.append("\x1f".join((name, kind, title, text)) + "\x1e")
-        if len(written) == 4 * count:
+        if len(set.intersection(*(holding[word] for word in three))) < 10:
+            written.append("\x1f".join((name, "three words that fewer than ten descriptions have", title, " ".join(three))) + "\x1e")
+        count -= 1
+        if count == 0:
             break
     return written
 
@@ -541,16 +547,21 @@ def section_search_quality(folder):
             continue
         said = [line[2:] for line in text.splitlines() if line.startswith("> ") and not re.match("> (More information|See also)", line)]
         pages.append((text.splitlines()[0][2:], text, " ".join(said)))
-    generator = random.Random(20260101)
+    holding = {}
+    for number, (_, _, description) in enumerate(pages):
+        for word in re.findall(r"[^\W_]+", description.lower()):
+            holding.setdefault(word, set()).add(number)
     queries = []
-    for name, half in (("chosen on", 0), ("held out", 1)):
+    for name, half, seed in (("chosen on", 0, 20260101), ("held out", 1, 20261123)):
+        generator = random.Random(seed)
         part = pages[half::2]
         generator.shuffle(part)
-        queries += quality_queries(part, name, generator, 400)
+        queries += quality_queries(part, holding, name, generator, 1000)
     (pathlib.Path(folder) / "documents").write_text("".join(f"{title}\x1f{text}\x1e" for title, text, _ in pages))
     (pathlib.Path(folder) / "queries").write_text("".join(queries))
     subprocess.run([BENCH, "search-quality", folder], check=True)
-    measured(f"`Scripts/bench search-quality`, {len(pages):,} tldr pages, seed 20260101, one run.")
+    measured(f"`Scripts/bench search-quality`, {len(pages):,} tldr pages; weights were chosen on every second page with seed 20260101, "
+             "the other pages and seed 20261123 were used for nothing else. One run.")
 
 
 def section_inside(folder):
@@ -774,9 +785,77 @@ def section_history(folder):
         server.end()
 
 
+def section_session(folder):
+    """A session of the agent that stays open, asked from Python as JSON (Samples/session.py)."""
+    sys.path.insert(0, str(ROOT / "Samples"))
+    import session
+
+    count = int(os.environ.get("COFFRET_BENCH_NOTES", "100000"))
+    chance = random.Random(20261123)
+    letters = "etaoinshrdlucmfwypvbgkqjxz"
+    vocabulary = sorted({"".join(chance.choices(letters, weights=range(26, 0, -1), k=chance.randint(3, 10))) for _ in range(30_000)})
+    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
+    chance.shuffle(vocabulary)
+    source = pathlib.Path(folder) / "source"
+    source.mkdir()
+    for index in range(count):
+        words = chance.choices(vocabulary, weights=weights, k=90)
+        (source / f"note-{index:06}.md").write_text(f"# {' '.join(words[:4])} {index}\n\n{' '.join(words[4:])}\n")
+    place = pathlib.Path(folder) / "store-of-sessions"
+    place.mkdir()
+    (place / "coffret").mkdir(mode=0o700)
+    store = Store(place)
+    unlocked = dict(store.environment)
+    store.environment["COFFRET_AGENT"] = "off"
+    run([COFFRET, "init"], env=store.environment)
+    store.command("import", str(source))
+    shutil.rmtree(source)
+    store.command("ls", "--limit", "50")
+    run([COFFRET, "unlock"], env=unlocked)
+    try:
+        begin = time.monotonic()
+        open_session = session.Session(str(store.path), unlocked)
+        opening = time.monotonic() - begin
+        ids = [item["id"] for item in open_session.ask("item.list", {"order": "created", "limit": 5_000})["items"]]
+
+        def measure(asked):
+            times = []
+            for operation, fields in asked:
+                begin = time.monotonic()
+                open_session.ask(operation, fields)
+                times.append(time.monotonic() - begin)
+            return times
+
+        typed = []
+        for _ in range(60):
+            first, second = chance.choices(vocabulary, weights=weights, k=2)
+            text = f"{first} {second}"
+            typed += [text[:end] for end in range(1, len(text) + 1) if text[end - 1] != " "]
+        results = {
+            "item.read, one of 5,000 at random": (measure([("item.read", {"item": chance.choice(ids)}) for _ in range(2_000)]), 0.001),
+            "item.search, each letter of two words as it is typed, 20 hits": (
+                measure([("item.search", {"query": text, "limit": 20, "marksMatches": True}) for text in typed]), 0.010),
+            "item.list, the latest 50": (measure([("item.list", {"limit": 50})] * 200), None),
+            "tag.list": (measure([("tag.list", {})] * 200), None),
+            "item.edit, one line more, committed and synced": (
+                measure([("item.edit", {"item": chance.choice(ids), "text": f"# Edited\n\n{index}\n"}) for index in range(200)]), None),
+            "hello, which touches no vault": (measure([("hello", {})] * 500), None),
+        }
+    finally:
+        run([COFFRET, "agent", "stop"], env=unlocked)
+    table(f"An open session with {count:,} notes", "request", "median", "p95", "goal")
+    row("opening it, store and all", milliseconds(opening), "", "")
+    for name, (times, goal) in results.items():
+        median, late = statistics.median(times), sorted(times)[len(times) * 95 // 100]
+        row(name, f"{median * 1000:.2f} ms" if goal is None else judged(median, f"{median * 1000:.2f} ms", goal),
+            f"{late * 1000:.2f} ms", f"{goal * 1000:.0f} ms" if goal else "")
+    measured(f"One connection, one request after the other, {len(typed):,} of them searches; the time has both encodings and "
+             "Python's part.")
+
+
 SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit, "sync": section_sync,
             "attachment": section_attachment, "edits": section_edits, "history": section_history,
-            "search-quality": section_search_quality, "inside": section_inside}
+            "search-quality": section_search_quality, "session": section_session, "inside": section_inside}
 
 
 def main():

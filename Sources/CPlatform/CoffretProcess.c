@@ -59,6 +59,37 @@ int coffret_is_default_signal(int signal) {
     return sigaction(signal, (void *)0, &action) == 0 && action.sa_handler == SIG_DFL;
 }
 
+static volatile sig_atomic_t interrupted = 0;
+
+static void note_interrupt(int signal) { interrupted = signal; }
+
+void coffret_heed_interrupts(void) {
+    static const int signals[] = {SIGINT, SIGTERM};
+    for (unsigned index = 0; index < 2; index++) {
+        struct sigaction action;
+        if (sigaction(signals[index], (void *)0, &action) != 0 || action.sa_handler != SIG_DFL) {
+            continue;
+        }
+        action.sa_handler = note_interrupt;
+        action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+        sigemptyset(&action.sa_mask);
+        sigaction(signals[index], &action, (void *)0);
+    }
+}
+
+void coffret_stop_heeding_interrupts(void) {
+    static const int signals[] = {SIGINT, SIGTERM};
+    for (unsigned index = 0; index < 2; index++) {
+        struct sigaction action;
+        if (sigaction(signals[index], (void *)0, &action) == 0 && action.sa_handler == note_interrupt) {
+            action.sa_handler = SIG_DFL;
+            sigaction(signals[index], &action, (void *)0);
+        }
+    }
+}
+
+int coffret_was_interrupted(void) { return interrupted; }
+
 int coffret_fork(void) {
     return fork();
 }

@@ -49,6 +49,8 @@ package struct ImportExportError: Error, Equatable, Sendable {
         case formatTruncated = "import.format.truncated"
         /// The check value at the end of an export does not fit its content.
         case checkMismatch = "import.format.check-mismatch"
+        /// The person wanted it to stop.
+        case stopped = "import.stopped"
         /// A full export can only go into a vault without items.
         case vaultNotEmpty = "import.vault.not-empty"
         /// After a full import the vault's state is not the exported one.

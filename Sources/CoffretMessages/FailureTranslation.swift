@@ -26,7 +26,7 @@ package enum FailureTranslation {
             meaning.exitCode, code: telling.codeText, meaning.message(telling), hint: meaning.hint,
             cause: coded.causeText)
         if let core = telling as? CoreError, !core.candidates.isEmpty {
-            failure.add(core.candidates, isShortened: core.code != .fieldAmbiguous)
+            failure.add(core.candidates, isShortened: core.code != .fieldAmbiguous && core.code != .fieldNotFound)
         }
         if let heads = (telling as? SyncError)?.heads { failure.add(heads) }
         if let seconds = coded.waitSeconds { failure.addWait(seconds) }

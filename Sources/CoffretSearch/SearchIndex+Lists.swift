@@ -8,27 +8,14 @@ extension SearchIndex {
     package func list(
         _ filter: ListFilter = ListFilter(), order: ListOrder = .modified, limit: Int = .max, offset: Int = 0
     ) throws(SearchError) -> DocumentList {
-        try read { session throws(SQLiteError) in
-            var accepted = DocumentSet(session.attributes) { filter.accepts($0) }
-            if let tag = filter.tag { accepted.formIntersection(try session.documents(tagged: foldASCII(tag))) }
-            let table = session.attributes
-            let numbers = accepted.numbers
-            let (start, count) = (max(0, offset), max(0, limit))
-            let end = start.addingReportingOverflow(count)
-            let neededCount = min(end.overflow ? .max : end.partialValue, numbers.count)
-            guard count > 0, start < numbers.count else {
-                return DocumentList(documents: [], totalCount: numbers.count)
-            }
-            let first: [Int64] =
-                switch order {
-                case .modified:
-                    numbers.first(neededCount) { (table[$0].modified, $0) > (table[$1].modified, $1) }
-                case .created: numbers.first(neededCount) { (table[$0].created, $0) > (table[$1].created, $1) }
-                case .title: Array(try session.numbersByTitle(accepted).prefix(neededCount))
-                }
+        let (start, count) = (max(0, offset), max(0, limit))
+        let end = start.addingReportingOverflow(count)
+        return try read { session throws(SQLiteError) in
+            let (numbers, totalCount) = try session.numbers(
+                filter, order: order, countMax: end.overflow ? .max : end.partialValue)
             var documents: [DocumentSummary] = []
-            for number in first.dropFirst(start) { documents.append(try session.summary(number)) }
-            return DocumentList(documents: documents, totalCount: numbers.count)
+            for number in numbers.dropFirst(start) { documents.append(try session.summary(number)) }
+            return DocumentList(documents: documents, totalCount: totalCount)
         }
     }
 
@@ -133,11 +120,36 @@ extension ListFilter {
         return (kinds?.contains(record.kind) ?? true) && agrees(isPinned, DocumentAttributes.pinned)
             && agrees(isArchived, DocumentAttributes.archived) && agrees(isTrashed, DocumentAttributes.trashed)
             && agrees(isUntagged.map { !$0 }, DocumentAttributes.tagged)
-            && agrees(hasAttachments, DocumentAttributes.attachments) && (modified?.contains(record.modified) ?? true)
+            && agrees(hasAttachments, DocumentAttributes.attachments)
+            && agrees(hasConflicts, DocumentAttributes.conflicted) && (modified?.contains(record.modified) ?? true)
     }
 }
 
 extension SearchIndex.Session {
+    /// The first documents of a list in order, and how long it is.
+    func numbers(
+        _ filter: ListFilter, order: ListOrder, countMax: Int
+    ) throws(SQLiteError) -> (numbers: [Int64], totalCount: Int) {
+        var accepted = DocumentSet(attributes) { filter.accepts($0) }
+        for tag in filter.tags { accepted.formIntersection(try documents(tagged: foldASCII(tag))) }
+        let table = attributes
+        let numbers = accepted.numbers
+        let count = min(countMax, numbers.count)
+        guard count > 0 else { return ([], numbers.count) }
+        let first: [Int64] =
+            switch order {
+            case .modified: numbers.first(count) { (table[$0].modified, $0) > (table[$1].modified, $1) }
+            case .pinnedFirst:
+                numbers.first(count) {
+                    let pins = (table[$0].has(DocumentAttributes.pinned), table[$1].has(DocumentAttributes.pinned))
+                    return pins.0 != pins.1 ? pins.0 : (table[$0].modified, $0) > (table[$1].modified, $1)
+                }
+            case .created: numbers.first(count) { (table[$0].created, $0) > (table[$1].created, $1) }
+            case .title: Array(try numbersByTitle(accepted).prefix(count))
+            }
+        return (first, numbers.count)
+    }
+
     /// The documents with a tag (ASCII letters in lower case) or one below it; if none has it, those with a tag that
     /// has it as its last part.
     func documents(tagged path: String) throws(SQLiteError) -> DocumentSet {
@@ -162,20 +174,30 @@ protocol NameReading {
 
 extension NameReading {
     func summary(_ number: Int64) throws(SQLiteError) -> DocumentSummary {
-        let summary = try connection.firstRow(
-            "SELECT kind, uuid, title, created, modified, flags FROM document WHERE id = ?1", number
+        guard let summary = try summaryIfThere(number) else { throw SQLiteError(.corrupt, place: "document") }
+        return summary
+    }
+
+    /// - Complexity: two rows, of the longer of which only the beginning is read.
+    func summaryIfThere(_ number: Int64) throws(SQLiteError) -> DocumentSummary? {
+        try connection.firstRow(
+            """
+            SELECT kind, uuid, title, created, modified, flags, text.tags
+            FROM document JOIN text USING (id) WHERE id = ?1
+            """, number
         ) { row throws(SQLiteError) in
             let flags = UInt8(truncatingIfNeeded: row.int64(at: 5))
             return DocumentSummary(
                 entity: [UInt8(truncatingIfNeeded: row.int64(at: 0))] + row.bytes(at: 1), title: row.string(at: 2),
+                tags: row.string(at: 6).split(separator: "\n").map(String.init),
                 createdMilliseconds: row.int64(at: 3), modifiedMilliseconds: row.int64(at: 4),
                 isPinned: flags & DocumentAttributes.pinned != 0,
                 isArchived: flags & DocumentAttributes.archived != 0,
                 isTrashed: flags & DocumentAttributes.trashed != 0,
-                hasAttachments: flags & DocumentAttributes.attachments != 0)
+                hasAttachments: flags & DocumentAttributes.attachments != 0,
+                isLocked: flags & DocumentAttributes.locked != 0,
+                hasConflicts: flags & DocumentAttributes.conflicted != 0)
         }
-        guard let summary else { throw SQLiteError(.corrupt, place: "document") }
-        return summary
     }
 
     fileprivate func numbersByTitle(_ accepted: DocumentSet) throws(SQLiteError) -> [Int64] {

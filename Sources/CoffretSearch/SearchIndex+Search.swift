@@ -9,7 +9,8 @@ extension SearchIndex {
     /// The documents that a query describes, best first; those that it only filters, last changed first.
     ///
     /// - Parameter limit: how many to give; `offset + limit` at most 10,000.
-    /// - Throws: `SearchError`: `.queryEmpty` if the query holds neither a word nor a filter;
+    /// A query of signs alone finds what is called by them.
+    /// - Throws: `SearchError`: `.queryEmpty` if the query holds neither a word nor a filter, and nothing is called so;
     ///   `.rebuildNeeded` and other `index…` codes.
     ///   Words that changes have left to it are brought in first; where that cannot be, `.indexReadOnly` and its like.
     /// - Complexity: one pass over the matching rows, without sorting them.
@@ -17,7 +18,9 @@ extension SearchIndex {
         let limit = max(0, min(limit, Self.reachMax))
         let offset = max(0, min(offset, Self.reachMax - limit))
         let results = try readWords { session throws(SQLiteError) -> SearchResults? in
-            guard let written = query.root.pruned(session.fullText.tokenizer) else { return nil }
+            guard let written = query.root.pruned(session.fullText.tokenizer) else {
+                return try session.called(query, limit: limit, offset: offset)
+            }
             var speller = Speller(session: session, columns: query.columns)
             let root = try speller.corrected(written)
             let evaluator = QueryEvaluator(session: session, query: query, root: root)
@@ -36,6 +39,21 @@ extension SearchIndex {
 }
 
 extension SearchIndex.Session {
+    /// The documents whose title is a query without words; nil if there are none.
+    fileprivate func called(_ query: SearchQuery, limit: Int, offset: Int) throws(SQLiteError) -> SearchResults? {
+        let signs = query.root.positiveTerms.map(\.text).joined(separator: " ")
+        let numbers = try numbers(named: NameKey.derive(signs, fullText.tokenizer)).filter {
+            query.includesTrashed || visible.contains($0)
+        }.sorted { (attributes[$0].modified, $0) > (attributes[$1].modified, $1) }
+        guard !signs.isEmpty, !numbers.isEmpty else { return nil }
+        let finder = SnippetFinder(terms: [], columns: [], tokenizer: fullText.tokenizer)
+        var hits: [SearchHit] = []
+        for number in numbers.dropFirst(offset).prefix(limit) {
+            hits.append(try hit(RankedDocument(number: number, score: 0), finder))
+        }
+        return SearchResults(hits: hits, totalCount: numbers.count)
+    }
+
     fileprivate func hit(_ ranked: RankedDocument, _ finder: SnippetFinder) throws(SQLiteError) -> SearchHit {
         let document = try summary(ranked.number)
         let snippet = try connection.firstRow(
@@ -189,6 +207,8 @@ struct QueryEvaluator {
         case .pinned: return DocumentSet(table) { $0.has(DocumentAttributes.pinned) }
         case .archived: return DocumentSet(table) { $0.has(DocumentAttributes.archived) }
         case .trashed: return DocumentSet(table) { $0.has(DocumentAttributes.trashed) }
+        case .locked: return DocumentSet(table) { $0.has(DocumentAttributes.locked) }
+        case .conflicted: return DocumentSet(table) { $0.has(DocumentAttributes.conflicted) }
         case .untagged: return DocumentSet(table) { !$0.has(DocumentAttributes.tagged) }
         case .hasAttachments: return DocumentSet(table) { $0.has(DocumentAttributes.attachments) }
         case .modified(let range): return DocumentSet(table) { range.contains($0.modified) }

@@ -24,6 +24,8 @@ package final class SearchIndex {
         private(set) var generation: Int64?
         /// The value of `meta.generation` with which the version was found to be ours.
         var checkedGeneration: Int64?
+        /// How many connections there have been: another one may be to another index.
+        var connectionCount = 0
 
         func take(_ attributes: AttributeTable, generation: Int64) {
             self.attributes = attributes
@@ -68,6 +70,7 @@ package final class SearchIndex {
                 configure: { connection throws(SQLiteError) in
                     // A new connection: what was known of the old one's tables may be of another index.
                     engine.forget()
+                    engine.connectionCount += 1
                     engine.fullText = try FullText(registeringOn: connection)
                 })
         } catch {
@@ -111,6 +114,9 @@ package final class SearchIndex {
         }
         _ = try readNames { _ in }
     }
+
+    /// Documents that listings have read since opening.
+    package internal(set) var listedRowCount = 0
 
     /// Bytes written to the index's files since opening.
     package var writtenByteCount: Int { database.writtenByteCount }
@@ -260,6 +266,13 @@ package final class SearchIndex {
         let attributes: AttributeTable
         /// The documents that are not in the trash.
         let visible: DocumentSet
+        let standing: Standing
+    }
+
+    /// The state that numbers of documents belong to: nothing has been written between two reads with equal ones.
+    struct Standing: Equatable {
+        let connection: Int
+        let generation: Int64
     }
 
     func read<Result>(_ body: (Session) throws(SQLiteError) -> Result) throws(SearchError) -> Result {
@@ -305,7 +318,8 @@ package final class SearchIndex {
         let fullText = try fullText(readyOn: connection)
         try readAttributes(on: connection)
         return Session(
-            connection: connection, fullText: fullText, attributes: engine.attributes, visible: engine.visible)
+            connection: connection, fullText: fullText, attributes: engine.attributes, visible: engine.visible,
+            standing: Standing(connection: engine.connectionCount, generation: engine.generation ?? 0))
     }
 
     /// Checks the version, unless the index is as it was at the last check.

@@ -83,7 +83,10 @@ enum SearchQualityBench {
     }
 
     private static func ourTitles(_ text: String, _ index: SearchIndex) throws -> [String] {
-        let query = try SearchQuery.parse(text, options: SearchQueryOptions(lastWordIsPrefix: true))
+        // A query that is refused finds nothing, as for a person who typed it: a page may be called by a parenthesis.
+        guard let query = try? SearchQuery.parse(text, options: SearchQueryOptions(lastWordIsPrefix: true)) else {
+            return []
+        }
         return try index.search(query, limit: 10).hits.map(\.document.title)
     }
 

@@ -213,7 +213,7 @@ struct SearchIndexTests {
         filter.isTrashed = true
         #expect(try index.list(filter).documents.map(\.title) == ["Thrown roses"])
         filter = ListFilter()
-        filter.tag = "Garden"
+        filter.tags = ["Garden"]
         filter.isArchived = false
         #expect(try index.list(filter, order: .title).documents.map(\.title) == ["Roses", "Watering"])
         filter = ListFilter()

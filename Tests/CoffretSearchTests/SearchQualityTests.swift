@@ -32,6 +32,28 @@ struct SearchQualityTests {
         #expect(try find(index, "bread shopp").hits[0].titleMatches == [0..<8])
     }
 
+    @Test("a beginning goes on to words with digits, to one of many words, and to words that came after the rebuild")
+    func endings() throws {
+        let letters = "abcdefghijklmnopqrstuvwxyz".map(String.init)
+        var documents = (0..<60).map { note($0, "Number \($0)", "con" + letters[$0 / 26] + letters[$0 % 26]) }
+        documents.append(note(90, "Protocols", "ipv6 and x509cert"))
+        let index = try fixture.make(documents)
+        #expect(try titles(index, "protocols ipv") == ["Protocols"])
+        #expect(try titles(index, "protocols x509") == ["Protocols"])
+        #expect(try find(index, "number con").totalCount == 60, "more words than are looked up one by one")
+        #expect(try find(index, "number cona").totalCount == 26)
+        try index.update([.put(note(91, "Later", "protocols userNameField"))], newState: [2])
+        #expect(try titles(index, "protocols usernamef") == ["Later"])
+        #expect(try titles(index, "protocols fie") == ["Later"])
+    }
+
+    @Test("what is called by signs alone is found by them")
+    func signs() throws {
+        let index = try fixture.make([note(1, "[", "test"), note(2, "[[", "the same"), note(3, "Other", "[ ]")])
+        #expect(try titles(index, "[") == ["["] && titles(index, "[[") == ["[["])
+        #expect(throws: SearchError(.queryEmpty, at: 0)) { try find(index, "{") }
+    }
+
     @Test("use 6: a word that is nowhere is matched by the nearest ones, which is said")
     func nearest() throws {
         let index = try fixture.make([

@@ -24,6 +24,7 @@ struct AgentMessageTests {
         .renewed(store: "/home/a b/coffret", sealedKey: [1, 2, 3]),
         .session(AgentSession(store: "/s", isJSON: true, environment: ["HOME": "/home/a"])),
         .session(AgentSession(store: "/home/a b", isJSON: false, environment: [:])),
+        .interrupted,
     ]
 
     static func secret(_ kind: AgentSecretKind, _ text: String) -> AgentSecret {

@@ -25,6 +25,16 @@ int coffret_is_default_signal(int signal);
    Swift's Mutex, which hands the kernel the number of the thread that the first fork left behind. */
 int coffret_fork(void);
 
+/* From now on the first SIGINT, and the first SIGTERM, is only remembered, where it would end the process; the next one
+   ends it. */
+void coffret_heed_interrupts(void);
+
+/* Signals that come later end the process again. */
+void coffret_stop_heeding_interrupts(void);
+
+/* The signal that was remembered; 0 if none was. */
+int coffret_was_interrupted(void);
+
 /* Closes every descriptor from `first` on. */
 int coffret_close_from(unsigned int first);
 

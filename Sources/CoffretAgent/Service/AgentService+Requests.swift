@@ -56,7 +56,7 @@ extension AgentService {
             withOpenKeys(of: store, for: client, isUse: false) {
                 client.answer(self.renew(store: store, sealedKey))
             }
-        case .run, .look, .session, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
+        case .run, .look, .session, .unlock, .settings, .started, .ended, .interrupted: client.refuse(.requestInvalid)
         }
     }
 

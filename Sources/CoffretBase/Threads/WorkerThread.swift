@@ -3,6 +3,8 @@
 internal import Glibc
 
 /// A thread that runs one closure and can be waited for.
+///
+/// Signals by which people end programs go to the first thread, which may hold them back for a while.
 @safe package final class WorkerThread {
     private let thread: pthread_t
     private var isJoined = false
@@ -23,6 +25,13 @@ internal import Glibc
     private static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t? {
         let box = unsafe Unmanaged.passRetained(Box(body))
         var thread = pthread_t()
+        // A new thread has the mask of its maker.
+        var ending = sigset_t()
+        var previous = sigset_t()
+        unsafe sigemptyset(&ending)
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] { unsafe sigaddset(&ending, signal) }
+        unsafe pthread_sigmask(SIG_BLOCK, &ending, &previous)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
         let status = unsafe pthread_create(
             &thread, nil,
             { argument in

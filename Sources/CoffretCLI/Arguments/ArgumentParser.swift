@@ -184,7 +184,8 @@ struct ArgumentParser: Sendable {
         let hint =
             (Suggestion.nearest(to: word, among: names) ?? Suggestion.synonym(of: word, among: names))
             .map { "did you mean coffret \((result.path + [$0]).joined(separator: " "))?" }
-            ?? (names.contains("add") ? "did you mean coffret \(result.path.joined(separator: " ")) add \(word)?" : nil)
+            ?? (names.contains("add")
+                ? "did you mean coffret \((result.path + ["add", word] + words).joined(separator: " "))?" : nil)
         throw failure(
             .unknownCommand, "there is no command \"\((result.path + [word]).joined(separator: " "))\"",
             hint: hint ?? "coffret help lists the commands")

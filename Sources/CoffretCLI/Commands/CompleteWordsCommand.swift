@@ -13,14 +13,16 @@ internal import CoffretWire
 internal import Glibc
 
 enum CompleteWordsCommand {
-    static let what = ArgumentDescription.required("WHAT", .choice(["items", "tags", "vaults"]), "what is completed")
+    static let what = ArgumentDescription.required(
+        "WHAT", .choice(["items", "tags", "vaults", "fields"]), "what is completed")
     static let beginning = ArgumentDescription.optional("BEGINNING", "how the words begin")
+    static let item = ArgumentDescription.optional("ITEM", "whose fields")
     /// A shell shows no more than a screen of them.
     private static let countMax = 200
 
     static let description = CommandDescription(
-        "complete-words", group: .help, "Print titles, tags or vaults for a shell, while the store is unlocked",
-        arguments: [what, beginning], isHidden: true, run: run)
+        "complete-words", group: .help, "Print titles, tags, vaults or fields for a shell, while the store is unlocked",
+        arguments: [what, beginning, item], isHidden: true, run: run)
 
     private static func run(_ context: CommandContext) throws {
         guard HostedCommand.isRunning else { return look(context) }
@@ -29,10 +31,22 @@ enum CompleteWordsCommand {
         switch context.arguments.required(what) {
         case "vaults": words = try StoreSession.open(context, with: .passphrase).store.vaults.map(\.name)
         case "tags": words = try VaultSession.openAll(context).flatMap { try $0.vault.tags().map(\.path) }
+        case "fields": words = try fields(context)
         default: words = try VaultSession.openAll(context).flatMap { try $0.vault.list().map(\.title) }
         }
         let found = words.filter { $0.lowercased().hasPrefix(begins) && !$0.contains("\n") }.prefix(countMax)
         for word in found { try context.output.line(TextWidth.displaySafe(word)) }
+    }
+
+    /// The names of the fields of an item, none where it is not one item's name: a shell has it as it was typed.
+    private static func fields(_ context: CommandContext) throws -> [String] {
+        let written = context.arguments.value(item) ?? ""
+        var found: [Item] = []
+        for session in try VaultSession.openAll(context) {
+            guard let id = try? session.vault.resolve(written) else { continue }
+            found.append(try session.vault.item(id))
+        }
+        return found.count == 1 ? found[0].fields.map(\.label) : []
     }
 
     /// Lets the agent look, if it has the store unlocked; otherwise there is nothing to complete with.

@@ -10,7 +10,8 @@ enum ConflictsCommand {
     static let take = OptionDescription.value(
         "take", "N", .number(1...1_000), "take the value with this number in coffret conflicts show")
     static let both = OptionDescription.flag("both", "of texts keep all, one below the other")
-    static let field = OptionDescription.value("field", "NAME", "settle this one only: text, title, a field's name")
+    static let field = OptionDescription.value(
+        "field", "NAME", .stored("fields"), "settle this one only: text, title, a field's name")
     static let reveal = OptionDescription.flag("reveal", "show secrets")
 
     static let description = CommandDescription(
@@ -32,7 +33,7 @@ enum ConflictsCommand {
                     CommandExample("coffret conflicts resolve tomatoes --take 1", "takes the first other value"),
                 ],
                 run: resolve),
-        ])
+        ], run: list)
 
     private static func list(_ context: CommandContext) throws {
         let session = try VaultSession.open(context)

@@ -18,49 +18,120 @@ enum ExportCommand {
     static let unsent = OptionDescription.flag(
         "unsent", "only items that were changed here since the server last had them, as Markdown")
 
+    static let allVaults = OptionDescription.flag("all-vaults", "all vaults, each by itself in the folder PATH")
+
     static let description = CommandDescription(
         "export", group: .inOut, "Write everything out, unencrypted",
         discussion: [
-            "Markdown: a folder of notes with their files, as import reads it. One vault is written, the default or the one that --vault names. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in both."
+            "Markdown: a folder of notes with their files, as import reads it. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in both.",
+            "One vault is written, the default or the one that --vault names. With --all-vaults PATH is a new folder, and in it each vault gets a folder or a file of its own, called as it is.",
         ],
-        arguments: [path], options: [format, unsent, CommonArguments.yes],
+        arguments: [path], options: [format, allVaults, unsent, CommonArguments.yes],
         examples: [
             CommandExample("coffret export ~/notes-out", "a folder of Markdown"),
             CommandExample("coffret export --format json everything.json", "one file with the whole history"),
+            CommandExample("coffret export --format json out --all-vaults", "such a file for each vault"),
         ],
         run: run)
 
+    /// A vault and where it goes.
+    private struct Target {
+        let session: VaultSession
+        let path: String
+        let only: Set<EntityID>?
+    }
+
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
-        let isJSON = context.arguments.value(format).map { $0 == "json" } ?? path.hasSuffix(".json")
+        let isAll = context.arguments.isSet(allVaults)
+        let isJSON = context.arguments.value(format).map { $0 == "json" } ?? (!isAll && path.hasSuffix(".json"))
         let isUnsent = context.arguments.isSet(unsent)
         guard !isUnsent || !isJSON else {
             throw CommandFailure(
                 .usage, .inputInvalid, "--unsent writes a folder of Markdown, and no JSON",
                 hint: "coffret export FOLDER --unsent")
         }
-        try PathCheck.target(ofExport: path, isFile: isJSON)
-        let session = try VaultSession.open(context)
-        let only = try isUnsent ? unsentItems(session) : nil
-        let items = try session.vault.list(.everything).filter { only?.contains($0.id) ?? true }
-        let secrets = items.filter { $0.kind != .note }.count
-        let vaultCount = try session.store.store.vaults.count
-        let vault = "the vault \"\(TextWidth.displaySafe(session.vault.name))\""
-        if vaultCount > 1 {
-            context.note("Only \(vault) is written, one of \(vaultCount); --vault NAME names another one.")
+        guard !isAll || !isUnsent && !context.arguments.isSet(GlobalOptions.vault) else {
+            throw CommandFailure(
+                .usage, code: UsageError.Code.conflict.rawValue,
+                "--all-vaults excludes \(isUnsent ? "--unsent" : "--vault")")
         }
+        try PathCheck.target(ofExport: path, isFile: isJSON && !isAll)
+        let targets = try isAll ? targets(inFolder: path, isJSON: isJSON, context) : [oneTarget(path, context)]
+        try confirm(targets, path, context)
+        for target in targets { try target.session.requirePresenceForAll() }
+        if isAll { try PosixFileSystem().makeDirectories(path) }
+        // Files that are missing in one vault keep none of the others from being written.
+        var failure: CommandFailure?
+        for target in targets {
+            if let found = try write(target, isJSON: isJSON, context) { failure = failure ?? found }
+        }
+        if let failure { throw failure }
+    }
+
+    private static func oneTarget(_ path: String, _ context: CommandContext) throws -> Target {
+        let session = try VaultSession.open(context)
+        let only = try context.arguments.isSet(unsent) ? unsentItems(session) : nil
+        let count = try session.store.store.vaults.count
+        if count > 1 {
+            context.note(
+                "Only \(name(of: session)) is written, one of \(count); --vault NAME names another one, --all-vaults all."
+            )
+        }
+        return Target(session: session, path: path, only: only)
+    }
+
+    /// Every vault under its name, which holds no slash.
+    private static func targets(
+        inFolder folder: String, isJSON: Bool, _ context: CommandContext
+    ) throws -> [Target] {
+        var taken: Set<String> = []
+        return try VaultSession.openEvery(context).map { session in
+            var name = session.vault.name
+            if name.hasPrefix(".") { name = "vault" + name }
+            // Devices may have made vaults of one name; and some file systems hold names for equal that differ in case.
+            if !taken.insert(name.lowercased()).inserted {
+                name += " " + (session.reference?.prefix(8) ?? "")
+                taken.insert(name.lowercased())
+            }
+            return Target(
+                session: session, path: PathText.join(folder, isJSON ? name + ".json" : name), only: nil)
+        }
+    }
+
+    private static func name(of session: VaultSession) -> String {
+        "the vault \"\(TextWidth.displaySafe(session.vault.name))\""
+    }
+
+    private static func confirm(_ targets: [Target], _ path: String, _ context: CommandContext) throws {
+        let items = try targets.flatMap { target in
+            try target.session.vault.list(.everything).filter { target.only?.contains($0.id) ?? true }
+        }
+        let secrets = items.filter { $0.kind != .note }.count
+        let what = targets.count == 1 ? name(of: targets[0].session) : "\(targets.count) vaults"
         try context.confirmDanger(
-            "This writes \(NumberText.counted(items.count, "item")) of \(vault) unencrypted to \(TextWidth.displaySafe(path)), "
+            "This writes \(NumberText.counted(items.count, "item")) of \(what) unencrypted to \(TextWidth.displaySafe(path)), "
                 + "\(NumberText.grouped(secrets)) of them with secrets.",
             question: "Write them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        try session.requirePresenceForAll()
+    }
+
+    /// - Returns: what has to be said of attachments that are not there as they should be.
+    private static func write(
+        _ target: Target, isJSON: Bool, _ context: CommandContext
+    ) throws -> CommandFailure? {
+        let vault = target.session.vault
         let show = ImportCommand.stages(context, unit: "item")
-        let files = SealedFileContentStore(try session.vault.contents())
-        let faulty = try session.vault.faultyAttachments(reads: true)
-        let isSynced = try session.store.store.vaultRecord(session.store.wantedVault).kind == .synced
+        let files = SealedFileContentStore(try vault.contents())
+        let faulty = try vault.faultyAttachments(reads: true)
+        let isSynced =
+            try target.session.store.store.vaultRecord(target.session.reference ?? target.session.store.wantedVault)
+            .kind == .synced
+        let failure =
+            faulty.isEmpty
+            ? nil : FaultyFiles.failure(faulty, isSynced: isSynced, "left out; all else is written")
         if isJSON {
-            let report = try session.vault.exportEverything(
-                to: path, files: files, time: context.nowMilliseconds, progress: show.update)
+            let report = try vault.exportEverything(
+                to: target.path, files: files, time: context.nowMilliseconds, progress: show.update)
             show.reporter.end()
             try context.print(ImportCommand.json(report)) {
                 context.isQuiet
@@ -68,21 +139,18 @@ enum ExportCommand {
                     : "Exported \(NumberText.counted(report.items, "item")) with "
                         + "\(NumberText.counted(report.commits, "change")) of history and "
                         + "\(NumberText.counted(report.attachments, "attachment")), "
-                        + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(path))."
+                        + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(target.path))."
                         + conflictText(report.conflicts)
             }
-            if !faulty.isEmpty {
-                throw FaultyFiles.failure(faulty, isSynced: isSynced, "left out; all else is written")
-            }
-            return
+            return failure
         }
         var options = MarkdownExportOptions()
-        options.only = only
-        let report = try session.vault.exportMarkdown(
-            to: path, files: files, options: options, progress: show.update)
+        options.only = target.only
+        let report = try vault.exportMarkdown(
+            to: target.path, files: files, options: options, progress: show.update)
         show.reporter.end()
-        try context.print(json(report, path)) { context.isQuiet ? "" : text(report, path) }
-        if !faulty.isEmpty { throw FaultyFiles.failure(faulty, isSynced: isSynced, "left out; all else is written") }
+        try context.print(json(report, target.path)) { context.isQuiet ? "" : text(report, target.path) }
+        return failure
     }
 
     /// What this device never sent, for another one that takes it in as an import.

@@ -43,13 +43,19 @@ enum ImportCommand {
         let session = try VaultSession.open(context)
         let show = stages(context, unit: "file")
         let isDryRun = context.arguments.isSet(dryRun)
+        // Until the result is shown: whoever stops it hears whether it was done.
+        let interruption = Interruption()
         let result = try session.writing { vault in
             let files = SealedFileContentStore(try vault.contents())
-            return try vault.importFrom(source, with: importer, files: files, isDryRun: isDryRun, progress: show.update)
+            return try vault.importFrom(
+                source, with: importer, files: files, isDryRun: isDryRun, progress: show.update,
+                isStopped: { interruption.isWanted })
         }
         if !isDryRun, !result.isNothingNew { try index(session, show.reporter, context) }
         show.reporter.end()
         try context.print(json(result, isDryRun: isDryRun)) { text(result, isDryRun: isDryRun, context) }
+        try context.output.flush()
+        withExtendedLifetime(interruption) {}
     }
 
     /// Shows the stages of an import or export as they come.

@@ -37,7 +37,7 @@ enum LinkCommand {
             "backlinks": .array(backlinks.map { .summary($0) }),
         ])
         try context.print(value) {
-            let table = ItemTable(context: context, session: session)
+            var table = ItemTable(context: context, session: session)
             var lines: [String] = []
             var seen = Set<EntityID>()
             let found = links.flatMap(\.items).filter { seen.insert($0.id).inserted }

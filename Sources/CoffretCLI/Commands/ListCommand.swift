@@ -33,30 +33,61 @@ enum ListCommand {
         let order = context.arguments.value(sort).flatMap(ItemOrder.init(rawValue:)) ?? .modified
         let filter = try filter(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? .max
-        let shown: [ItemSummary]
-        let totalCount: Int
         var isIndexDue = false
         if let moment = try context.pointInTime() {
-            let items = try session.vault.view(at: moment).list(filter, order: order)
-            (shown, totalCount) = (Array(items.prefix(limit)), items.count)
+            var items = try session.vault.view(at: moment).list(filter, order: order)[...]
+            let totalCount = items.count
+            items = items.prefix(limit)
+            try show(session, context, totalCount: totalCount) { count in
+                defer { items = items.dropFirst(count) }
+                return Array(items.prefix(count))
+            }
         } else {
             // Whoever waits for a list does not wait for an index: that is made after the list was shown.
             isIndexDue = try session.vault.isIndexFarOff()
-            let page =
-                isIndexDue
-                ? try session.vault.pageByReading(filter, order: order, limit: limit)
-                : try session.vault.page(filter, order: order, limit: limit)
-            (shown, totalCount) = (page.items, page.totalCount)
-        }
-        try context.print(.fields(["items": .array(shown.map { .summary($0) }), "total": .integer(totalCount)])) {
-            guard totalCount > 0 else { return try emptyText(session, context) }
-            var lines = try ItemTable(context: context, session: session).lines(shown.map { .init(item: $0) })
-            if shown.count < totalCount {
-                lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(totalCount, "item"))")
-            }
-            return lines.joined(separator: "\n")
+            let listing = try session.vault.listing(filter, order: order, limit: limit, isReading: isIndexDue)
+            try show(session, context, totalCount: listing.totalCount, next: listing.next)
         }
         if isIndexDue { try IndexProgress.makeIndex(of: session, context) }
+    }
+
+    /// How many items are read before the first are shown, and each time after that.
+    private static let (firstCount, pieceCount) = (100, 1_000)
+
+    /// Shows a list as it comes.
+    private static func show(
+        _ session: VaultSession, _ context: CommandContext, totalCount: Int, next: (Int) throws -> [ItemSummary]
+    ) throws {
+        var shownCount = 0
+        func nextItems() throws -> [ItemSummary]? {
+            let items = try next(shownCount == 0 ? firstCount : pieceCount)
+            shownCount += items.count
+            return items.isEmpty ? nil : items
+        }
+        if context.isJSON {
+            try context.output.write(#"{"items":["#)
+            var separator = ""
+            while let items = try nextItems() {
+                let values = items.map { JSONValue.summary($0).line }
+                try context.output.write(separator + values.joined(separator: ","))
+                try context.output.flush()
+                separator = ","
+            }
+            return try context.output.line(#"],"total":\#(totalCount)}"#)
+        }
+        guard totalCount > 0 else {
+            return try context.print(.null) { try emptyText(session, context) }
+        }
+        var table = ItemTable(context: context, session: session)
+        var isEnded = false
+        try context.show(pieces: {
+            if let items = try nextItems() {
+                return try table.lines(items.map { .init(item: $0) }).joined(separator: "\n")
+            }
+            guard !isEnded, shownCount < totalCount else { return nil }
+            isEnded = true
+            return "\(NumberText.grouped(shownCount)) of \(NumberText.counted(totalCount, "item"))"
+        })
     }
 
     /// The items of several vaults in one list, each with its vault.
@@ -81,7 +112,8 @@ enum ListCommand {
             guard !rows.isEmpty, let first = sessions.first else {
                 return context.terminal.outputIsTerminal ? "Nothing like that in \(sessions.count) vaults." : ""
             }
-            var lines = try ItemTable(context: context, session: first).lines(
+            var table = ItemTable(context: context, session: first)
+            var lines = try table.lines(
                 shown.map { .init(item: $0.item, vault: $0.session) })
             if shown.count < rows.count {
                 lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(rows.count, "item"))")

@@ -17,11 +17,17 @@ enum LogCommand {
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 50 : .max)
         let entries = try session.vault.log(limit: limit)
         let present = try session.vault.present
+        if let count = try session.store.unnamedVaults?.count {
+            context.note(
+                "This is the log of the vault \"\(TextWidth.displaySafe(session.vault.name))\", one of \(count); --vault NAME shows another one."
+            )
+        }
         let value = JSONValue.array(
             entries.map { entry in
                 .fields([
                     "version": .string(entry.commit.description), "time": .moment(entry.time),
                     "instance": .string(entry.instance.hex), "itemCount": .integer(entry.itemCount),
+                    "hasMore": entry.hasMore ? .bool(true) : nil,
                     "items": .strings(entry.items.map(\.uuid.hex)),
                     "titles": .strings((try? titles(of: entry.items, present)) ?? []),
                     "summary": .string((try? what(entry, present, session.vault)) ?? ""),
@@ -60,7 +66,7 @@ enum LogCommand {
             $0.isEmpty ? "merged" : $0
         }
         let rest = entry.itemCount - titles.count
-        let more = rest > 0 ? " and \(NumberText.grouped(rest)) more" : ""
+        let more = rest > 0 ? " and \(entry.hasMore ? "over " : "")\(NumberText.grouped(rest)) more" : ""
         if Set(changes).count == 1 {
             return "\(titles.joined(separator: ", "))\(more): \(TextWidth.displaySafe(changes[0]))"
         }

@@ -55,7 +55,8 @@ enum RootCommand {
             guard !items.isEmpty else {
                 return try session.emptyWords + "\n\n" + next(context)
             }
-            let lines = try ItemTable(context: context, session: session).lines(items.map { .init(item: $0) })
+            var table = ItemTable(context: context, session: session)
+            let lines = try table.lines(items.map { .init(item: $0) })
             guard context.terminal.outputIsTerminal else { return lines.joined(separator: "\n") }
             return (lines + ["", "coffret edit ITEM goes on; coffret search WORDS finds more."])
                 .joined(separator: "\n")
@@ -66,7 +67,7 @@ enum RootCommand {
     static func next(_ context: CommandContext) -> String {
         """
         Next:  coffret new           write a note
-               coffret import PATH   bring in notes or passwords
+               coffret import PATH   bring in notes
                coffret               see what you did last
         """
     }

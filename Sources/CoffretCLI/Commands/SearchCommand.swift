@@ -45,7 +45,8 @@ enum SearchCommand {
             guard !results.hits.isEmpty else {
                 return context.terminal.outputIsTerminal ? "Nothing found for \(TextWidth.displaySafe(text))." : ""
             }
-            var lines = try ItemTable(context: context, session: session).lines(
+            var table = ItemTable(context: context, session: session)
+            var lines = try table.lines(
                 results.hits.map { hit in
                     .init(
                         item: hit.item, titleMatches: hit.titleMatches,
@@ -116,7 +117,8 @@ enum SearchCommand {
                 let isShown = context.terminal.outputIsTerminal
                 return isShown ? "Nothing found for \(TextWidth.displaySafe(text)) in \(sessions.count) vaults." : ""
             }
-            return try ItemTable(context: context, session: first).lines(
+            var table = ItemTable(context: context, session: first)
+            return try table.lines(
                 shown.map { row in
                     .init(
                         item: row.hit.item, titleMatches: row.hit.titleMatches,

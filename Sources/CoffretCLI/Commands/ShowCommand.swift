@@ -6,7 +6,8 @@ internal import CoffretStorage
 internal import CoffretTerminal
 
 enum ShowCommand {
-    static let field = OptionDescription.value("field", "NAME", "print one field and nothing else, secret or not")
+    static let field = OptionDescription.value(
+        "field", "NAME", .stored("fields"), "print one field and nothing else, secret or not")
     static let reveal = OptionDescription.flag("reveal", "show secrets")
 
     static let description = CommandDescription(

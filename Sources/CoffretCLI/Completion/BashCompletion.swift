@@ -5,7 +5,7 @@ enum BashCompletion {
         var lines = [
             "# bash completion for coffret, written by: coffret completions bash",
             "_coffret() {",
-            "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path='' word index",
+            "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path='' item='' word index",
             "    COMPREPLY=()",
             "    # Find the command that the words so far name.",
             "    for ((index = 1; index < COMP_CWORD; index++)); do",
@@ -13,6 +13,8 @@ enum BashCompletion {
             "        case \"$path/$word\" in",
             "            " + tree.nodes.dropFirst().map { "/" + $0.path.joined(separator: "/") }.joined(separator: "|")
                 + ") path=\"$path/$word\" ;;",
+            "            */-*) ;;",
+            "            *) [[ -z $item ]] && item=${word//\\\\/} ;;",
             "        esac",
             "    done",
             "    case \"$path\" in",
@@ -66,7 +68,7 @@ enum BashCompletion {
         case .directory: "compopt -o dirnames 2>/dev/null; COMPREPLY=($(compgen -d -- \"$current\"))"
         case .text, .number: "COMPREPLY=()"
         case .stored(let what):
-            "local IFS=$'\\n'; COMPREPLY=(); for word in $(coffret complete-words \(what) \"$current\" 2>/dev/null); do COMPREPLY+=(\"$(printf '%q' \"$word\")\"); done"
+            "local IFS=$'\\n'; COMPREPLY=(); for word in $(coffret complete-words \(what) -- \"$current\"\(what == "fields" ? " \"$item\"" : "") 2>/dev/null); do COMPREPLY+=(\"$(printf '%q' \"$word\")\"); done"
         case .choice, .helpTopic:
             "COMPREPLY=($(compgen -W '\((CompletionTree.words(for: kind) ?? []).joined(separator: " "))' -- \"$current\"))"
         }

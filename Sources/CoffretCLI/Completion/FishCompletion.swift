@@ -15,6 +15,19 @@ enum FishCompletion {
             "    end",
             "    test \"$path\" = \"$argv[1]\"",
             "end",
+            "function __coffret_item --description 'The first word that names no command and is no option'",
+            "    set -l words (commandline -opc)",
+            "    set -e words[1]",
+            "    set -l path",
+            "    for word in $words",
+            "        if contains -- \"$path/$word\" $__coffret_paths",
+            "            set path \"$path/$word\"",
+            "        else if not string match -q -- '-*' $word",
+            "            echo $word",
+            "            return",
+            "        end",
+            "    end",
+            "end",
             "set -g __coffret_paths "
                 + tree.nodes.dropFirst().map { "/" + $0.path.joined(separator: "/") }.joined(separator: " "),
             "complete -c coffret -f",
@@ -32,7 +45,7 @@ enum FishCompletion {
                 case .file: lines.append("\(condition) -F")
                 case .directory: lines.append("\(condition) -a '(__fish_complete_directories)'")
                 case .text, .number: break
-                case .stored(let what): lines.append("\(condition) -a '(coffret complete-words \(what) 2>/dev/null)'")
+                case .stored(let what): lines.append("\(condition) -a '\(stored(what))'")
                 case .choice, .helpTopic:
                     lines.append("\(condition) -a '\((CompletionTree.words(for: kind) ?? []).joined(separator: " "))'")
                 }
@@ -49,12 +62,16 @@ enum FishCompletion {
             case .file: text += " -r -F"
             case .directory: text += " -x -a '(__fish_complete_directories)'"
             case .text, .number: text += " -x"
-            case .stored(let what): text += " -x -a '(coffret complete-words \(what) 2>/dev/null)'"
+            case .stored(let what): text += " -x -a '\(stored(what))'"
             case .choice, .helpTopic:
                 text += " -x -a '\((CompletionTree.words(for: option.kind) ?? []).joined(separator: " "))'"
             }
         }
         return text + " -d '\(quote(option.help))'"
+    }
+
+    private static func stored(_ what: String) -> String {
+        "(coffret complete-words \(what)\(what == "fields" ? " -- \"\" (__coffret_item)" : "") 2>/dev/null)"
     }
 
     private static func quote(_ text: String) -> String {

@@ -61,6 +61,9 @@ enum ZshCompletion {
         case .file: "_files"
         case .directory: "_files -/"
         case .text, .number: " "
+        case .stored("fields"):
+            "{compadd -- ${(f)\"$(coffret complete-words fields -- '' ${(Q)${(@)words[2,-1]:#-*}[1]} 2>/dev/null)\"}}"
+                .replacing("'", with: "'\\''")
         case .stored(let what): "{compadd -- ${(f)\"$(coffret complete-words \(what) 2>/dev/null)\"}}"
         case .choice, .helpTopic: "(\((CompletionTree.words(for: kind) ?? []).joined(separator: " ")))"
         }

@@ -46,6 +46,11 @@ enum InputText {
                 .badInput, .notText, "\(what) is not UTF-8 text",
                 hint: "iconv -t utf-8 converts it; coffret attach add keeps files of any kind")
         }
+        guard !bytes.contains(0) else {
+            throw CommandFailure(
+                .badInput, .notText, "\(what) holds NUL bytes, which no text has",
+                hint: "coffret attach add ITEM FILE keeps files of any kind")
+        }
         return text
     }
 

@@ -20,11 +20,20 @@ struct ItemTable {
     let context: CommandContext
     let session: VaultSession
 
+    /// The widths of the columns of the rows before, in a table that comes piece by piece.
+    private var widths: [Int] = []
+
+    init(context: CommandContext, session: VaultSession) {
+        self.context = context
+        self.session = session
+    }
+
+    /// The next rows as lines. A column may be wider than in the lines before, never narrower.
+    ///
     /// On a terminal a snippet stands on a line of its own, where there is room for it; on a pipe it is the last
     /// column, so that one line is one item.
-    func lines(_ rows: [Row]) throws -> [String] {
+    mutating func lines(_ rows: [Row]) throws -> [String] {
         let snippetWidth = context.terminal.tableWidth.map { $0 - Self.snippetIndent.utf8.count }
-        let showsKind = rows.contains { $0.item.kind != .note }
         let hasSnippets = rows.contains { $0.snippet != nil }
         var table = TextTable([
             .init(role: .identifier),
@@ -44,7 +53,7 @@ struct ItemTable {
             table.add([
                 MarkedText(ids[item.id] ?? item.id.uuid.hex), MarkedText(item.isPinned ? "*" : ""),
                 MarkedText(item.title, matches: row.titleMatches),
-                MarkedText(showsKind && item.kind != .note ? item.kind.name : ""),
+                MarkedText(Self.words(of: item)),
                 MarkedText(TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " "))),
                 MarkedText(context.relativeTime.day(item.modified)),
                 MarkedText(row.vault.map { TextWidth.displaySafe($0.vault.name) } ?? ""),
@@ -52,12 +61,20 @@ struct ItemTable {
             ])
         }
         let style = context.terminal.style
-        let lines = table.lines(width: context.terminal.tableWidth, style: style)
+        let lines = table.lines(width: context.terminal.tableWidth, style: style, widths: &widths)
         guard hasSnippets, let snippetWidth else { return lines }
         return zip(lines, rows).flatMap { line, row -> [String] in
             guard let snippet = row.snippet, !snippet.text.isEmpty else { return [line] }
             return [line, Self.snippetIndent + snippet.styled(style, role: .faint, width: snippetWidth)]
         }
+    }
+
+    /// The kind and the state of an item that is not just a note.
+    private static func words(of item: ItemSummary) -> String {
+        var words = item.kind == .note ? [] : [item.kind.name]
+        if item.isLocked { words.append("locked") }
+        if item.hasConflicts { words.append("conflict") }
+        return words.joined(separator: " ")
     }
 
     private static let snippetIndent = "      "

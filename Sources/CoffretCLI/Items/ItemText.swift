@@ -21,9 +21,10 @@ struct ItemText {
         var lines = [style.apply(.title, TextWidth.displaySafe(item.title)), facts]
         let fields = fieldLines()
         if !fields.isEmpty { lines += [""] + fields }
-        if !item.text.isEmpty {
+        let text = textBelowTitle
+        if !text.isEmpty {
             lines.append("")
-            lines.append(trimmed(TextWidth.displaySafe(item.text, keepsLines: true)))
+            lines.append(trimmed(TextWidth.displaySafe(text, keepsLines: true)))
         }
         if !item.attachments.isEmpty {
             lines.append("")
@@ -33,6 +34,14 @@ struct ItemText {
         }
         if !item.conflicts.isEmpty { lines += [""] + conflictLines() }
         return lines.joined(separator: "\n")
+    }
+
+    /// The text without a first line that is the heading above and nothing else: it stands there already.
+    private var textBelowTitle: String {
+        guard let end = item.text.firstIndex(where: \.isNewline) ?? (item.text.isEmpty ? nil : item.text.endIndex),
+            ["", "# "].contains(where: { $0 + item.title == item.text[..<end] })
+        else { return item.text }
+        return String(item.text[end...].drop(while: \.isNewline))
     }
 
     /// For a pipe, an item with fields: these and its files, then the text. A note is its text and nothing else.

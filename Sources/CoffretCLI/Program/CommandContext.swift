@@ -62,13 +62,32 @@ final class CommandContext {
 
     /// Prints a text, through the pager if it is longer than the terminal.
     private func show(_ text: String) throws {
-        if let height = terminal.height, text.utf8.count(where: { $0 == 0x0A }) + 2 > height, terminal.canMoveCursor,
-            let pager = Pager(environment)
-        {
+        var text: String? = text
+        try show(pieces: { text.take() })
+    }
+
+    /// Prints a text that comes piece by piece, each ending before the end of its last line; nil is the end. What is there is
+    /// shown before the next piece is asked for, through the pager if it is longer than the terminal.
+    func show(pieces next: () throws -> String?) throws {
+        var shown = ""
+        if let height = terminal.height, terminal.canMoveCursor, let pager = Pager(environment) {
+            var lineCount = 2
+            while lineCount <= height {
+                guard let piece = try next() else {
+                    if !shown.isEmpty { try output.write(shown) }
+                    return
+                }
+                lineCount += piece.utf8.count { $0 == 0x0A } + (shown.isEmpty ? 0 : 1)
+                shown += piece + "\n"
+            }
             try output.flush()
-            if pager.show(text) { return }
+            if try pager.show(shown, then: next) { return }
         }
-        try output.line(text)
+        try output.write(shown)
+        while let piece = try next() {
+            try output.line(piece)
+            try output.flush()
+        }
     }
 
     /// Says on one line that something was done: silent with `--quiet`, JSON with `--json`.

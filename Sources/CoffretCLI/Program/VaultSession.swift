@@ -18,7 +18,7 @@ final class VaultSession {
     private(set) var vault: Vault
     let context: CommandContext
     /// The vault's id in hex; nil for the one that is wanted.
-    private let reference: String?
+    let reference: String?
 
     private init(store: StoreSession, reference: String?, context: CommandContext) throws {
         self.store = store
@@ -43,6 +43,16 @@ final class VaultSession {
         let sessions =
             try references?.map { try VaultSession(store: store, reference: $0, context: context) }
             ?? [VaultSession(store: store, reference: nil, context: context)]
+        for session in sessions { try BrokenSchemes.replace(session, context) }
+        return sessions
+    }
+
+    /// Every vault of the store, whatever is the default.
+    static func openEvery(_ context: CommandContext) throws -> [VaultSession] {
+        let store = try StoreSession.open(context, with: .passphrase)
+        let sessions = try store.store.vaults.map {
+            try VaultSession(store: store, reference: $0.vaultID.hex, context: context)
+        }
         for session in sessions { try BrokenSchemes.replace(session, context) }
         return sessions
     }
@@ -110,10 +120,9 @@ final class VaultSession {
 
     /// Short ids for a list of items.
     func shortIDs(_ ids: [EntityID]) throws -> [EntityID: String] {
-        let view = try vault.present
-        var result: [EntityID: String] = [:]
-        for id in ids { result[id] = String(id.uuid.hex.prefix(try view.distinguishingDigitCount(of: id))) }
-        return result
+        let counts = try vault.distinguishingDigitCounts(of: ids)
+        return Dictionary(
+            zip(ids, counts).map { ($0, String($0.uuid.hex.prefix($1))) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// What people call the device that made a commit.

@@ -9,14 +9,16 @@ extension HelpTasks {
             name: "stay-unlocked", title: "type the passphrase only once",
             keywords: ["unlock", "agent", "lock", "idle", "session", "often", "asks", "again"],
             steps: [
-                .command(
-                    "coffret unlock",
-                    "Asks once. An agent keeps the store unlocked and runs your commands; ten minutes without one, a locked screen or sleep end it."
+                .text(
+                    "The first passphrase that you type keeps the store unlocked: an agent holds its key and runs your commands. It locks ten minutes after the last command, twelve hours after unlocking at the latest, with the screen, and before sleep. A passphrase out of a file opens the store for one command."
                 ),
-                .command("coffret unlock --for 15m", "For a quarter of an hour, used or not."),
                 .command("coffret status", "Says whether it is unlocked, and until when."),
-                .command("coffret agent settings --idle 5m", "Locks earlier."),
                 .command("coffret lock", "Locks now, and forgets everything."),
+                .command("coffret unlock --for 15m", "Unlocks for a quarter of an hour, used or not."),
+                .command("coffret agent settings --idle 5m", "Locks earlier."),
+                .command(
+                    "coffret agent settings --opens asked", "Only coffret unlock keeps the store unlocked from then on."
+                ),
             ]),
         HelpTask(
             name: "unlock-by-pin", title: "unlock with a PIN or a fingerprint",

@@ -282,10 +282,16 @@ enum HelpTasks {
             name: "vaults", title: "keep several vaults",
             keywords: ["vault", "vaults", "work", "several", "separate"],
             steps: [
-                .text("One store can hold several vaults with keys of their own, opened by the same passphrase."),
+                .text(
+                    "One store can hold several vaults with keys of their own, opened by the same passphrase. One of them is the default: what you write or import goes there. ls, search and fsck cover all of them, and an item is found in whichever holds it."
+                ),
                 .command("coffret vault new Work", "Makes another vault."),
-                .command("coffret ls --vault Work", "Every command takes --vault."),
-                .text("COFFRET_VAULT=Work in the environment makes it the one that is used when none is named."),
+                .command(
+                    "coffret new --vault Work", "Every command takes --vault, and then works with this one alone."),
+                .command("coffret vault default Work", "Makes it the default on this device."),
+                .text("COFFRET_VAULT=Work in the environment does so for one shell or script."),
+                .command("coffret export ~/out --all-vaults", "Writes all of them, each into a folder of its own."),
+                .command("coffret vault rm Work", "Removes a vault and everything in it; asks first, in numbers."),
             ]),
         HelpTask(
             name: "privacy", title: "know what others can see",

@@ -94,8 +94,15 @@ package struct Item: Equatable, Sendable {
     package func field(named name: String) throws(CoreError) -> ItemField {
         if let field = fields.first(where: { $0.key.name == name }) { return field }
         let named = fields.filter { $0.label.lowercased() == name.lowercased() }
-        guard named.count == 1 else { throw CoreError(.fieldNotFound, at: name) }
+        guard named.count == 1 else { throw fieldNotFound(name) }
         return named[0]
+    }
+
+    /// With the fields that the item has.
+    func fieldNotFound(_ name: String) -> CoreError {
+        CoreError(
+            .fieldNotFound, at: name,
+            candidates: fields.map { CoreError.Candidate(id: $0.key.name, title: $0.label) })
     }
 }
 

@@ -158,7 +158,7 @@ extension Item {
         if let field = fields.first(where: { $0.key.name == name }) { return field }
         let named = labelled(name)
         guard named.count <= 1 else { throw Self.ambiguous(name, named, orThe: nil) }
-        guard let field = named.first else { throw CoreError(.fieldNotFound, at: name) }
+        guard let field = named.first else { throw fieldNotFound(name) }
         return field
     }
 

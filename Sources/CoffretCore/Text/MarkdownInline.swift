@@ -72,8 +72,30 @@ struct MarkdownInline {
         // "#1" is a number, and a tag's last slash or dash belongs to the sentence.
         var end = wordEnd
         while end > index + 1, bytes[end - 1] == UInt8(ascii: "/") || bytes[end - 1] == UInt8(ascii: "-") { end -= 1 }
-        guard !bytes[index..<end].allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2F || $0 == 0x2D }) else { return }
+        let word = bytes[index..<end]
+        guard !word.allSatisfy({ Self.isDigit($0) || $0 == 0x2F || $0 == 0x2D }), !Self.isOrdinal(word),
+            !Self.isColor(word)
+        else { return }
         _ = add(start: start, end: end)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    /// `1st`, `22nd`.
+    private static func isOrdinal(_ word: ArraySlice<UInt8>) -> Bool {
+        let ending = word.drop(while: isDigit)
+        return ending.count < word.count
+            && ["st", "nd", "rd", "th"].contains(String(decoding: ending, as: UTF8.self).lowercased())
+    }
+
+    /// A colour as style sheets write it: 3, 4, 6 or 8 hexadecimal digits, all alike or with a numeral among them, two among 3
+    /// or 4. `#dad`, `#facade` and `#2fa` are words.
+    private static func isColor(_ word: ArraySlice<UInt8>) -> Bool {
+        guard [3, 4, 6, 8].contains(word.count),
+            word.allSatisfy({ isDigit($0) || (0x61...0x66).contains($0 | 0x20) })
+        else { return false }
+        return word.count(where: isDigit) > (word.count > 4 ? 0 : 1)
+            || word.allSatisfy { $0 | 0x20 == word[word.startIndex] | 0x20 }
     }
 
     /// The end of a tag of several words, `#two words#`: the next `#` must touch the last word and be

@@ -1,6 +1,7 @@
 // Items as lists show them, and filters of lists.
 
 package import CoffretBase
+internal import CoffretSearch
 package import CoffretStorage
 
 /// An item in a list.
@@ -15,10 +16,13 @@ package struct ItemSummary: Equatable, Sendable {
     package let isArchived: Bool
     package let isTrashed: Bool
     package let hasAttachments: Bool
+    package let isLocked: Bool
+    /// Whether devices wrote values that contradict each other.
+    package let hasConflicts: Bool
 
     package init(
         id: EntityID, kind: ItemKind, title: String, tags: [String], created: Milliseconds, modified: Milliseconds,
-        isPinned: Bool, isArchived: Bool, isTrashed: Bool, hasAttachments: Bool
+        isPinned: Bool, isArchived: Bool, isTrashed: Bool, hasAttachments: Bool, isLocked: Bool, hasConflicts: Bool
     ) {
         self.id = id
         self.kind = kind
@@ -30,6 +34,8 @@ package struct ItemSummary: Equatable, Sendable {
         self.isArchived = isArchived
         self.isTrashed = isTrashed
         self.hasAttachments = hasAttachments
+        self.isLocked = isLocked
+        self.hasConflicts = hasConflicts
     }
 
     /// The summary of an item that was read whole.
@@ -38,7 +44,17 @@ package struct ItemSummary: Equatable, Sendable {
             id: item.id, kind: item.kind, title: item.visibleTitle, tags: item.visibleTags.map(\.path),
             created: item.created, modified: item.modified,
             isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
-            hasAttachments: item.hasAttachments)
+            hasAttachments: item.hasAttachments, isLocked: item.isLocked, hasConflicts: !item.conflicts.isEmpty)
+    }
+
+    /// The summary of a document of the index; nil if it is no item that this version knows.
+    init?(_ document: DocumentSummary) {
+        guard let id = EntityID(bytes: document.entity), let kind = ItemKind(id) else { return nil }
+        self.init(
+            id: id, kind: kind, title: document.title, tags: document.tags, created: document.createdMilliseconds,
+            modified: document.modifiedMilliseconds, isPinned: document.isPinned, isArchived: document.isArchived,
+            isTrashed: document.isTrashed, hasAttachments: document.hasAttachments, isLocked: document.isLocked,
+            hasConflicts: document.hasConflicts)
     }
 }
 
@@ -52,6 +68,7 @@ package struct ItemFilter: Equatable, Sendable {
     /// By default neither archived nor trashed items are shown; nil for either.
     package var isArchived: Bool? = false
     package var isTrashed: Bool? = false
+    package var hasConflicts: Bool?
 
     package init() {}
 
@@ -69,6 +86,7 @@ package struct ItemFilter: Equatable, Sendable {
         if let isPinned, isPinned != item.isPinned { return false }
         if let isArchived, isArchived != item.isArchived { return false }
         if let isTrashed, isTrashed != item.isTrashed { return false }
+        if let hasConflicts, hasConflicts != item.hasConflicts { return false }
         let own = item.tags.compactMap { try? TagPath($0) }
         return tags.allSatisfy { wanted in own.contains { $0.isInside(wanted) } }
     }

@@ -70,13 +70,24 @@ struct SnapshotReader {
     /// - Complexity: walks all their facts without reading long values.
     func itemCount() throws(CoreError) -> Int {
         var count = 0
+        try forEachItemID { _ in count += 1 }
+        return count
+    }
+
+    /// The UUIDs of all items.
+    func itemUUIDs() throws(CoreError) -> [UniqueID] {
+        var uuids: [UniqueID] = []
+        try forEachItemID { uuids.append($0.uuid) }
+        return uuids
+    }
+
+    private func forEachItemID(_ body: (EntityID) -> Void) throws(CoreError) {
         for kind in ItemKind.allCases {
-            try forEachEntityID(withPrefix: [kind.rawValue]) { _ in
-                count += 1
+            try forEachEntityID(withPrefix: [kind.rawValue]) { id in
+                body(id)
                 return true
             }
         }
-        return count
     }
 
     /// The ids of items, of any kind, whose UUIDs begin with these hex digits; at most `countMax`.

@@ -2,6 +2,7 @@
 // supersedes the others; the history still has them.
 
 internal import CoffretBase
+internal import CoffretSearch
 package import CoffretStorage
 
 /// Which of several values a person wants.
@@ -17,9 +18,19 @@ package enum ConflictChoice: Equatable, Sendable {
 extension Vault {
     /// The items with conflicts, in the order of their ids.
     ///
-    /// - Complexity: walks all facts; reads the values of items that have concurrent ones.
+    /// - Complexity: reads those items, which the index knows; where there is none yet, walks all facts.
     package func conflictedItems() throws(CoreError) -> [Item] {
         let view = try present
+        var filter = ItemFilter.everything
+        filter.hasConflicts = true
+        let known =
+            try isIndexFarOff()
+            ? nil
+            : try fromIndex { (index) throws(CoreError) in
+                try inSearch { () throws(SearchError) in try index.list(ListFilter(filter)).documents }
+                    .compactMap { EntityID(bytes: $0.entity) }
+            }
+        if let known { return try items(known.sorted(), view) }
         var entities: [EntityID] = []
         var last: FactKey?
         try inStorage { () throws(StorageError) in

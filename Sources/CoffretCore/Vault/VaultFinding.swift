@@ -65,22 +65,11 @@ extension Vault {
     package func page(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
     ) throws(CoreError) -> ItemPage {
-        var indexFilter = ListFilter()
-        indexFilter.kinds = filter.kinds.map { Set($0.map(\.rawValue)) }
-        indexFilter.tag = filter.tags.first?.folded
-        indexFilter.isPinned = filter.isPinned
-        indexFilter.isArchived = filter.isArchived
-        indexFilter.isTrashed = filter.isTrashed
         let page = try fromIndex { (index) throws(CoreError) in
-            let list = try documents(
-                index, indexFilter, order, countMax: filter.tags.count > 1 ? .max : limit.addingOrMax(offset))
-            guard filter.tags.count > 1 else {
-                let wanted = Array(list.documents.dropFirst(offset).prefix(limit))
-                return ItemPage(items: try summaries(wanted, index), totalCount: list.totalCount)
+            let list = try inSearch { () throws(SearchError) in
+                try index.list(ListFilter(filter), order: ListOrder(order), limit: limit, offset: offset)
             }
-            // The index filters by one tag; the others are looked at here.
-            let items = try summaries(list.documents, index).filter(filter.admits)
-            return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
+            return ItemPage(items: list.documents.compactMap(ItemSummary.init), totalCount: list.totalCount)
         }
         if let page { return page }
         return try pageByReading(filter, order: order, limit: limit, offset: offset)
@@ -115,32 +104,6 @@ extension Vault {
         return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
     }
 
-    /// The first documents of a list; in the order of modification, pinned ones come first.
-    private func documents(
-        _ index: SearchIndex, _ filter: ListFilter, _ order: ItemOrder, countMax: Int
-    ) throws(CoreError) -> (documents: [DocumentSummary], totalCount: Int) {
-        try inSearch { () throws(SearchError) in
-            func list(_ filter: ListFilter, _ order: ListOrder, _ limit: Int) throws(SearchError) -> (
-                documents: [DocumentSummary], totalCount: Int
-            ) {
-                let list = try index.list(filter, order: order, limit: limit)
-                return (list.documents, list.totalCount)
-            }
-            switch order {
-            case .created: return try list(filter, .created, countMax)
-            case .title: return try list(filter, .title, countMax)
-            case .modified:
-                guard filter.isPinned == nil else { return try list(filter, .modified, countMax) }
-                var (pinned, others) = (filter, filter)
-                pinned.isPinned = true
-                others.isPinned = false
-                let first = try list(pinned, .modified, countMax)
-                let rest = try list(others, .modified, countMax - min(countMax, first.documents.count))
-                return (first.documents + rest.documents, first.totalCount + rest.totalCount)
-            }
-        }
-    }
-
     /// The item that a reference names; see `ReferenceResolver`. An id needs no index.
     ///
     /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates (R34).
@@ -152,8 +115,8 @@ extension Vault {
             isFarOff
             ? nil
             : try fromIndex { (index) throws(CoreError) in
-                try summaries(
-                    inSearch { () throws(SearchError) in try index.resolve(reference, limit: 1_000) }, index)
+                try inSearch { () throws(SearchError) in try index.resolve(reference, limit: 1_000) }
+                    .compactMap(ItemSummary.init)
             }
         if let found { return try resolver.resolveByTitle(among: found) }
         return try resolver.resolveByTitle(among: pageByReading(.everything, limit: .max).items)
@@ -163,8 +126,8 @@ extension Vault {
     func titled(_ title: String) throws(CoreError) -> [ItemSummary] {
         let sought = title.lowercased()
         let found = try fromIndex { (index) throws(CoreError) in
-            try summaries(
-                inSearch { () throws(SearchError) in try index.documents(answeringTo: "t:" + sought) }, index)
+            try inSearch { () throws(SearchError) in try index.documents(answeringTo: "t:" + sought) }
+                .compactMap(ItemSummary.init)
         }
         if let found { return found }
         return try list(.everything).filter { $0.title.lowercased() == sought }
@@ -175,7 +138,8 @@ extension Vault {
         let sought = start.lowercased()
         guard !sought.isEmpty else { return [] }
         var found = try fromIndex { (index) throws(CoreError) in
-            try summaries(inSearch { () throws(SearchError) in try index.resolve(start, limit: 1_000) }, index)
+            try inSearch { () throws(SearchError) in try index.resolve(start, limit: 1_000) }
+                .compactMap(ItemSummary.init)
         }
         if found == nil { found = try list(.everything) }
         return (found ?? []).filter { $0.title.lowercased().hasPrefix(sought) }
@@ -193,12 +157,13 @@ extension Vault {
             let results = try inSearch { () throws(SearchError) in
                 try index.search(query, limit: limit, offset: offset)
             }
-            let items = try summaries(results.hits.map(\.document), index)
             return ItemSearchResult(
-                hits: zip(items, results.hits).map { item, hit in
-                    ItemHit(
-                        item: item, titleMatches: hit.titleMatches, snippet: hit.snippet.text,
-                        snippetMatches: hit.snippet.matches)
+                hits: results.hits.compactMap { hit in
+                    ItemSummary(hit.document).map {
+                        ItemHit(
+                            item: $0, titleMatches: hit.titleMatches, snippet: hit.snippet.text,
+                            snippetMatches: hit.snippet.matches)
+                    }
                 }, totalCount: results.totalCount, corrections: results.corrections, exclusions: query.exclusions)
         }
         if let found { return found }
@@ -231,7 +196,7 @@ extension Vault {
                 var items: [ItemSummary] = []
                 for key in keys where items.isEmpty {
                     let documents = try inSearch { () throws(SearchError) in try index.documents(answeringTo: key) }
-                    items = try summaries(documents, index)
+                    items = documents.compactMap(ItemSummary.init)
                 }
                 resolved.append(ItemLink(link: link, items: items))
             }
@@ -245,23 +210,11 @@ extension Vault {
     package func backlinks(of id: EntityID) throws(CoreError) -> [ItemSummary] {
         let item = try item(id)
         let found = try fromIndex { (index) throws(CoreError) in
-            try summaries(inSearch { () throws(SearchError) in try index.documents(linkingTo: id.bytes) }, index)
+            try inSearch { () throws(SearchError) in try index.documents(linkingTo: id.bytes) }
+                .compactMap(ItemSummary.init)
         }
         if let found { return found }
         return try present.backlinks(of: item)
-    }
-
-    private func summaries(
-        _ documents: [DocumentSummary], _ index: SearchIndex
-    ) throws(CoreError) -> [ItemSummary] {
-        let tags = try inSearch { () throws(SearchError) in try index.tagPaths(of: documents.map(\.entity)) }
-        return zip(documents, tags).compactMap { document, tags in
-            guard let id = EntityID(bytes: document.entity), let kind = ItemKind(id) else { return nil }
-            return ItemSummary(
-                id: id, kind: kind, title: document.title, tags: tags, created: document.createdMilliseconds,
-                modified: document.modifiedMilliseconds, isPinned: document.isPinned, isArchived: document.isArchived,
-                isTrashed: document.isTrashed, hasAttachments: document.hasAttachments)
-        }
     }
 }
 
@@ -277,12 +230,5 @@ extension VaultBatch {
             if !source.text.isEmpty && !source.text.hasSuffix("\n") { source.text += "\n" }
             source.text += "[\(label.isEmpty ? "Untitled" : label)](\(NoteLink.scheme)\(target.uuid.hex))\n"
         }
-    }
-}
-
-extension Int {
-    fileprivate func addingOrMax(_ other: Int) -> Int {
-        let (sum, isOverflow) = addingReportingOverflow(other)
-        return isOverflow ? .max : sum
     }
 }

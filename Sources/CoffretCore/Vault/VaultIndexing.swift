@@ -322,7 +322,7 @@ struct UnindexedChanges {
 ///
 /// The format number changes whenever documents are made differently, which makes every index anew.
 struct IndexedState: Equatable {
-    static let format: UInt8 = 1
+    static let format: UInt8 = 2
     let head: BlobName?
 
     init(head: BlobName?) { self.head = head }
@@ -384,7 +384,7 @@ extension SearchDocument {
             tags: hasContents ? item.allTags(scan: scan).map(\.path) : item.visibleTags.map(\.path),
             fields: fields, createdMilliseconds: item.created, modifiedMilliseconds: item.modified,
             isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
-            hasAttachments: item.hasAttachments,
+            hasAttachments: item.hasAttachments, isLocked: item.isLocked, hasConflicts: !item.conflicts.isEmpty,
             links: scan.links.flatMap { NoteLink.keys(in: $0, from: item.path) },
             keys: NoteLink.keys(of: item, title: title))
     }

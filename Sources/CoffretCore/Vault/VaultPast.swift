@@ -14,13 +14,17 @@ package struct LogEntry: Sendable {
     package let instance: UniqueID
     /// The device that made it; `Store.deviceName` knows what people call it.
     package let device: [UInt8]
-    /// How many items it touched, with their files.
+    /// How many items it touched, with their files: of more than `countedItemMax` the first.
     package let itemCount: Int
+    /// Whether it touched more than were counted.
+    package let hasMore: Bool
     /// Up to `itemCountMax` of them.
     package let items: [EntityID]
 
     /// How many items an entry names.
     package static let itemCountMax = 20
+    /// After so many an entry counts no further: an import of all that somebody has is not read for one line.
+    package static let countedItemMax = 1_000
 }
 
 extension Vault {
@@ -93,15 +97,47 @@ extension Vault {
         SnapshotReader(snapshot: try inStorage { () throws(StorageError) in try repository.snapshot(at: commit) })
     }
 
-    /// Adds the items whose files a commit touched, as far as they are there now.
-    private func addOwners(of attachments: [EntityID], to items: inout Set<EntityID>) throws(CoreError) {
-        guard !attachments.isEmpty else { return }
+    /// The items that a commit touched: the first of them, how many there are, and whether there are more.
+    private func touchedItems(
+        by commit: CommitSummary
+    ) throws(CoreError) -> (items: [EntityID], count: Int, hasMore: Bool) {
+        var items: [EntityID] = []
+        var count = 0
+        for kind in ItemKind.allCases.sorted(by: { $0.rawValue < $1.rawValue }) {
+            try forEachEntity(in: commit, of: kind.rawValue) { entity in
+                count += 1
+                if items.count < LogEntry.itemCountMax { items.append(entity) }
+                return count <= LogEntry.countedItemMax
+            }
+            if count > LogEntry.countedItemMax { return (items, LogEntry.countedItemMax, true) }
+        }
+        guard count < LogEntry.itemCountMax else { return (items, count, false) }
+        // The items whose files it touched, as far as they are there now.
         var known = Set(items.map { AttachmentID.prefix(for: $0) })
-        for attachment in attachments where items.count < LogEntry.itemCountMax {
-            let prefix = Array(attachment.bytes.prefix(1 + AttachmentID.sharedByteCount))
-            guard known.insert(prefix).inserted else { continue }
-            let digits = prefix.dropFirst().flatMap { [$0 >> 4, $0 & 0x0F] }
-            items.formUnion(try presentReader().itemIDs(beginningWith: digits, countMax: 1))
+        var owners: [[UInt8]] = []
+        try forEachEntity(in: commit, of: EntityKind.attachment) { entity in
+            let prefix = Array(entity.bytes.prefix(1 + AttachmentID.sharedByteCount))
+            if known.insert(prefix).inserted { owners.append(prefix) }
+            return count + owners.count < LogEntry.itemCountMax
+        }
+        for owner in owners {
+            let digits = owner.dropFirst().flatMap { [$0 >> 4, $0 & 0x0F] }
+            items += try presentReader().itemIDs(beginningWith: digits, countMax: 1)
+        }
+        return (items.sorted(), items.count, false)
+    }
+
+    /// Goes through the entities of a kind that a commit touched, until `body` says no.
+    private func forEachEntity(
+        in commit: CommitSummary, of kind: UInt8, _ body: (EntityID) -> Bool
+    ) throws(CoreError) {
+        var last: EntityID?
+        try inStorage { () throws(StorageError) in
+            try repository.forEachChange(of: commit, withPrefix: [kind]) { fact in
+                guard fact.key.entity != last else { return true }
+                last = fact.key.entity
+                return body(fact.key.entity)
+            }
         }
     }
 
@@ -125,19 +161,16 @@ extension Vault {
 
     /// The newest commits of the vault.
     ///
-    /// - Complexity: reads each commit, and its changes.
+    /// - Complexity: reads each commit, and its changes as far as they are counted.
     package func log(limit: Int = .max) throws(CoreError) -> [LogEntry] {
         var entries: [LogEntry] = []
         guard limit > 0 else { return entries }
         try walkHistory { (commit) throws(CoreError) in
-            let changes = try inStorage { () throws(StorageError) in try repository.changes(of: commit) }
-            var items = Set(changes.facts.map(\.key.entity).filter { ItemKind($0) != nil })
-            try addOwners(of: changes.facts.map(\.key.entity).filter { $0.kind == EntityKind.attachment }, to: &items)
+            let touched = try touchedItems(by: commit)
             entries.append(
                 LogEntry(
                     commit: commit.name, time: commit.timeMilliseconds, instance: commit.instance,
-                    device: commit.deviceID, itemCount: items.count,
-                    items: Array(items.sorted().prefix(LogEntry.itemCountMax))))
+                    device: commit.deviceID, itemCount: touched.count, hasMore: touched.hasMore, items: touched.items))
             return entries.count < limit
         }
         return entries

@@ -125,6 +125,8 @@ private struct ScannedDocument {
         case .pinned: return summary.isPinned
         case .archived: return summary.isArchived
         case .trashed: return summary.isTrashed
+        case .locked: return summary.isLocked
+        case .conflicted: return summary.hasConflicts
         case .untagged: return summary.tags.isEmpty
         case .hasAttachments: return summary.hasAttachments
         case .modified(let range): return range.contains(summary.modified)

@@ -2,6 +2,7 @@
 // present; everything here works by reading facts.
 
 internal import CoffretBase
+internal import CoffretSearch
 package import CoffretStorage
 
 /// One state of a vault.
@@ -48,6 +49,26 @@ package struct VaultView {
         if let id = try resolver.resolveByID(in: reader) { return id }
         return try resolver.resolveByTitle(among: list(.everything))
     }
+
+    /// For each id, how many of its hex digits no other item's id begins with; at least four.
+    ///
+    /// - Complexity: a few range reads for each; for many, a walk through the ids of all items.
+    func distinguishingDigitCounts(of ids: [EntityID]) throws(CoreError) -> [Int] {
+        guard ids.count > Self.lookedUpCountMax else {
+            var counts: [Int] = []
+            for id in ids { counts.append(try distinguishingDigitCount(of: id)) }
+            return counts
+        }
+        let sorted = try reader.itemUUIDs().sorted()
+        return ids.map { id in
+            let place = partitionPoint(sorted.count) { sorted[$0] < id.uuid }
+            let neighbours = [place - 1, place + 1].filter(sorted.indices.contains).map { sorted[$0].bytes }
+            let shared = neighbours.map { HexDigits.sharedCount($0, id.uuid.bytes) }.max() ?? 0
+            return max(shared + 1, ReferenceResolver.digitCountMin)
+        }
+    }
+
+    private static var lookedUpCountMax: Int { 256 }
 
     /// How many hex digits of an item's id no other item's id begins with; at least four.
     ///

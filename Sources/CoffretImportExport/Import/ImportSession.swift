@@ -22,6 +22,8 @@ package final class ImportSession {
     private let files: any FileContentStore
     private let random: any RandomSource
     private let progress: (WorkProgress) -> Void
+    /// Asked before each item, and a last time before the batch is written.
+    private let isStopped: () -> Bool
     private var source: SourceRecord
     private let oldSource: SourceRecord?
     private let records: [[UInt8]: FileRecord]
@@ -40,7 +42,8 @@ package final class ImportSession {
 
     init(
         vault: Vault, batch: VaultBatch, files: any FileContentStore, source origin: any ImportSource, format: String,
-        random: any RandomSource, isDryRun: Bool, progress: @escaping (WorkProgress) -> Void
+        random: any RandomSource, isDryRun: Bool, progress: @escaping (WorkProgress) -> Void,
+        isStopped: @escaping () -> Bool
     ) throws(ImportExportError) {
         self.vault = vault
         self.batch = batch
@@ -48,6 +51,7 @@ package final class ImportSession {
         self.random = random
         self.isDryRun = isDryRun
         self.progress = progress
+        self.isStopped = isStopped
         limits = origin.limits
         totalCount = origin.listing.entries.count
         let reader = SourceRecordReader(snapshot: try wrappingVaultErrors { try vault.present.snapshot })
@@ -115,6 +119,7 @@ package final class ImportSession {
         _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, scan: MarkdownScan? = nil,
         form: (inout FileRecord) -> Void = { _ in }
     ) throws(ImportExportError) -> EntityID? {
+        try goOn()
         seenKeys.insert(key)
         let known = record(ofKey: key)
         if let known, known.contentHash == contentHash {
@@ -276,8 +281,13 @@ package final class ImportSession {
         return nil
     }
 
+    private func goOn() throws(ImportExportError) {
+        if isStopped() { throw ImportExportError(.stopped) }
+    }
+
     /// Closes the import: the place is remembered if anything is, and what is gone from it is counted.
     func finish() throws(ImportExportError) {
+        try goOn()
         report.tags = tags.count
         report.missing = records.keys.count { !seenKeys.contains($0) }
         progress(

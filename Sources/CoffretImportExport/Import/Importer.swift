@@ -74,7 +74,7 @@ extension Vault {
     package func importFrom(
         _ source: any ImportSource, with chosen: (any Importer)? = nil, files: (any FileContentStore)? = nil,
         random: any RandomSource = SystemRandomSource(), isDryRun: Bool = false,
-        progress: @escaping (WorkProgress) -> Void = { _ in }
+        progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(ImportExportError) -> ImportReport {
         let importer: any Importer
         if let chosen { importer = chosen } else { importer = try ImporterRegistry.detect(source) }
@@ -86,7 +86,7 @@ extension Vault {
                 do throws(ImportExportError) {
                     let session = try ImportSession(
                         vault: self, batch: batch, files: files, source: source, format: importer.name, random: random,
-                        isDryRun: isDryRun, progress: progress)
+                        isDryRun: isDryRun, progress: progress, isStopped: isStopped)
                     try importer.run(source, into: session)
                     try session.finish()
                     report = session.report

@@ -62,6 +62,12 @@ package struct ItemListImporter: Importer {
             if case .unchanged = session.standing(ofKey: key, contentHash: entry.hash) {
             } else {
                 for raw in entry.rawNames { session.report.keepRaw(label: raw, of: name) }
+                // It comes in as it is, or a list that export wrote could not come back.
+                for field in entry.draft.fields {
+                    guard let problem = FieldCheck.problem(field.value, kind: field.kind, key: field.key.name)
+                    else { continue }
+                    session.report.warn("\(name): \(field.label): \(problem)")
+                }
             }
             let item = try session.put(entry.draft, key: key, contentHash: entry.hash, name: name)
             if let item { files += entry.attachments.map { ($0, item) } }

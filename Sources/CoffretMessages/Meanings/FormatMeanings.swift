@@ -60,6 +60,7 @@ extension FailureMeaning {
             .unsupportedFormat, "a newer coffret wrote this file; nothing was imported", showsPlace: true),
         "import.format": FailureMeaning(
             .importRejected, "the file is not what it should be; nothing was imported", showsPlace: true),
+        "import.stopped": FailureMeaning(.cancelled, "stopped: nothing was imported"),
         "import.vault.not-empty": FailureMeaning(
             .importRejected, "everything with its history can only go into an empty vault",
             hint: "coffret vault new NAME, then coffret import FILE --vault NAME"),

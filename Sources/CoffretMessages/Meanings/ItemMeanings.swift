@@ -37,7 +37,8 @@ extension FailureMeaning {
         "core.record.policy": FailureMeaning(
             .keyPolicy, "a note passphrase asks for work outside the safe bounds; nothing was computed"),
         "core.field.not-found": FailureMeaning(
-            .notFound, "the item has no such field", showsPlace: true, hint: "coffret show ITEM lists its fields"),
+            .notFound, "the item has no such field", showsPlace: true,
+            hint: "a field goes by its key or its label; coffret show lists those of an item"),
         "core.field.ambiguous": FailureMeaning(
             .ambiguous, "the name fits several fields", showsPlace: true, hint: "use the field's key"),
         "core.reference.invalid": FailureMeaning(

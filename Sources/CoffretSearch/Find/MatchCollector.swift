@@ -113,20 +113,33 @@ final class MatchCollector: FullTextVisitor {
         let rowCount = Double(row.tableRowCount)
         var termMax = [Double](repeating: 0, count: places.count)
         let ranked = phrases.indices.filter { phrases[$0].term != nil && $0 < row.phraseCount }
+        // The words that a term goes on to count together, as if they were one.
+        var endings = [Double](repeating: 0, count: places.count)
+        var holding = [Double](repeating: 0, count: phrases.count)
         for phrase in ranked {
             guard let term = phrases[phrase].term else { continue }
-            // Counting the rows of a beginning costs as much as finding them; alone it has nothing to be weighed against.
-            let holding =
-                ranked.count == 1
-                ? 0
-                : row.estimatedRowCount(
-                    ofPhrase: phrase, countMax: Self.countedRowMax, rowIDMax: Int64(attributes.numberMax))
-            let others = max(0, rowCount - holding)
-            let weight = log(1 + (others + 0.5) / (holding + 0.5)) * phrases[phrase].worth
+            holding[phrase] = self.holding(phrase, of: ranked.count, counted: endings[term], row)
+            if phrases[phrase].isEnding { endings[term] += holding[phrase] }
+        }
+        for phrase in ranked {
+            guard let term = phrases[phrase].term else { continue }
+            let holding = min(rowCount, phrases[phrase].isEnding ? endings[term] : holding[phrase])
+            let weight = log(1 + (rowCount - holding + 0.5) / (holding + 0.5)) * phrases[phrase].worth
             phraseWeights.append((phrase, term, weight))
             termMax[term] = max(termMax[term], weight)
         }
         scoreMax = termMax.reduce(0, +) * (Self.saturation + 1)
+    }
+
+    /// About how many rows hold a phrase, one of so many, beside those counted for the like of it.
+    private func holding(_ phrase: Int, of count: Int, counted: Double, _ row: borrowing FullTextRow) -> Double {
+        // Alone it has nothing to be weighed against.
+        if count == 1 { return 0 }
+        // Counting the rows of a beginning costs as much as finding them; one of many words is common.
+        if phrases[phrase].isPrefix { return Double(Self.countedRowMax) }
+        let left = Self.countedRowMax - Int64(counted)
+        guard left > 0 else { return 0 }
+        return row.estimatedRowCount(ofPhrase: phrase, countMax: left, rowIDMax: Int64(attributes.numberMax))
     }
 
     private func cut() {

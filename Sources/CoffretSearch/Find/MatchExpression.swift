@@ -12,6 +12,8 @@ struct MatchExpression {
         /// How much a hit counts beside the word itself.
         var worth = 1.0
         var isPrefix = false
+        /// Whether it is a word that the term goes on to.
+        var isEnding = false
     }
 
     /// The weight of a word that continues.
@@ -72,7 +74,9 @@ struct MatchExpression {
         for part in parts.dropFirst() {
             let before = result.termCount
             result.phrases += part.phrases.map { phrase in
-                Phrase(term: phrase.term.map { $0 + before }, worth: phrase.worth, isPrefix: phrase.isPrefix)
+                var phrase = phrase
+                phrase.term = phrase.term.map { $0 + before }
+                return phrase
             }
             result.termCount += part.termCount
         }
@@ -90,8 +94,14 @@ struct MatchExpression {
         }
         let quoted = scope + quote(term.text)
         if term.goesOn {
+            let whole = Phrase(term: 0)
+            guard let endings = term.endings else {
+                let beginning = Phrase(term: 0, worth: beginningWorth, isPrefix: true, isEnding: true)
+                return ("\(quoted) OR \(quoted) *", [whole, beginning])
+            }
             return (
-                "\(quoted) OR \(quoted) *", [Phrase(term: 0), Phrase(term: 0, worth: beginningWorth, isPrefix: true)]
+                ([quoted] + endings.map { scope + quote($0) }).joined(separator: " OR "),
+                [whole] + endings.map { _ in Phrase(term: 0, worth: beginningWorth, isEnding: true) }
             )
         }
         return (quoted + (term.isPrefix ? " *" : ""), [Phrase(term: 0, isPrefix: term.isPrefix)])

@@ -32,14 +32,15 @@ package struct WordCorrection: Equatable, Sendable {
 package struct ListFilter: Equatable, Sendable {
     /// Of any of these kinds; nil is all.
     package var kinds: Set<UInt8>?
-    /// With this tag or one below it.
-    package var tag: String?
+    /// With each of these tags, or one below it.
+    package var tags: [String] = []
     package var isPinned: Bool?
     package var isArchived: Bool?
     /// False unless said otherwise: the trash is out of sight; nil is both.
     package var isTrashed: Bool? = false
     package var isUntagged: Bool?
     package var hasAttachments: Bool?
+    package var hasConflicts: Bool?
     package var modified: Range<Milliseconds>?
 
     package init() {}
@@ -48,6 +49,8 @@ package struct ListFilter: Equatable, Sendable {
 package enum ListOrder: Sendable {
     /// Last changed first.
     case modified
+    /// The same, those that are pinned before all others.
+    case pinnedFirst
     /// Newest first.
     case created
     /// By title, as their folded words sort.

@@ -1,9 +1,13 @@
-// Words without a match. Invariant: a word that any document has is never replaced, and replacements are reported.
+// Words as the vocabulary has them: the continuations of a beginning, and the nearest words to one without a match.
+// Invariant: a word that any document has is never replaced, and replacements are reported.
 
 internal import CoffretSQLite
 
-/// Puts the nearest words of the vocabulary in the place of words that no document has.
+/// Finds the words that a beginning goes on to, and puts the nearest words of the vocabulary in the place of words that no
+/// document has.
 struct Speller {
+    /// More words than these are left to FTS5, which reads all that each of them has.
+    private static let endingCountMax = 32
     /// Shorter words have too many neighbours.
     private static let letterCountMin = 4
     /// From so many letters on two edits are forgiven.
@@ -36,13 +40,16 @@ struct Speller {
         return result
     }
 
-    private mutating func corrected(_ term: TextTerm) throws(SQLiteError) -> TextTerm {
-        guard !term.isPrefix, corrections.count < Self.correctionCountMax else { return term }
+    private mutating func corrected(_ written: TextTerm) throws(SQLiteError) -> TextTerm {
+        var term = written
+        guard !term.isPrefix else { return term }
         let words = session.fullText.tokenizer.words(of: term.text)
         guard words.count == 1 else { return term }
         let word = String(decoding: words[0].folded, as: UTF8.self)
+        if term.goesOn { term.endings = try endings(of: word) }
         let letters = Array(word.unicodeScalars)
-        guard (Self.letterCountMin...Vocabulary.letterCountMax).contains(letters.count),
+        guard corrections.count < Self.correctionCountMax,
+            (Self.letterCountMin...Vocabulary.letterCountMax).contains(letters.count),
             letters.allSatisfy(\.properties.isAlphabetic)
         else { return term }
         guard let expression = MatchExpression(.text(term), columns: columns),
@@ -53,10 +60,24 @@ struct Speller {
         let nearest = try nearest(to: letters)
         guard !nearest.isEmpty else { return term }
         corrections.append(WordCorrection(word: term.text, nearest: nearest))
-        var corrected = term
-        corrected.goesOn = false
-        corrected.spellings = nearest
-        return corrected
+        term.goesOn = false
+        term.spellings = nearest
+        return term
+    }
+
+    /// The longer words that begin so; nil if the vocabulary cannot tell, or they are many.
+    private func endings(of word: String) throws(SQLiteError) -> [String]? {
+        let count = word.unicodeScalars.count
+        guard Vocabulary.takes(word), count < Vocabulary.letterCountMax else { return nil }
+        var endings: [String] = []
+        for length in count + 1...Vocabulary.letterCountMax {
+            try session.connection.forEachRow(
+                "SELECT word FROM word WHERE length = ?1 AND word > ?2 AND word < ?3 LIMIT ?4", length, word,
+                word + "\u{10FFFF}", Self.endingCountMax + 1 - endings.count
+            ) { row throws(SQLiteError) in endings.append(row.string(at: 0)) }
+            guard endings.count <= Self.endingCountMax else { return nil }
+        }
+        return endings
     }
 
     /// The words that the fewest edits lead to, as far as these are forgiven.
@@ -68,8 +89,9 @@ struct Speller {
         try session.connection.forEachRow(
             "SELECT word FROM word WHERE length BETWEEN ?1 AND ?2", word.count - editCountMax, word.count + editCountMax
         ) { row throws(SQLiteError) in
+            guard let count = row.withBytes(at: 0, { distance.count(to: $0, countMax: best) }) else { return }
             let candidate = row.string(at: 0)
-            guard let count = distance.count(to: candidate.unicodeScalars, countMax: best) else { return }
+            guard !candidate.unicodeScalars.contains(where: Vocabulary.isDigit) else { return }
             if count < best {
                 best = count
                 nearest = []
@@ -100,10 +122,17 @@ private struct EditDistance {
         rows = Array(repeating: Array(repeating: 0, count: Vocabulary.letterCountMax + 3), count: 3)
     }
 
+    /// - Parameter text: UTF-8.
     /// - Returns: nil if there are more than `countMax`.
-    mutating func count(to text: String.UnicodeScalarView, countMax: Int) -> Int? {
+    mutating func count(to text: RawSpan, countMax: Int) -> Int? {
         other.removeAll(keepingCapacity: true)
-        other.append(contentsOf: text)
+        unsafe text.withUnsafeBytes { bytes in
+            if unsafe bytes.allSatisfy({ $0 < 0x80 }) {
+                unsafe other.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+            } else {
+                unsafe other.append(contentsOf: String(decoding: bytes, as: UTF8.self).unicodeScalars)
+            }
+        }
         guard abs(other.count - word.count) <= countMax, other.count + 1 <= rows[0].count else { return nil }
         // A common beginning and end cost nothing.
         var start = 0

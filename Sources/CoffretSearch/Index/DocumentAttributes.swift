@@ -14,6 +14,8 @@ struct DocumentAttributes: Equatable {
     static let trashed: UInt8 = 4
     static let attachments: UInt8 = 8
     static let tagged: UInt8 = 16
+    static let locked: UInt8 = 32
+    static let conflicted: UInt8 = 64
 
     var kind: UInt8 = 0
     var flags: UInt8 = 0
@@ -28,7 +30,8 @@ struct DocumentAttributes: Equatable {
         flags =
             (document.isPinned ? Self.pinned : 0) | (document.isArchived ? Self.archived : 0)
             | (document.isTrashed ? Self.trashed : 0) | (document.hasAttachments ? Self.attachments : 0)
-            | (document.tags.isEmpty ? 0 : Self.tagged)
+            | (document.tags.isEmpty ? 0 : Self.tagged) | (document.isLocked ? Self.locked : 0)
+            | (document.hasConflicts ? Self.conflicted : 0)
         lengthUnits = UInt16(clamping: textByteCount / 16)
         modified = Self.clamped(document.modifiedMilliseconds)
         created = Self.clamped(document.createdMilliseconds)

@@ -5,7 +5,7 @@ internal import CoffretSQLite
 
 enum IndexSchema {
     /// Written into the database; part of `Spec/search.md`.
-    static let version: Int64 = 3
+    static let version: Int64 = 4
 
     /// Leaves of the full-text index fill one page: what a table leaf holds (page 4096, reserved 40,
     /// overhead 35) less the row's own header. FTS5's default would spill 30 bytes of each into a

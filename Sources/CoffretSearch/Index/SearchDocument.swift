@@ -19,6 +19,9 @@ package struct SearchDocument: Equatable, Sendable {
     package var isArchived: Bool
     package var isTrashed: Bool
     package var hasAttachments: Bool
+    package var isLocked: Bool
+    /// Whether devices wrote values that contradict each other.
+    package var hasConflicts: Bool
     /// The targets of the links in it, in order: keys that other documents may answer to.
     package var links: [String]
     /// The keys that it answers to itself. Keys are opaque here and compared byte for byte.
@@ -30,7 +33,8 @@ package struct SearchDocument: Equatable, Sendable {
         entity: [UInt8], title: String, body: String = "", tags: [String] = [],
         fields: [(name: String, text: String)] = [], createdMilliseconds: Milliseconds = 0,
         modifiedMilliseconds: Milliseconds = 0, isPinned: Bool = false, isArchived: Bool = false,
-        isTrashed: Bool = false, hasAttachments: Bool = false, links: [String] = [], keys: [String] = []
+        isTrashed: Bool = false, hasAttachments: Bool = false, isLocked: Bool = false, hasConflicts: Bool = false,
+        links: [String] = [], keys: [String] = []
     ) {
         precondition(entity.count == Self.entityByteCount, "an entity id has 17 bytes")
         self.entity = entity
@@ -44,6 +48,8 @@ package struct SearchDocument: Equatable, Sendable {
         self.isArchived = isArchived
         self.isTrashed = isTrashed
         self.hasAttachments = hasAttachments
+        self.isLocked = isLocked
+        self.hasConflicts = hasConflicts
         self.links = links
         self.keys = keys
     }
@@ -51,7 +57,7 @@ package struct SearchDocument: Equatable, Sendable {
     package var kind: UInt8 { entity[0] }
 
     package static func == (left: SearchDocument, right: SearchDocument) -> Bool {
-        left.summary == right.summary && left.body == right.body && left.tags == right.tags
+        left.summary == right.summary && left.body == right.body
             && left.fields.elementsEqual(right.fields, by: ==) && left.links == right.links
             && left.keys == right.keys
     }
@@ -59,9 +65,9 @@ package struct SearchDocument: Equatable, Sendable {
     /// The part that lists show.
     package var summary: DocumentSummary {
         DocumentSummary(
-            entity: entity, title: title, createdMilliseconds: createdMilliseconds,
+            entity: entity, title: title, tags: tags, createdMilliseconds: createdMilliseconds,
             modifiedMilliseconds: modifiedMilliseconds, isPinned: isPinned, isArchived: isArchived,
-            isTrashed: isTrashed, hasAttachments: hasAttachments)
+            isTrashed: isTrashed, hasAttachments: hasAttachments, isLocked: isLocked, hasConflicts: hasConflicts)
     }
 }
 
@@ -70,12 +76,15 @@ package struct DocumentSummary: Hashable, Sendable {
     /// Kind (1) ‖ UUID (16).
     package let entity: [UInt8]
     package let title: String
+    package let tags: [String]
     package let createdMilliseconds: Milliseconds
     package let modifiedMilliseconds: Milliseconds
     package let isPinned: Bool
     package let isArchived: Bool
     package let isTrashed: Bool
     package let hasAttachments: Bool
+    package let isLocked: Bool
+    package let hasConflicts: Bool
 
     package var kind: UInt8 { entity[0] }
 }

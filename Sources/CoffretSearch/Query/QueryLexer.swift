@@ -46,9 +46,34 @@ struct QueryLexer {
         return lexer.lexemes
     }
 
+    /// Programs whose short options are written together, as in `tar -xzf`; none of them is a word that people look for and
+    /// follow by a short word to leave out.
+    private static let programs: Set<String> = [
+        "apt", "awk", "bash", "chgrp", "chmod", "chown", "cp", "curl", "df", "dpkg", "du", "egrep", "ffmpeg", "gcc",
+        "git",
+        "gpg", "grep", "gzip", "journalctl", "ln", "ls", "lsof", "mkdir", "mv", "netstat", "nmap", "ps", "rm", "rmdir",
+        "rpm",
+        "rsync", "scp", "sed", "ss", "ssh", "sudo", "systemctl", "tar", "tmux", "uniq", "unzip", "wc", "wget", "xargs",
+        "zgrep",
+        "zsh",
+    ]
+    /// More letters are a word.
+    private static let optionLetterCountMax = 4
+
+    /// Whether the query begins with such a program and such options.
+    private func beginsWithProgram() -> Bool {
+        let pieces = bytes.split(separator: 0x20, maxSplits: 2)
+        guard pieces.count > 1, Self.programs.contains(String(decoding: pieces[0], as: UTF8.self)),
+            let dash = pieces[1].first, dash == 0x2D
+        else { return false }
+        let letters = pieces[1].dropFirst()
+        return (2...Self.optionLetterCountMax).contains(letters.count) && letters.allSatisfy(Self.isLetter)
+    }
+
     /// Whether a piece between spaces, outside of quotes, is an option of one letter (`-r`), a long option (`--amend`), or
-    /// signs alone (`.`, `{}`) that mean nothing in a query.
+    /// signs alone (`.`, `{}`) that mean nothing in a query; or whether it begins as `tar -xzf` does.
     private func looksLikeCommand() -> Bool {
+        if beginsWithProgram() { return true }
         var isQuoted = false
         var piece: [UInt8] = []
         var found = false

@@ -228,6 +228,8 @@ struct QueryParser {
     private mutating func property(_ value: String) -> QueryFilter? {
         switch value {
         case "pinned": return .pinned
+        case "locked": return .locked
+        case "conflicted": return .conflicted
         case "archived": return .archived
         case "trashed":
             includesTrashed = true

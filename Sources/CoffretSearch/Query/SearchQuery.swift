@@ -27,6 +27,8 @@ package struct TextTerm: Equatable, Sendable {
     package var column: SearchColumn?
     /// Whether the last word may go on as well, and counts more where it does not: the last word of a query.
     package var goesOn = false
+    /// The words that it may go on to, longer than itself; nil where nobody has looked for them.
+    package var endings: [String]?
     /// The words that are looked for instead, any of these: the nearest ones to a word without a match.
     package var spellings: [String] = []
 }
@@ -36,7 +38,7 @@ package enum QueryFilter: Equatable, Sendable {
     /// The tag or one below it, ASCII letters in lower case.
     case tag(String)
     case kind(UInt8)
-    case pinned, archived, trashed, untagged
+    case pinned, archived, trashed, untagged, locked, conflicted
     case hasAttachments
     /// Milliseconds from the lower bound to before the upper one.
     case modified(Range<Milliseconds>)

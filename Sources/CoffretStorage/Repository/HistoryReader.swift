@@ -81,6 +81,24 @@ final class HistoryReader {
         return context
     }
 
+    /// Goes through what the commit changed, of keys that begin with `prefix`, in their order, until `body` says no.
+    func forEachChange(
+        of summary: CommitSummary, prefix: [UInt8], _ body: (Fact) -> Bool
+    ) throws(StorageError) {
+        switch summary.commit.changes {
+        case .list(let changes):
+            for change in changes where change.key.hasPrefix(prefix) {
+                guard body(change.fact(ownDot: summary.dot)) else { return }
+            }
+        case .tree(let name):
+            let root = try changeNodes.node(of: TreeRoot(name: name))
+            var cursor = try FactCursor(root: root, store: changeNodes, from: prefix)
+            while let fact = try cursor.next(), fact.key.hasPrefix(prefix) {
+                guard body(fact) else { return }
+            }
+        }
+    }
+
     /// What the commit changed, of keys that begin with `prefix`.
     func changes(
         of summary: CommitSummary, prefix: [UInt8] = []

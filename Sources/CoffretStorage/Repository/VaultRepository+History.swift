@@ -47,6 +47,13 @@ extension VaultRepository {
             facts: changes.facts, values: ValueReader(reader: backend, unstored: changes.unstored))
     }
 
+    /// Goes through what a commit changed against its first parent, of keys that begin with `prefix`, until `body` says no.
+    package func forEachChange(
+        of summary: CommitSummary, withPrefix prefix: [UInt8] = [], _ body: (Fact) -> Bool
+    ) throws(StorageError) {
+        try history.forEachChange(of: summary, prefix: prefix, body)
+    }
+
     /// All facts as of a commit.
     ///
     /// - Throws: `.historyCompacted` if what it takes was removed on purpose; `.historyBroken` naming

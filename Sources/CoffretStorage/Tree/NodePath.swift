@@ -55,7 +55,7 @@ struct NodePath {
 }
 
 /// The first index of 0..<`count` at which `isBelow`, true for a beginning of it, is false.
-func partitionPoint(_ count: Int, _ isBelow: (Int) -> Bool) -> Int {
+package func partitionPoint(_ count: Int, _ isBelow: (Int) -> Bool) -> Int {
     var low = 0
     var high = count
     while low < high {

@@ -24,32 +24,48 @@ package struct Pager {
         }
     }
 
-    /// - Returns: false if the pager could not be started; nothing was shown then.
-    package func show(_ text: String) -> Bool {
-        var bytes = Array((text + "\n").utf8)
-        defer { bytes.zero() }
+    /// Shows a text, and after it the pieces that come, each a line or more without its last line end.
+    ///
+    /// - Returns: false if the pager could not be started; nothing was shown then, and no piece was asked for.
+    package func show(_ text: String, then next: () throws -> String?) throws -> Bool {
         // Ctrl-C is the pager's while it runs.
         let watch = SignalWatch([SIGINT])
+        defer { _ = watch.next() }
+        let child: ChildProcess
+        let input: Int32
         do throws(SystemFailure) {
             let (inputEnd, inputSource) = try ChildProcess.makePipe()
-            defer { _ = watch.next() }
-            let child: ChildProcess
+            defer { close(inputEnd) }
             do throws(SystemFailure) {
                 child = try ChildProcess.start(
                     words, input: .descriptor(inputEnd),
                     environment: ["LESS": "FRX", "LESSSECURE": "1", "LESSHISTFILE": "-", "LESSCHARSET": "utf-8"])
             } catch {
-                close(inputEnd)
                 close(inputSource)
                 throw error
             }
-            close(inputEnd)
-            // A pager that was left early reads no more.
-            try? DescriptorIO.write(bytes, to: inputSource)
-            close(inputSource)
-            return child.wait() != .exited(127)
+            input = inputSource
         } catch {
             return false
         }
+        var failure: (any Error)?
+        // A pager that was left early reads no more.
+        if Self.write(text, to: input) {
+            do {
+                while let piece = try next(), Self.write(piece + "\n", to: input) {}
+            } catch {
+                failure = error
+            }
+        }
+        close(input)
+        let outcome = child.wait()
+        if let failure { throw failure }
+        return outcome != .exited(127)
+    }
+
+    private static func write(_ text: String, to descriptor: Int32) -> Bool {
+        var bytes = Array(text.utf8)
+        defer { bytes.zero() }
+        return (try? DescriptorIO.write(bytes, to: descriptor)) != nil
     }
 }

@@ -53,13 +53,28 @@ package struct TextTable {
         linesOfRows(width: width, style: style).flatMap(\.self)
     }
 
+    /// As above, for a part of a longer table.
+    ///
+    /// - Parameter widths: those of the parts before, none for the first; grows where this part needs more.
+    package func lines(width: Int?, style: TextStyler, widths: inout [Int]) -> [String] {
+        linesOfRows(width: width, style: style, widths: &widths).flatMap(\.self)
+    }
+
     /// As `lines`, by row.
     package func linesOfRows(width: Int?, style: TextStyler) -> [[String]] {
+        var widths: [Int] = []
+        return linesOfRows(width: width, style: style, widths: &widths)
+    }
+
+    private func linesOfRows(width: Int?, style: TextStyler, widths known: inout [Int]) -> [[String]] {
         guard !rows.isEmpty else { return [] }
         var widths = columns.indices.map { index in
-            min(rows.map { TextWidth.columns(of: $0[index].text) }.max() ?? 0, columns[index].maximumWidth)
+            max(
+                min(rows.map { TextWidth.columns(of: $0[index].text) }.max() ?? 0, columns[index].maximumWidth),
+                known.isEmpty ? 0 : known[index])
         }
         if let width { shrink(&widths, to: width) }
+        known = widths
         return rows.map { row in
             guard width != nil, let last = columns.indices.last, columns[last].wraps,
                 TextWidth.columns(of: row[last].text) > widths[last]

@@ -99,6 +99,8 @@ package enum AgentRequest: Equatable, Sendable {
     case renewed(store: String, sealedKey: [UInt8]?)
     /// A process with the store open that answers operations over this connection from then on.
     case session(AgentSession)
+    /// After `AgentResponse.heeds`: the person wants the command to stop; it says what came of it, and ends.
+    case interrupted
 }
 
 /// A session to be opened.
@@ -235,6 +237,7 @@ extension AgentRequest {
                 encoder.encode(text: session.store)
                 encoder.encode(unsigned: session.isJSON ? 1 : 0)
                 encoder.encode(texts: session.environment)
+            case .interrupted: encoder.encode(kind: 13, fieldCount: 0)
             }
         }
     }
@@ -323,6 +326,7 @@ extension AgentRequest {
             let store = try decoder.readText(byteCountMax: pathByteCountMax)
             let isJSON = try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
             return .session(AgentSession(store: store, isJSON: isJSON, environment: try decoder.readTextMap()))
+        case (13, 0): return .interrupted
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil

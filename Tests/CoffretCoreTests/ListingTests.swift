@@ -1,0 +1,65 @@
+// Lists that come piece by piece, and what large vaults are asked for without reading all of them.
+
+import CoffretBase
+import CoffretSearch
+import CoffretTestSupport
+import Testing
+
+@testable import CoffretCore
+
+@Suite("Large vaults")
+struct ListingTests {
+    let fixture: VaultFixture
+
+    init() throws { fixture = try VaultFixture() }
+
+    private func fill(_ count: Int) throws {
+        try fixture.vault.batch { (batch) throws(CoreError) in
+            for number in 0..<count { try batch.create(ItemDraft(text: "# Note \(number)\n\n#tag\(number % 3)\n")) }
+        }
+    }
+
+    @Test("F9: the first items of a list of all are there after reading as many", arguments: [true, false])
+    func pieces(hasIndex: Bool) throws {
+        try fill(500)
+        let vault = try fixture.reopened(hasIndex: hasIndex)
+        try vault.synchronizeIndex()
+        let listing = try vault.listing(limit: 450)
+        #expect(listing.totalCount == 500)
+        var items = try listing.next(20)
+        if hasIndex { #expect(try vault.indexer?.index().listedRowCount == 20) }
+        while case let more = try listing.next(100), !more.isEmpty { items += more }
+        #expect(items.count == 450 && Set(items.map(\.id)).count == 450)
+        let counts = try vault.distinguishingDigitCounts(of: items.map(\.id))
+        for (item, count) in zip(items, counts).prefix(30) {
+            #expect(try vault.present.distinguishingDigitCount(of: item.id) == count)
+        }
+    }
+
+    @Test("an index that turns out to be damaged while a list is shown costs neither an item nor the list")
+    func damagedOnTheWay() throws {
+        try fill(400)
+        let vault = try fixture.reopened()
+        let listing = try vault.listing()
+        var items = try listing.next(10)
+        for name in ["index", "index.log"] {
+            let path = fixture.folder.file("search") + "/" + name
+            let file = try PosixFileSystem().open(path, .readWrite)
+            let zeros = [UInt8](repeating: 0, count: Int(try file.byteCount()))
+            try file.write(zeros, at: 0)
+        }
+        while case let more = try listing.next(100), !more.isEmpty { items += more }
+        #expect(items.count == 400 && Set(items.map(\.id)).count == 400)
+    }
+
+    @Test("F9: an entry of the log counts a thousand items and goes on")
+    func longEntries() throws {
+        try fill(LogEntry.countedItemMax)
+        try fill(LogEntry.countedItemMax + 1)
+        _ = try fixture.vault.create(ItemDraft(text: "one"))
+        let entries = try fixture.reopened().log()
+        #expect(entries.map(\.itemCount) == [1, LogEntry.countedItemMax, LogEntry.countedItemMax])
+        #expect(entries.map(\.hasMore) == [false, true, false])
+        #expect(entries.map(\.items.count) == [1, LogEntry.itemCountMax, LogEntry.itemCountMax])
+    }
+}
