@@ -92,6 +92,8 @@ package struct HTTPResponse: Sendable {
     // SAFETY: owned by this object alone and freed in `deinit`.
     let handle: OpaquePointer
     package let settings: HTTPSettings
+    /// Whether the server ever answered.
+    private var hasAnswered = false
 
     /// - Throws: `.unavailable`.
     package init(_ settings: HTTPSettings) throws(HTTPError) {
@@ -153,6 +155,7 @@ package struct HTTPResponse: Sendable {
         let code = withExtendedLifetime(transfer) { unsafe coffret_curl_perform(handle) }
         if transfer.isTooLarge { throw HTTPError(.tooLarge) }
         try check(code)
+        hasAnswered = true
         return HTTPResponse(status: status, fields: transfer.fields, body: transfer.body)
     }
 
@@ -206,7 +209,9 @@ package struct HTTPResponse: Sendable {
         case Int(COFFRET_CURL_TIME): kind = .timedOut
         case Int(COFFRET_CURL_ABORTED): kind = .aborted
         case Int(COFFRET_CURL_URL): kind = .addressInvalid
-        case Int(COFFRET_CURL_BROKEN): kind = .interrupted
+        // A peer that never said a word of HTTP is no server of this kind, such as one with TLS at an http:// address.
+        case Int(COFFRET_CURL_BROKEN):
+            kind = settings.address.isPlain && !hasAnswered && status == 0 ? .failed : .interrupted
         default: kind = .failed
         }
         throw HTTPError(kind, at: unsafe coffret_curl_message(code).map { unsafe String(cString: $0) })

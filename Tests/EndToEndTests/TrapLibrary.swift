@@ -45,8 +45,12 @@ struct LawlessClient {
         try connection.send(AgentRequest.hello(version: AgentRequest.version).encoded())
         _ = try connection.receive()
         try connection.send(request.encoded(), descriptors: descriptors)
-        guard let (message, _) = try connection.receive() else { throw CoffretRunner.Failed(text: "no answer") }
-        return try AgentResponse(decoding: message.bytes)
+        while let (message, _) = try connection.receive() {
+            let response = try AgentResponse(decoding: message.bytes)
+            // It heeds an interrupt; its answer comes later.
+            if response != .heeds { return response }
+        }
+        throw CoffretRunner.Failed(text: "no answer")
     }
 
     /// Runs a command with nothing to read, and nowhere to write to.

@@ -64,6 +64,7 @@ extension AgentService {
             child.hasBegun = true
             child.reports.removeAll(where: isUse)
             _ = store.check(at: BootClock.now, isUse: true)
+            scheduleTending(of: path)
         }
         if wantsLock { lock(store, because: .command) }
     }

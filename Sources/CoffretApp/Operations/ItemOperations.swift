@@ -19,11 +19,11 @@ extension ItemRead: PerformedOperation {
     package func found(on desk: StoreDesk) throws -> (item: Item, vault: Vault) {
         guard let moment = try Moment(at: at, version: version) else {
             let place = try desk.find(item, vault: vault)
-            return (try desk.readable(place.vault.item(place.id), in: place.vault), place.vault)
+            return (try desk.readable(place), place.vault)
         }
         let (record, past) = try PastItem.find(item, vault: vault, at: moment, on: desk)
         let vault = try desk.vault(record)
-        return (try desk.readable(past, in: vault), vault)
+        return (try desk.readable(past, of: record, in: vault), vault)
     }
 }
 
@@ -49,7 +49,7 @@ extension ItemEdit: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let place = try desk.find(item, vault: vault)
         // Before anything is written, and while nobody waits: a person may be asked.
-        _ = try desk.readable(place.vault.item(place.id), in: place.vault)
+        _ = try desk.readable(place)
         return try desk.writing(place.record) { vault in
             var isChanged = false
             if title != nil || text != nil || setFields != nil || isPinned != nil || isArchived != nil {
@@ -166,7 +166,7 @@ extension ItemHistory.Answer {
 extension CodeRead: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let place = try desk.find(item, vault: vault)
-        let item = try desk.readable(place.vault.item(place.id), in: place.vault)
+        let item = try desk.readable(place)
         guard let field = item.fields.first(where: { $0.kind == .oneTimeCode }) else {
             throw CommandFailure(
                 .notFound, .fieldNotFound, "\"\(TextWidth.displaySafe(item.title))\" has no one-time codes",

@@ -31,7 +31,13 @@ package struct ListedItem {
     package let item: ItemSummary
     package let vault: Vault
     /// Words that were found, if this was searched for.
-    package var hit: ItemHit?
+    package let hit: ItemHit?
+
+    package init(item: ItemSummary, vault: Vault, hit: ItemHit? = nil) {
+        self.item = item
+        self.vault = vault
+        self.hit = hit
+    }
 }
 
 /// A list over one vault or several.
@@ -77,6 +83,35 @@ extension ItemList: PerformedOperation {
         return listing
     }
 
+    /// The list of one vault as it comes; nil for several vaults, and for the past.
+    package func pieces(on desk: StoreDesk, limit: Int) throws -> Pieces? {
+        let records = try desk.records(vault)
+        guard let record = records.first, records.count == 1, at == nil, version == nil else { return nil }
+        let vault = try desk.vault(record)
+        // A reader of a list does not wait for an index.
+        let isIndexDue = try vault.isIndexFarOff()
+        let order = order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified
+        let found = try vault.listing(filter(), order: order, limit: max(0, limit), isReading: isIndexDue)
+        var listing = ItemListing()
+        listing.vaults = [vault]
+        listing.totalCount = found.totalCount
+        if isIndexDue {
+            listing.withoutIndex = [vault]
+            desk.indexIsDue(record, vault)
+        }
+        return Pieces(listing: listing) { count in
+            try found.next(count).map { ListedItem(item: $0, vault: vault) }
+        }
+    }
+
+    /// A list that comes piece by piece.
+    package struct Pieces {
+        /// The list without its rows.
+        package let listing: ItemListing
+        /// The next rows, at most so many; none at the end.
+        package let next: (Int) throws -> [ListedItem]
+    }
+
     private func page(
         of vault: Vault, _ filter: ItemFilter, _ order: ItemOrder, limit: Int, offset: Int, at moment: Moment?,
         _ withoutIndex: inout [Vault]
@@ -85,7 +120,7 @@ extension ItemList: PerformedOperation {
             let items = try vault.view(at: moment).list(filter, order: order)
             return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
         }
-        // Whoever waits for a list does not wait for an index.
+        // A reader of a list does not wait for an index.
         guard try vault.isIndexFarOff() else {
             return try vault.page(filter, order: order, limit: limit, offset: offset)
         }

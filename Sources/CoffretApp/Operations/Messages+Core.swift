@@ -69,6 +69,8 @@ extension SummaryMessage {
         isArchived = item.isArchived
         isTrashed = item.isTrashed
         hasAttachments = item.hasAttachments
+        isLocked = item.isLocked
+        hasConflicts = item.hasConflicts
         self.snippet = snippet
         self.vault = vault
     }

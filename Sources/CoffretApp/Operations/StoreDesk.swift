@@ -23,7 +23,7 @@ package struct DeskSurroundings {
         throw CoreError(.noteHidden, at: item.title)
     }
     /// Opens a locked item whose passphrase was not given yet.
-    package var openNote: (Vault, Item) throws -> Item = { vault, item in try vault.opened(item) }
+    package var openNote: (VaultRecord, Vault, Item) throws -> Item = { _, vault, item in try vault.opened(item) }
     /// Locks the store, once the answer is on its way.
     package var lock: () -> Void = {}
 
@@ -106,6 +106,9 @@ package final class StoreDesk {
         package let record: VaultRecord
         package let vault: Vault
         package let id: EntityID
+
+        /// The shortest beginning of the id that names no other item of the vault.
+        package var shortID: String { get throws { try vault.shortID(id) } }
     }
 
     /// The item that a reference names, in the vault that is named, else in whichever has it.
@@ -143,9 +146,14 @@ package final class StoreDesk {
 
     /// An item with its contents: those of a hidden one once a person has shown to be there, those of a locked one once
     /// its passphrase was given.
-    package func readable(_ item: Item, in vault: Vault) throws -> Item {
+    package func readable(_ item: Item, of record: VaultRecord, in vault: Vault) throws -> Item {
         if item.isVeiled { try surroundings.requirePresence(store, item) }
         let item = try vault.revealed(item)
-        return item.isSealed ? try surroundings.openNote(vault, item) : item
+        return item.isSealed ? try surroundings.openNote(record, vault, item) : item
+    }
+
+    /// The item at a place, with its contents.
+    package func readable(_ place: Place) throws -> Item {
+        try readable(place.vault.item(place.id), of: place.record, in: place.vault)
     }
 }

@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
 internal import CoffretImportExport
 internal import CoffretKeys
 internal import CoffretMessages
@@ -91,7 +92,7 @@ enum ExportCommand {
             if name.hasPrefix(".") { name = "vault" + name }
             // Devices may have made vaults of one name; and some file systems hold names for equal that differ in case.
             if !taken.insert(name.lowercased()).inserted {
-                name += " " + (session.reference?.prefix(8) ?? "")
+                name += " " + session.record.vaultID.hex.prefix(8)
                 taken.insert(name.lowercased())
             }
             return Target(
@@ -124,8 +125,7 @@ enum ExportCommand {
         let files = SealedFileContentStore(try vault.contents())
         let faulty = try vault.faultyAttachments(reads: true)
         let isSynced =
-            try target.session.store.store.vaultRecord(target.session.reference ?? target.session.store.wantedVault)
-            .kind == .synced
+            target.session.record.kind == .synced
         let failure =
             faulty.isEmpty
             ? nil : FaultyFiles.failure(faulty, isSynced: isSynced, "left out; all else is written")

@@ -1,10 +1,12 @@
 // `coffret history`: the versions of an item.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum HistoryCommand {
     static let description = CommandDescription(
@@ -13,13 +15,12 @@ enum HistoryCommand {
         arguments: [CommonArguments.item], options: [CommonArguments.limit], run: run)
 
     static func run(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        let versions = try session.vault.history(of: id, limit: context.arguments.number(CommonArguments.limit) ?? .max)
-        let value = JSONValue.fields([
-            "id": .string(id.uuid.hex), "versions": .array(versions.map { json($0, session) }),
-        ])
-        try context.print(value) {
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ItemHistory()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        request.limit = context.arguments.number(CommonArguments.limit)
+        let (id, versions, vault) = try request.listed(on: store.desk)
+        try context.print(ItemHistory.Answer(id, versions).json) {
             var table = TextTable([
                 .init(role: .faint), .init(), .init(isFlexible: true, maximumWidth: 20),
                 .init(isFlexible: true, minimumWidth: 20), .init(role: .identifier),
@@ -27,27 +28,12 @@ enum HistoryCommand {
             for version in versions {
                 table.add([
                     version.change.isCreation ? "○" : "●", context.relativeTime.moment(version.time),
-                    TextWidth.displaySafe(session.deviceName(ofCommit: version.commit)),
+                    TextWidth.displaySafe(store.deviceName(ofCommit: version.commit, in: vault)),
                     TextWidth.displaySafe(version.change.summary), String(version.commit.description.prefix(8)),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
-    }
-
-    private static func json(_ version: ItemVersion, _ session: VaultSession) -> JSONValue {
-        let change = version.change
-        return .fields([
-            "version": .string(version.commit.description), "time": .moment(version.time),
-            "instance": .string(version.instance.hex), "summary": .string(change.summary),
-            "isCreation": .bool(change.isCreation), "isDeletion": .bool(change.isDeletion),
-            "addedLineCount": .integer(change.addedLineCount), "removedLineCount": .integer(change.removedLineCount),
-            "addedTags": .strings(change.addedTags.map(\.path)),
-            "removedTags": .strings(change.removedTags.map(\.path)),
-            "changedFields": .strings(change.fields.map(\.key.name)),
-            "addedAttachments": .strings(change.addedAttachments),
-            "removedAttachments": .strings(change.removedAttachments),
-        ])
     }
 }

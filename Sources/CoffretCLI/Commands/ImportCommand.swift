@@ -82,7 +82,7 @@ enum ImportCommand {
     ) throws {
         reporter.begin("Indexing", unit: "item")
         session.vault.observeIndex(progress: { reporter.update(done: $0, total: $1) })
-        try IndexProgress.makeIndex(of: session, context)
+        try IndexProgress.makeIndex(of: session.vault, context)
     }
 
     /// Brings back what `coffret export --format json` wrote, with its whole history, into an empty vault.

@@ -1,5 +1,6 @@
 // `coffret link`: what a note links to and what links to it, and one link more.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
@@ -37,19 +38,19 @@ enum LinkCommand {
             "backlinks": .array(backlinks.map { .summary($0) }),
         ])
         try context.print(value) {
-            var table = ItemTable(context: context, session: session)
+            var table = ItemTable(context: context)
             var lines: [String] = []
             var seen = Set<EntityID>()
             let found = links.flatMap(\.items).filter { seen.insert($0.id).inserted }
             var named = Set<String>()
             let dangling = links.filter { $0.items.isEmpty && named.insert($0.link.destination).inserted }
             if !links.isEmpty { lines.append(context.terminal.style.apply(.heading, "Links to")) }
-            lines += try table.lines(found.map { .init(item: $0) }).map { "  " + $0 }
+            lines += try table.lines(found.map { ListedItem(item: $0, vault: session.vault) }).map { "  " + $0 }
             lines += dangling.map { "  (nothing named \"\(TextWidth.displaySafe($0.link.destination))\" yet)" }
             if !backlinks.isEmpty {
                 if !lines.isEmpty { lines.append("") }
                 lines.append(context.terminal.style.apply(.heading, "Linked from"))
-                lines += try table.lines(backlinks.map { .init(item: $0) }).map { "  " + $0 }
+                lines += try table.lines(backlinks.map { ListedItem(item: $0, vault: session.vault) }).map { "  " + $0 }
             }
             return lines.isEmpty ? "No links, in or out." : lines.joined(separator: "\n")
         }

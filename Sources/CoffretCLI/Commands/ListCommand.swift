@@ -28,39 +28,41 @@ enum ListCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let sessions = try VaultSession.openAll(context)
-        guard let session = sessions.first, sessions.count == 1 else { return try acrossVaults(sessions, context) }
-        let order = context.arguments.value(sort).flatMap(ItemOrder.init(rawValue:)) ?? .modified
-        let filter = try filter(context)
+        let store = try StoreSession.open(context, with: .passphrase)
         let limit = context.arguments.number(CommonArguments.limit) ?? .max
-        var isIndexDue = false
-        if let moment = try context.pointInTime() {
-            var items = try session.vault.view(at: moment).list(filter, order: order)[...]
-            let totalCount = items.count
-            items = items.prefix(limit)
-            try show(session, context, totalCount: totalCount) { count in
-                defer { items = items.dropFirst(count) }
-                return Array(items.prefix(count))
-            }
-        } else {
-            // Whoever waits for a list does not wait for an index: that is made after the list was shown.
-            isIndexDue = try session.vault.isIndexFarOff()
-            let listing = try session.vault.listing(filter, order: order, limit: limit, isReading: isIndexDue)
-            try show(session, context, totalCount: listing.totalCount, next: listing.next)
+        let request = try request(store, context)
+        if let pieces = try request.pieces(on: store.desk, limit: limit) {
+            try show(pieces, store, context)
+            return try makeIndex(pieces.listing, context)
         }
-        if isIndexDue { try IndexProgress.makeIndex(of: session, context) }
+        let listing = try request.listed(on: store.desk, limit: limit)
+        try context.print(ItemList.Answer(listing).json) {
+            guard listing.totalCount > 0 else { return try emptyText(listing, store, context) }
+            var table = ItemTable(context: context)
+            var lines = try table.lines(listing)
+            if listing.rows.count < listing.totalCount {
+                let total = NumberText.counted(listing.totalCount, "item")
+                lines.append("\(NumberText.grouped(listing.rows.count)) of \(total)")
+            }
+            return lines.joined(separator: "\n")
+        }
+        try makeIndex(listing, context)
+    }
+
+    /// Makes the index without which the list was read, so that nobody waited for it.
+    private static func makeIndex(_ listing: ItemListing, _ context: CommandContext) throws {
+        for vault in listing.withoutIndex { try IndexProgress.makeIndex(of: vault, context) }
     }
 
     /// How many items are read before the first are shown, and each time after that.
     private static let (firstCount, pieceCount) = (100, 1_000)
 
-    /// Shows a list as it comes.
-    private static func show(
-        _ session: VaultSession, _ context: CommandContext, totalCount: Int, next: (Int) throws -> [ItemSummary]
-    ) throws {
+    /// Shows the list of one vault as it comes.
+    private static func show(_ pieces: ItemList.Pieces, _ store: StoreSession, _ context: CommandContext) throws {
+        let totalCount = pieces.listing.totalCount
         var shownCount = 0
-        func nextItems() throws -> [ItemSummary]? {
-            let items = try next(shownCount == 0 ? firstCount : pieceCount)
+        func nextItems() throws -> [ListedItem]? {
+            let items = try pieces.next(shownCount == 0 ? firstCount : pieceCount)
             shownCount += items.count
             return items.isEmpty ? nil : items
         }
@@ -68,7 +70,7 @@ enum ListCommand {
             try context.output.write(#"{"items":["#)
             var separator = ""
             while let items = try nextItems() {
-                let values = items.map { JSONValue.summary($0).line }
+                let values = items.map { SummaryMessage($0.item).json.line }
                 try context.output.write(separator + values.joined(separator: ","))
                 try context.output.flush()
                 separator = ","
@@ -76,75 +78,45 @@ enum ListCommand {
             return try context.output.line(#"],"total":\#(totalCount)}"#)
         }
         guard totalCount > 0 else {
-            return try context.print(.null) { try emptyText(session, context) }
+            return try context.print(.null) { try emptyText(pieces.listing, store, context) }
         }
-        var table = ItemTable(context: context, session: session)
+        var table = ItemTable(context: context)
         var isEnded = false
         try context.show(pieces: {
-            if let items = try nextItems() {
-                return try table.lines(items.map { .init(item: $0) }).joined(separator: "\n")
-            }
+            if let items = try nextItems() { return try table.lines(items).joined(separator: "\n") }
             guard !isEnded, shownCount < totalCount else { return nil }
             isEnded = true
             return "\(NumberText.grouped(shownCount)) of \(NumberText.counted(totalCount, "item"))"
         })
     }
 
-    /// The items of several vaults in one list, each with its vault.
-    private static func acrossVaults(_ sessions: [VaultSession], _ context: CommandContext) throws {
-        let order = context.arguments.value(sort).flatMap(ItemOrder.init(rawValue:)) ?? .modified
-        let filter = try filter(context)
-        let moment = try context.pointInTime()
-        var rows: [(session: VaultSession, item: ItemSummary)] = []
-        for session in sessions {
-            let items =
-                try moment.map { try session.vault.view(at: $0).list(filter, order: order) }
-                ?? session.vault.list(filter, order: order)
-            rows += items.map { (session, $0) }
-        }
-        rows.sort { order.isBefore($0.item, $1.item) }
-        let shown = rows.prefix(context.arguments.number(CommonArguments.limit) ?? .max)
-        let value = JSONValue.fields([
-            "items": .array(shown.map { SummaryMessage($0.item, vault: $0.session.vault.name).json }),
-            "total": .integer(rows.count),
-        ])
-        try context.print(value) {
-            guard !rows.isEmpty, let first = sessions.first else {
-                return context.terminal.outputIsTerminal ? "Nothing like that in \(sessions.count) vaults." : ""
-            }
-            var table = ItemTable(context: context, session: first)
-            var lines = try table.lines(
-                shown.map { .init(item: $0.item, vault: $0.session) })
-            if shown.count < rows.count {
-                lines.append("\(NumberText.grouped(shown.count)) of \(NumberText.counted(rows.count, "item"))")
-            }
-            return lines.joined(separator: "\n")
-        }
-    }
-
-    private static func filter(_ context: CommandContext) throws -> ItemFilter {
-        var filter = context.arguments.isSet(all) ? ItemFilter.everything : ItemFilter()
-        filter.tags = try context.tags(CommonArguments.tag)
-        if let kind = context.arguments.value(CommonArguments.type).flatMap(ItemKind.init(name:)) {
-            filter.kinds = [kind]
-        }
-        if context.arguments.isSet(pinned) { filter.isPinned = true }
-        if context.arguments.isSet(archived) { filter.isArchived = true }
-        if context.arguments.isSet(trash) {
-            filter.isTrashed = true
-            filter.isArchived = nil
-        }
-        return filter
+    private static func request(_ store: StoreSession, _ context: CommandContext) throws -> ItemList {
+        var request = ItemList()
+        request.vault = store.namedVault
+        request.tags = context.arguments.values(CommonArguments.tag)
+        request.kind = context.arguments.value(CommonArguments.type)
+        request.order = context.arguments.value(sort).flatMap(ItemList.Order.init(rawValue:))
+        if context.arguments.isSet(all) { request.includesAll = true }
+        if context.arguments.isSet(pinned) { request.isPinned = true }
+        if context.arguments.isSet(archived) { request.isArchived = true }
+        if context.arguments.isSet(trash) { request.isTrashed = true }
+        (request.at, request.version) = try context.pointInMessage()
+        return request
     }
 
     /// On a terminal an empty list says so; a pipe gets nothing.
-    private static func emptyText(_ session: VaultSession, _ context: CommandContext) throws -> String {
+    private static func emptyText(
+        _ listing: ItemListing, _ store: StoreSession, _ context: CommandContext
+    ) throws -> String {
         guard context.terminal.outputIsTerminal else { return "" }
+        guard !listing.isOverSeveral, let vault = listing.vaults.first else {
+            return "Nothing like that in \(listing.vaults.count) vaults."
+        }
         let isNarrowed =
             context.arguments.isSet(CommonArguments.tag) || context.arguments.isSet(CommonArguments.type)
             || [pinned, archived, trash, CommonArguments.at].contains(where: context.arguments.isSet)
         return isNarrowed
             ? "Nothing like that."
-            : try session.emptyWords + " coffret new writes a note, coffret import brings notes in."
+            : try store.emptyWords(vault) + " coffret new writes a note, coffret import brings notes in."
     }
 }

@@ -17,7 +17,8 @@ enum LogCommand {
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 50 : .max)
         let entries = try session.vault.log(limit: limit)
         let present = try session.vault.present
-        if let count = try session.store.unnamedVaults?.count {
+        let count = try session.store.store.vaults.count
+        if count > 1, session.store.namedVault == nil {
             context.note(
                 "This is the log of the vault \"\(TextWidth.displaySafe(session.vault.name))\", one of \(count); --vault NAME shows another one."
             )
@@ -41,7 +42,7 @@ enum LogCommand {
             for entry in entries {
                 table.add([
                     context.relativeTime.moment(entry.time),
-                    TextWidth.displaySafe(session.deviceName(ofCommit: entry.commit)),
+                    TextWidth.displaySafe(session.store.deviceName(ofCommit: entry.commit, in: session.vault)),
                     try what(entry, present, session.vault), String(entry.commit.description.prefix(8)),
                 ])
             }

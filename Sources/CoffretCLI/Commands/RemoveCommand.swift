@@ -1,10 +1,12 @@
 // `coffret rm`: to the trash, or for good.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum RemoveCommand {
     static let item = ArgumentDescription.optional("ITEM", repeats: true, "ids or titles")
@@ -30,22 +32,19 @@ enum RemoveCommand {
             throw CommandFailure(
                 .usage, code: UsageError.Code.missingArgument.rawValue, "name the items, or say --empty-trash")
         }
-        let session = try VaultSession.open(context)
         if isEmptying || context.arguments.isSet(permanently) {
+            let session = try VaultSession.open(context)
             try remove(isEmptying ? trashed(session) : references.map(session.vault.resolve), session, context)
             return
         }
-        let ids = try references.map(session.vault.resolve)
-        try session.writing { vault in
-            try vault.batch { (batch) throws(CoreError) in
-                for id in ids { try batch.setTrashed(id, true) }
-            }
-        }
-        try context.confirmDone(.fields(["trashed": .strings(ids.map(\.uuid.hex))])) {
-            try ids.map { id in
-                let short = try session.shortID(id)
-                return "Moved \(context.label(try session.vault.item(id), short)) to the trash. "
-                    + "coffret restore \(short) brings it back."
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ItemTrash()
+        (request.items, request.vault) = (references, store.namedVault)
+        let answer = try request.perform(on: store.desk)
+        try context.confirmDone(answer.json) {
+            try answer.trashed.map { id in
+                let short = try store.find(id).shortID
+                return "Moved \(try store.label(id)) to the trash. coffret restore \(short) brings it back."
             }.joined(separator: "\n")
         }
     }

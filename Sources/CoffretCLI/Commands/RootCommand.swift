@@ -1,5 +1,6 @@
 // `coffret`: the list of all commands, and what it does when called alone.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
@@ -53,10 +54,10 @@ enum RootCommand {
         let items = try session.vault.list(limit: 10)
         try context.print(.fields(["items": .array(items.map { .summary($0) })])) {
             guard !items.isEmpty else {
-                return try session.emptyWords + "\n\n" + next(context)
+                return try session.store.emptyWords(session.vault) + "\n\n" + next(context)
             }
-            var table = ItemTable(context: context, session: session)
-            let lines = try table.lines(items.map { .init(item: $0) })
+            var table = ItemTable(context: context)
+            let lines = try table.lines(items.map { ListedItem(item: $0, vault: session.vault) })
             guard context.terminal.outputIsTerminal else { return lines.joined(separator: "\n") }
             return (lines + ["", "coffret edit ITEM goes on; coffret search WORDS finds more."])
                 .joined(separator: "\n")

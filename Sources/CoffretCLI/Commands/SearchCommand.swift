@@ -25,40 +25,30 @@ enum SearchCommand {
 
     static func run(_ context: CommandContext) throws {
         let text = context.arguments.values(query).joined(separator: " ")
-        let options = SearchQueryOptions(lastWordIsPrefix: true)
-        _ = try SearchQuery.parse(text, options: options)
-        let sessions = try VaultSession.openAll(context)
+        _ = try SearchQuery.parse(text, options: SearchQueryOptions(lastWordIsPrefix: true))
+        let store = try StoreSession.open(context, with: .passphrase)
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 20 : 10_000)
-        guard let session = sessions.first, sessions.count == 1 else {
-            return try acrossVaults(sessions, text, options, limit: limit, context)
-        }
-        let results = try context.timings.measure("search") {
-            try session.vault.search(text, options: options, limit: limit)
-        }
-        let value = JSONValue.fields([
-            "hits": .array(results.hits.map { SummaryMessage($0.item, snippet: $0.snippet).json }),
-            "total": .integer(results.totalCount),
-            "didYouMean": didYouMean(results.corrections), "without": without(results.exclusions),
-        ])
+        var request = ItemSearch()
+        (request.query, request.vault) = (text, store.namedVault)
+        for record in try store.desk.records(store.namedVault) { _ = try store.desk.vault(record) }
+        let results = try context.timings.measure("search") { try request.listed(on: store.desk, limit: limit) }
         say(results.corrections, results.exclusions, context)
-        try context.print(value) {
-            guard !results.hits.isEmpty else {
-                return context.terminal.outputIsTerminal ? "Nothing found for \(TextWidth.displaySafe(text))." : ""
-            }
-            var table = ItemTable(context: context, session: session)
-            var lines = try table.lines(
-                results.hits.map { hit in
-                    .init(
-                        item: hit.item, titleMatches: hit.titleMatches,
-                        snippet: MarkedText(hit.snippet, matches: hit.snippetMatches))
-                })
-            if context.terminal.outputIsTerminal {
-                lines.append(
-                    context.terminal.style.apply(
-                        .faint, footer(results, microseconds: context.timings.microseconds(of: "search"))))
+        try context.print(ItemSearch.Answer(results, marksMatches: false).json) {
+            guard !results.found.rows.isEmpty else { return emptyText(results.found, text, context) }
+            var table = ItemTable(context: context)
+            var lines = try table.lines(results.found)
+            if context.terminal.outputIsTerminal, !results.found.isOverSeveral {
+                let footer = footer(results.found, microseconds: context.timings.microseconds(of: "search"))
+                lines.append(context.terminal.style.apply(.faint, footer))
             }
             return lines.joined(separator: "\n")
         }
+    }
+
+    private static func emptyText(_ found: ItemListing, _ text: String, _ context: CommandContext) -> String {
+        guard context.terminal.outputIsTerminal else { return "" }
+        let place = found.isOverSeveral ? " in \(found.vaults.count) vaults" : ""
+        return "Nothing found for \(TextWidth.displaySafe(text))\(place)."
     }
 
     /// Says what was looked for instead of words that are nowhere, and what is left out.
@@ -72,66 +62,10 @@ enum SearchCommand {
         context.note("without: \(exclusions.map { TextWidth.displaySafe($0) }.joined(separator: ", "))")
     }
 
-    private static func didYouMean(_ corrections: [WordCorrection]) -> JSONValue? {
-        guard !corrections.isEmpty else { return nil }
-        return .array(
-            corrections.map { .fields(["word": .string($0.word), "nearest": .strings($0.nearest)]) })
-    }
-
-    private static func without(_ exclusions: [String]) -> JSONValue? {
-        exclusions.isEmpty ? nil : .strings(exclusions)
-    }
-
-    /// What several vaults hold, vault by vault, the default first.
-    private static func acrossVaults(
-        _ sessions: [VaultSession], _ text: String, _ options: SearchQueryOptions, limit: Int,
-        _ context: CommandContext
-    ) throws {
-        var rows: [(session: VaultSession, hit: ItemHit)] = []
-        var totalCount = 0
-        var corrections: [WordCorrection]?
-        for session in sessions {
-            let results = try context.timings.measure("search") {
-                try session.vault.search(text, options: options, limit: limit)
-            }
-            // A word that another vault has is somewhere; a vault with nothing like it says nothing.
-            if results.totalCount > 0 || !results.corrections.isEmpty {
-                corrections = (corrections ?? results.corrections).filter { known in
-                    results.corrections.contains { $0.word == known.word }
-                }
-            }
-            rows += results.hits.map { (session, $0) }
-            totalCount += results.totalCount
-        }
-        let shown = rows.prefix(limit)
-        let exclusions = try SearchQuery.parse(text, options: options).exclusions
-        let value = JSONValue.fields([
-            "hits": .array(
-                shown.map { SummaryMessage($0.hit.item, snippet: $0.hit.snippet, vault: $0.session.vault.name).json }),
-            "total": .integer(totalCount),
-            "didYouMean": didYouMean(corrections ?? []), "without": without(exclusions),
-        ])
-        say(corrections ?? [], exclusions, context)
-        try context.print(value) {
-            guard !rows.isEmpty, let first = sessions.first else {
-                let isShown = context.terminal.outputIsTerminal
-                return isShown ? "Nothing found for \(TextWidth.displaySafe(text)) in \(sessions.count) vaults." : ""
-            }
-            var table = ItemTable(context: context, session: first)
-            return try table.lines(
-                shown.map { row in
-                    .init(
-                        item: row.hit.item, titleMatches: row.hit.titleMatches,
-                        snippet: MarkedText(row.hit.snippet, matches: row.hit.snippetMatches), vault: row.session)
-                }
-            ).joined(separator: "\n")
-        }
-    }
-
     /// `2 items · 3 ms`, and how many more there are.
-    private static func footer(_ results: ItemSearchResult, microseconds: Int) -> String {
+    private static func footer(_ results: ItemListing, microseconds: Int) -> String {
         let found = NumberText.counted(results.totalCount, "item")
-        let shown = results.hits.count < results.totalCount ? ", the best \(results.hits.count) are shown" : ""
+        let shown = results.rows.count < results.totalCount ? ", the best \(results.rows.count) are shown" : ""
         return "\(found)\(shown) · \(max(1, (microseconds + 500) / 1000)) ms"
     }
 }

@@ -1,9 +1,11 @@
 // `coffret show`: an item now, or as it was.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum ShowCommand {
     static let field = OptionDescription.value(
@@ -21,10 +23,12 @@ enum ShowCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let moment = try context.pointInTime()
-        let session = try VaultSession.open(context)
-        let reference = context.arguments.required(CommonArguments.item)
-        let item = try session.readable(find(reference, session, at: moment))
+        var request = ItemRead()
+        request.item = context.arguments.required(CommonArguments.item)
+        (request.at, request.version) = try context.pointInMessage()
+        let store = try StoreSession.open(context, with: .passphrase)
+        request.vault = store.namedVault
+        let (item, vault) = try request.found(on: store.desk)
         if let name = context.arguments.value(field) {
             let field = try item.field(named: name)
             try context.print(
@@ -42,14 +46,14 @@ enum ShowCommand {
         } else {
             try context.print(.item(item, revealsSecrets: reveals)) {
                 let text = ItemText(
-                    item: item, id: try session.shortID(item.id), revealsSecrets: reveals,
+                    item: item, id: try vault.shortID(item.id), revealsSecrets: reveals,
                     style: context.terminal.style,
                     relativeTime: context.relativeTime)
                 return context.terminal.outputIsTerminal ? text.terminalText() : text.plainText()
             }
         }
         if !item.conflicts.isEmpty, !context.arguments.isSet(CommonArguments.at) {
-            let id = try session.shortID(item.id)
+            let id = try vault.shortID(item.id)
             context.note("Another device wrote something else at the same time: coffret conflicts show \(id)")
         }
     }

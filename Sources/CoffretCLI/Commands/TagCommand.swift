@@ -1,10 +1,12 @@
 // `coffret tag`: tags of the vault and of items.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum TagCommand {
     static let tag = ArgumentDescription.required("TAG", repeats: true, "tags, with or without #")
@@ -27,47 +29,43 @@ enum TagCommand {
         ])
 
     private static func list(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let tags = try session.vault.tags()
-        let value = JSONValue.array(tags.map { .fields(["tag": .string($0.path), "count": .integer($0.itemCount)]) })
-        try context.print(value) {
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = TagList()
+        request.vault = store.namedVault
+        let tags = try request.perform(on: store.desk).tags
+        try context.print(.array(tags.map(\.json))) {
             guard !tags.isEmpty else { return context.terminal.outputIsTerminal ? "There are no tags yet." : "" }
             var table = TextTable([.init(isFlexible: true, role: .tag), .init(alignsRight: true)])
-            for tag in tags { table.add(["#" + TextWidth.displaySafe(tag.path), NumberText.grouped(tag.itemCount)]) }
+            for tag in tags { table.add(["#" + TextWidth.displaySafe(tag.tag), NumberText.grouped(tag.count)]) }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
     }
 
     private static func add(_ context: CommandContext) throws {
-        try change(context) { batch, tags, id throws(CoreError) in try batch.addTags(tags, to: id) }
+        try change(context) { $0.add = $1 }
     }
 
     private static func remove(_ context: CommandContext) throws {
-        try change(context) { batch, tags, id throws(CoreError) in try batch.removeTags(tags, from: id) }
+        try change(context) { $0.remove = $1 }
     }
 
-    private static func change(
-        _ context: CommandContext, _ body: (VaultBatch, [TagPath], EntityID) throws(CoreError) -> Void
-    ) throws {
-        let tags = try context.arguments.values(tag).map(parse)
-        let session = try VaultSession.open(context)
-        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        let text = try session.writing { vault in
-            let text = try vault.item(id).text
-            try vault.batch { (batch) throws(CoreError) in try body(batch, tags, id) }
-            return text
-        }
-        let item = try session.vault.item(id)
-        try context.confirmDone(.item(item, revealsSecrets: false)) {
-            "Saved \(context.label(item, try session.shortID(id)))"
-                + (item.text == text ? "" : "\nIts text was changed where the tag stood.")
+    private static func change(_ context: CommandContext, _ fill: (inout TagChange, [String]) -> Void) throws {
+        let tags = try context.arguments.values(tag).map { try TagPath(wanted: $0).path }
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = TagChange()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        fill(&request, tags)
+        let answer = try request.perform(on: store.desk)
+        try context.confirmDone(answer.item.json) {
+            "Saved \(try store.label(answer.item.id))"
+                + (answer.isTextChanged ? "\nIts text was changed where the tag stood." : "")
         }
     }
 
     private static func rename(_ context: CommandContext) throws {
-        let old = try parse(context.arguments.required(oldTag))
-        let new = try parse(context.arguments.required(newTag))
+        let old = try TagPath(wanted: context.arguments.required(oldTag))
+        let new = try TagPath(wanted: context.arguments.required(newTag))
         let session = try VaultSession.open(context)
         let (count, textCount) = try session.writing { vault in try vault.renameTag(old, to: new) }
         guard count > 0 else {
@@ -81,9 +79,5 @@ enum TagCommand {
             return "#\(before) is #\(after) now, in \(NumberText.counted(count, "item"))."
                 + (textCount == 0 ? "" : " It stood in \(texts), and was changed there.")
         }
-    }
-
-    private static func parse(_ text: String) throws -> TagPath {
-        try TagPath(text.hasPrefix("#") ? String(text.dropFirst()) : text)
     }
 }

@@ -1,5 +1,6 @@
 // `coffret vault`: several vaults in one store.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
@@ -7,6 +8,7 @@ internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum VaultCommand {
     static let name = ArgumentDescription.required("NAME", "the vault's name")
@@ -57,24 +59,15 @@ enum VaultCommand {
 
     private static func list(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
-        let vaults = try session.store.vaults
-        let chosen = try session.defaultVault.vaultID
-        let value = JSONValue.array(
-            vaults.map {
-                .fields([
-                    "id": .string($0.vaultID.hex), "name": .string($0.name), "synced": .bool($0.kind == .synced),
-                    "default": .bool($0.vaultID == chosen),
-                ])
-            })
-        try context.print(value) {
+        let vaults = try VaultList().perform(on: session.desk).vaults
+        try context.print(.array(vaults.map(\.json))) {
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true), .init(role: .faint), .init(role: .faint),
             ])
             for vault in vaults {
                 table.add([
-                    String(vault.vaultID.hex.prefix(8)), TextWidth.displaySafe(vault.name),
-                    vault.kind == .synced ? "synced" : "",
-                    vaults.count > 1 && vault.vaultID == chosen ? "default" : "",
+                    String(vault.id.prefix(8)), TextWidth.displaySafe(vault.name), vault.isSynced ? "synced" : "",
+                    vaults.count > 1 && vault.isDefault ? "default" : "",
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)

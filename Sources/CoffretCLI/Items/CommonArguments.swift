@@ -5,6 +5,7 @@ internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum CommonArguments {
     static let item = ArgumentDescription.required(
@@ -30,6 +31,15 @@ extension CommandContext {
 
     /// The point in the past that `--at` names, if it was given.
     func pointInTime() throws -> Moment? { try arguments.value(CommonArguments.at).map(pointInTime) }
+
+    /// The same, as fields of an operation.
+    func pointInMessage() throws -> (at: WireMoment?, version: String?) {
+        switch try pointInTime() {
+        case .time(let time)?: (WireMoment(time), nil)
+        case .commit(let digits)?: (nil, digits)
+        case nil: (nil, nil)
+        }
+    }
 
     /// The tags that `--tag` names.
     func tags(_ option: OptionDescription) throws -> [TagPath] {

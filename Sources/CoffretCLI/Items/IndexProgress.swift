@@ -38,9 +38,9 @@ enum IndexProgress {
     private static func place(_ obstacle: SearchError) -> String { " [\(obstacle.code.rawValue)]" }
 
     /// Makes it, so that the next search need not. A change that is saved stays saved, whatever becomes of the index.
-    static func makeIndex(of session: VaultSession, _ context: CommandContext) throws {
+    static func makeIndex(of vault: Vault, _ context: CommandContext) throws {
         try context.output.flush()
-        let obstacle = try context.timings.measure("index") { try session.vault.synchronizeIndex() }
+        let obstacle = try context.timings.measure("index") { try vault.synchronizeIndex() }
         if let obstacle { context.note("\(words(obstacle)) Everything is saved, and is found without the index.") }
     }
 

@@ -1,5 +1,6 @@
 // Lists of items. The one thing to keep true: the id that is shown names exactly that item.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
@@ -8,33 +9,25 @@ internal import CoffretTerminal
 
 /// Prints items as rows.
 struct ItemTable {
-    struct Row {
-        let item: ItemSummary
-        /// The words of the title that were looked for, as offsets into its UTF-8.
-        var titleMatches: [Range<Int>] = []
-        var snippet: MarkedText?
-        /// Where it lies, in a list over several vaults.
-        var vault: VaultSession?
-    }
-
     let context: CommandContext
-    let session: VaultSession
 
     /// The widths of the columns of the rows before, in a table that comes piece by piece.
     private var widths: [Int] = []
 
-    init(context: CommandContext, session: VaultSession) {
-        self.context = context
-        self.session = session
+    init(context: CommandContext) { self.context = context }
+
+    /// A list with a column for the vault where it is over several.
+    mutating func lines(_ listing: ItemListing) throws -> [String] {
+        try lines(listing.rows, namesVaults: listing.isOverSeveral)
     }
 
     /// The next rows as lines. A column may be wider than in the lines before, never narrower.
     ///
     /// On a terminal a snippet stands on a line of its own, where there is room for it; on a pipe it is the last
     /// column, so that one line is one item.
-    mutating func lines(_ rows: [Row]) throws -> [String] {
+    mutating func lines(_ rows: [ListedItem], namesVaults: Bool = false) throws -> [String] {
         let snippetWidth = context.terminal.tableWidth.map { $0 - Self.snippetIndent.utf8.count }
-        let hasSnippets = rows.contains { $0.snippet != nil }
+        let hasSnippets = rows.contains { $0.hit != nil }
         var table = TextTable([
             .init(role: .identifier),
             .init(),
@@ -45,26 +38,30 @@ struct ItemTable {
             .init(role: .faint, maximumWidth: 16),
             .init(isFlexible: true, minimumWidth: 0),
         ])
-        var ids = try session.shortIDs(rows.filter { $0.vault == nil }.map(\.item.id))
+        var ids: [EntityID: String] = [:]
         // What one vault tells apart with fewer digits may be two items in two vaults.
-        for row in rows where row.vault != nil { ids[row.item.id] = String(row.item.id.uuid.hex.prefix(8)) }
+        if namesVaults {
+            for row in rows { ids[row.item.id] = String(row.item.id.uuid.hex.prefix(8)) }
+        } else if let vault = rows.first?.vault {
+            ids = try vault.shortIDs(rows.map(\.item.id))
+        }
         for row in rows {
             let item = row.item
             table.add([
                 MarkedText(ids[item.id] ?? item.id.uuid.hex), MarkedText(item.isPinned ? "*" : ""),
-                MarkedText(item.title, matches: row.titleMatches),
+                MarkedText(item.title, matches: row.hit?.titleMatches ?? []),
                 MarkedText(Self.words(of: item)),
                 MarkedText(TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " "))),
                 MarkedText(context.relativeTime.day(item.modified)),
-                MarkedText(row.vault.map { TextWidth.displaySafe($0.vault.name) } ?? ""),
-                hasSnippets && snippetWidth == nil ? row.snippet ?? MarkedText("") : MarkedText(""),
+                MarkedText(namesVaults ? TextWidth.displaySafe(row.vault.name) : ""),
+                hasSnippets && snippetWidth == nil ? Self.snippet(row) ?? MarkedText("") : MarkedText(""),
             ])
         }
         let style = context.terminal.style
         let lines = table.lines(width: context.terminal.tableWidth, style: style, widths: &widths)
         guard hasSnippets, let snippetWidth else { return lines }
         return zip(lines, rows).flatMap { line, row -> [String] in
-            guard let snippet = row.snippet, !snippet.text.isEmpty else { return [line] }
+            guard let snippet = Self.snippet(row), !snippet.text.isEmpty else { return [line] }
             return [line, Self.snippetIndent + snippet.styled(style, role: .faint, width: snippetWidth)]
         }
     }
@@ -75,6 +72,10 @@ struct ItemTable {
         if item.isLocked { words.append("locked") }
         if item.hasConflicts { words.append("conflict") }
         return words.joined(separator: " ")
+    }
+
+    private static func snippet(_ row: ListedItem) -> MarkedText? {
+        row.hit.map { MarkedText($0.snippet, matches: $0.snippetMatches) }
     }
 
     private static let snippetIndent = "      "

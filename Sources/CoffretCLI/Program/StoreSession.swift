@@ -7,6 +7,7 @@ internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretMessages
+internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
 internal import CoffretTrust
@@ -89,30 +90,36 @@ final class StoreSession {
     }
 
     /// The vault that a command works with: the one that was named, else this device's default.
-    var wantedVault: String { get throws { try namedVault ?? defaultVault.vaultID.hex } }
+    var wantedVault: String { get throws { try namedVault ?? desk.defaultVault.vaultID.hex } }
 
-    /// The vault that is meant where none is named: what `coffret vault default` set, else the first one.
-    var defaultVault: VaultRecord {
-        get throws {
-            let path = try StoreAccess.path(context)
-            if let chosen = AgentFamilyCommand.syncRecords(of: path, context)?.defaultVault,
-                let record = try store.vaults.first(where: { $0.vaultID.hex == chosen })
-            {
-                return record
-            }
-            return try store.firstVault ?? store.vaultRecord(nil)
+    /// The store as operations use it. Its vaults come as commands want them: with their policy, and watched.
+    private(set) lazy var desk = StoreDesk(store, deskSurroundings())
+
+    private func deskSurroundings() -> DeskSurroundings {
+        var surroundings = DeskSurroundings(
+            stateDirectory: AgentLocation.stateDirectory(of: context.environment) ?? "")
+        surroundings.openVault = { [unowned self] _, record, isWritable in
+            let vault = try openVault(record.vaultID.hex, isWritable: isWritable)
+            IndexProgress.observe(vault, context)
+            if !isWritable { try BrokenSchemes.replace(VaultSession(self, record, vault), context) }
+            return vault
         }
+        surroundings.requirePresence = { [unowned self] _, item in
+            try requirePresence(toShow: item.title, item.kind)
+        }
+        surroundings.openNote = { [unowned self] record, vault, item in
+            try VaultSession(self, record, vault).readable(item)
+        }
+        return surroundings
     }
 
-    /// All vaults where several are there and none was named, the default first; otherwise nil.
-    var unnamedVaults: [VaultRecord]? {
-        get throws {
-            guard namedVault == nil else { return nil }
-            let vaults = try store.vaults
-            guard vaults.count > 1 else { return nil }
-            let first = try defaultVault.vaultID
-            return vaults.filter { $0.vaultID == first } + vaults.filter { $0.vaultID != first }
-        }
+    /// The item that a name means, wherever it is.
+    func find(_ reference: String) throws -> StoreDesk.Place { try desk.find(reference, vault: namedVault) }
+
+    /// The item of an answer, for a line that says what was done.
+    func label(_ id: String) throws -> String {
+        let place = try find(id)
+        return context.label(try place.vault.item(place.id), try place.vault.shortID(place.id))
     }
 
     /// - Parameter reference: of a vault; nil for the one that is wanted.
@@ -170,6 +177,19 @@ final class StoreSession {
 
     /// What people call the device that made a commit, and so that they know which one of two is meant.
     func deviceName(_ deviceID: [UInt8]) -> String { (try? store.deviceLabel(deviceID)) ?? "another device" }
+
+    /// The same for the device that made a commit of a vault.
+    func deviceName(ofCommit name: BlobName, in vault: Vault) -> String {
+        guard let commit = try? vault.repository.commit(named: name) else { return "another device" }
+        return deviceName(commit.deviceID)
+    }
+
+    /// How an empty vault is spoken of. On a device that was just paired it lies at the server still.
+    func emptyWords(_ vault: Vault) throws -> String {
+        let standing = try store.standing(of: vault)
+        return standing.head == nil && standing.serverHead != nil
+            ? "Nothing of this vault is here yet: coffret sync brings it." : "The vault is empty."
+    }
 
     /// The bytes of all files of the store.
     var byteCountOnDisk: Int {

@@ -103,9 +103,10 @@ package final class TerminalPrompt: Sendable {
     /// - Returns: `nil` at the end of input (Ctrl-D).
     /// - Throws: `CommandFailure` `.cancelled` for Ctrl-C, so that whoever asks can put right what was begun.
     package func askLine(_ question: String) throws -> String? {
+        // Before the question stands there: the answer may be a Ctrl-C at once.
+        let watch = SignalWatch([SIGINT])
         show(question)
         var bytes: [UInt8] = []
-        let watch = SignalWatch([SIGINT])
         while bytes.count < 65_536 {
             let isReadable = watch.wait(for: descriptor)
             if watch.next() != nil {

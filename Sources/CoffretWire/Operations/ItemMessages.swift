@@ -109,6 +109,8 @@ package struct SummaryMessage: Record {
     package var isArchived = false
     package var isTrashed = false
     package var hasAttachments = false
+    package var isLocked = false
+    package var hasConflicts = false
     package var snippet: String?
     package var titleMatches: [Int]?
     package var snippetMatches: [Int]?
@@ -127,6 +129,8 @@ package struct SummaryMessage: Record {
         RecordField("isArchived", \.isArchived, "out of lists"),
         RecordField("isTrashed", \.isTrashed, "in the trash"),
         RecordField("hasAttachments", \.hasAttachments, "whether files belong to it"),
+        RecordField("isLocked", \.isLocked, "under a passphrase of its own"),
+        RecordField("hasConflicts", \.hasConflicts, "with values that await a decision"),
         RecordField("snippet", \.snippet, "a piece of the text around what was found, on one line"),
         RecordField(
             "titleMatches", \.titleMatches, "pairs of offsets (begin, end) into the title's UTF-8, if asked for"),

@@ -4,7 +4,7 @@ internal import CoffretSearch
 package import CoffretStorage
 
 /// A list of items whose beginning is there at once.
-package final class ItemListing {
+package final class PiecewiseListing {
     /// How many items there are in all, as many as are given or more.
     package let totalCount: Int
     private let vault: Vault
@@ -60,7 +60,7 @@ extension Vault {
     /// - Complexity: with an index, sorts what it holds in memory of all items.
     package func listing(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int = .max, isReading: Bool = false
-    ) throws(CoreError) -> ItemListing {
+    ) throws(CoreError) -> PiecewiseListing {
         let documents =
             isReading
             ? nil
@@ -70,7 +70,7 @@ extension Vault {
                 }
             }
         let read = documents == nil ? try pageByReading(filter, order: order, limit: .max).items : []
-        return ItemListing(self, filter, order, limit: limit, documents: documents, read: read)
+        return PiecewiseListing(self, filter, order, limit: limit, documents: documents, read: read)
     }
 
     /// For each id, how many of its hex digits no other item's id begins with; at least four.
