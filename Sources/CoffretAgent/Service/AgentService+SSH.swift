@@ -49,7 +49,7 @@ extension AgentService {
             AgentChild.settle(environment: variables, parent: parent)
             let hosted = HostedCommand(
                 store: path, storageKey: key, connection: nil, terminal: nil, secondsLeft: nil,
-                // Nobody opens notes here; what is said of them the agent drops.
+                // SSH opens no notes; the agent drops reports on them.
                 report: { AgentChild.report($0, over: 3) })
             hosted.enter()
             return work.serveSSH(path)

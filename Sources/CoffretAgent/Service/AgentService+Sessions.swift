@@ -55,7 +55,7 @@ extension AgentService {
         child?.keyCount = store.keyCount
     }
 
-    /// What a session tells beside news of keys: that it is used, and that the store is to be locked.
+    /// Takes the reports of a session beside news of keys: a use of the store, and the wish to lock it.
     func takeRequests(of child: AgentChild) {
         guard case .session(let path) = child.work, let store = stores[path], child.lockReason == nil else { return }
         let isUse: (ChildReport) -> Bool = { if case .used = $0 { true } else { false } }

@@ -49,7 +49,7 @@ extension AgentService {
                         clock: SystemWallClock()))
             else { return 1 }
             for record in (try? opened.vaults) ?? [] {
-                // What is wrong with a vault is told by the commands that meet it, and by the check.
+                // A damaged vault is reported by the commands that meet it, and by the check.
                 _ = try? opened.openVault(record.vaultID.hex, isWritable: false).repository.tend()
             }
             return 0

@@ -22,7 +22,7 @@ package struct HostedPresence: PresenceAsking, UserPresence {
     /// The code of a refusal; nil for a yes.
     package let question: @Sendable (_ reason: String) -> String?
 
-    /// What `question` gives where the person gave up.
+    /// The answer of `question` where the person gave up.
     private static let cancelled = AgentErrorCode.pinentryCancelled.rawValue
 
     package let isSetUp = true

@@ -155,7 +155,7 @@ package struct SearchListing {
     package fileprivate(set) var found = ItemListing()
     /// Words that no vault has, and what was looked for instead.
     package fileprivate(set) var corrections: [WordCorrection] = []
-    /// What the query leaves out, as it was written.
+    /// Words that the query excludes, as they were written.
     package fileprivate(set) var exclusions: [String] = []
 }
 

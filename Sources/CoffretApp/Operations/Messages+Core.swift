@@ -1,4 +1,5 @@
-// What the vault knows, as messages. Invariant: the value of a secret field goes into a message only if the request asked for it.
+// Items, versions and tags of a vault as messages. Invariant: the value of a secret field goes into a message only if the
+// request asked for it.
 
 internal import CoffretBase
 package import CoffretCore

@@ -86,9 +86,9 @@ package final class OperationSession {
     /// - Returns: false once the session is over.
     private func serveNext() throws -> Bool {
         // The agent ends a session by SIGTERM, which takes effect between two requests.
-        SessionSignals.allowEnd()
+        SignalMask.unblock(SIGTERM)
         let received = try connection.receive(byteCountMax: AgentSession.messageByteCountMax)
-        SessionSignals.holdEnd()
+        SignalMask.block([SIGTERM])
         guard let (message, _) = received else { return false }
         var reply = try answer(message)
         defer { reply.zero() }
@@ -139,18 +139,5 @@ private struct KeyringStamp: Equatable {
         numbers = [
             Int(information.st_ino), Int(information.st_size), information.st_mtim.tv_sec, information.st_mtim.tv_nsec,
         ]
-    }
-}
-
-/// When SIGTERM may end the process.
-private enum SessionSignals {
-    static func allowEnd() { change(SIG_UNBLOCK) }
-    static func holdEnd() { change(SIG_BLOCK) }
-
-    private static func change(_ how: Int32) {
-        var mask = sigset_t()
-        unsafe sigemptyset(&mask)
-        unsafe sigaddset(&mask, SIGTERM)
-        unsafe pthread_sigmask(how, &mask, nil)
     }
 }

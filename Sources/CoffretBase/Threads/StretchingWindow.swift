@@ -9,7 +9,6 @@ internal import Glibc
 ///
 /// Signals that are ignored, handled or held back already are left alone. SIGKILL cannot be held back.
 package final class StretchingWindow: Sendable {
-    private static let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
     private static let current = ForkSafeLock<StretchingWindow?>(nil)
 
     private struct State {
@@ -30,7 +29,7 @@ package final class StretchingWindow: Sendable {
     /// From here on the signals wait. Nothing is answered before `open`.
     package init() {
         let before = SignalMask.current
-        let signals = Self.ending.filter { !before.contains($0) && coffret_is_default_signal($0) == 1 }
+        let signals = SignalMask.ending.filter { !before.contains($0) && coffret_is_default_signal($0) == 1 }
         self.signals = signals
         previousMask = before
         SignalMask.block(signals)
@@ -111,37 +110,6 @@ package func endProgram(by signal: Int32) -> Never {
     raise(signal)
     SignalMask.unblock(signal)
     exit(128 + signal)
-}
-
-/// Which signals a thread holds back.
-private struct SignalMask: @unchecked Sendable {
-    private var set = sigset_t()
-
-    static var current: SignalMask {
-        var mask = SignalMask()
-        unsafe pthread_sigmask(SIG_BLOCK, nil, &mask.set)
-        return mask
-    }
-
-    func contains(_ signal: Int32) -> Bool {
-        var set = set
-        return unsafe sigismember(&set, signal) == 1
-    }
-
-    func apply() {
-        var set = set
-        unsafe pthread_sigmask(SIG_SETMASK, &set, nil)
-    }
-
-    static func block(_ signals: [Int32]) { change(SIG_BLOCK, signals) }
-    static func unblock(_ signal: Int32) { change(SIG_UNBLOCK, [signal]) }
-
-    private static func change(_ how: Int32, _ signals: [Int32]) {
-        var set = sigset_t()
-        unsafe sigemptyset(&set)
-        for signal in signals { unsafe sigaddset(&set, signal) }
-        unsafe pthread_sigmask(how, &set, nil)
-    }
 }
 
 /// The thread that made it.

@@ -26,12 +26,9 @@ internal import Glibc
         let box = unsafe Unmanaged.passRetained(Box(body))
         var thread = pthread_t()
         // A new thread has the mask of its maker.
-        var ending = sigset_t()
-        var previous = sigset_t()
-        unsafe sigemptyset(&ending)
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] { unsafe sigaddset(&ending, signal) }
-        unsafe pthread_sigmask(SIG_BLOCK, &ending, &previous)
-        defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
+        let previous = SignalMask.current
+        SignalMask.block(SignalMask.ending)
+        defer { previous.apply() }
         let status = unsafe pthread_create(
             &thread, nil,
             { argument in

@@ -72,7 +72,7 @@ enum DeviceCommand {
         }
     }
 
-    /// What a device is called, in quotes; the beginning of its id where nobody can tell.
+    /// The name of a device, in quotes; the beginning of its id where no name is known.
     static func label(_ device: VerifiedDevice, _ session: StoreSession) -> String {
         (try? session.store.keyring.details(of: device)?.name).map { "\"\(TextWidth.displaySafe($0))\"" }
             ?? String(device.id.hex.prefix(8))

@@ -49,7 +49,7 @@ enum DeviceRevocation {
         let kept = try askWhatStays(of: brought, name, session, context)
         // The person took his time.
         try account.readAgain()
-        // What it has sent by now counts, so that has to be here before it is thrown out.
+        // Everything that it has sent by now counts, and has to be here before it is revoked.
         var problem = try DeviceCommand.syncEach(account, session, context, "what it sent lately may not count")
         var renewed = Set(try account.revoke(target.id))
         let others = try revokeBrought(by: target.id, sparing: own, kept, account, &renewed, context)

@@ -123,12 +123,6 @@ enum ExportCommand {
         let vault = target.session.vault
         let show = ImportCommand.stages(context, unit: "item")
         let files = SealedFileContentStore(try vault.contents())
-        let faulty = try vault.faultyAttachments(reads: true)
-        let isSynced =
-            target.session.record.kind == .synced
-        let failure =
-            faulty.isEmpty
-            ? nil : FaultyFiles.failure(faulty, isSynced: isSynced, "left out; all else is written")
         if isJSON {
             let report = try vault.exportEverything(
                 to: target.path, files: files, time: context.nowMilliseconds, progress: show.update)
@@ -142,7 +136,7 @@ enum ExportCommand {
                         + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(target.path))."
                         + conflictText(report.conflicts)
             }
-            return failure
+            return try failure(report.faults, target)
         }
         var options = MarkdownExportOptions()
         options.only = target.only
@@ -150,7 +144,14 @@ enum ExportCommand {
             to: target.path, files: files, options: options, progress: show.update)
         show.reporter.end()
         try context.print(json(report, target.path)) { context.isQuiet ? "" : text(report, target.path) }
-        return failure
+        return try failure(report.faults, target)
+    }
+
+    private static func failure(_ faults: [[UInt8]: AttachmentFault], _ target: Target) throws -> CommandFailure? {
+        let faulty = try target.session.vault.attachments(with: faults)
+        guard !faulty.isEmpty else { return nil }
+        return FaultyFiles.failure(
+            faulty, isSynced: target.session.record.kind == .synced, "left out; all else is written")
     }
 
     /// What this device never sent, for another one that takes it in as an import.

@@ -51,15 +51,29 @@ extension Vault {
         }
     }
 
-    /// The attachments of the current state with something wrong. Those of locked notes are not among them: what it takes to
-    /// verify them is sealed with the note.
+    /// The attachments of the current state with a fault. Those of locked notes are not among them: the references that
+    /// verify their files are sealed with the note.
     ///
     /// - Parameter reads: whether each file is read to its end.
     package func faultyAttachments(reads: Bool) throws(CoreError) -> [FaultyAttachment] {
+        try attachments { (attachment) throws(CoreError) in try fault(of: attachment, reads: reads) }
+    }
+
+    /// The attachments of the current state whose contents somebody found to have faults.
+    ///
+    /// - Parameter faults: faults by encoded references.
+    package func attachments(with faults: [[UInt8]: AttachmentFault]) throws(CoreError) -> [FaultyAttachment] {
+        guard !faults.isEmpty else { return [] }
+        return try attachments { (attachment) throws(CoreError) in faults[attachment.encodedReference] }
+    }
+
+    private func attachments(
+        _ faultOf: (Attachment) throws(CoreError) -> AttachmentFault?
+    ) throws(CoreError) -> [FaultyAttachment] {
         var faulty: [FaultyAttachment] = []
         let view = try present
         try view.reader.forEachAttachment { (attachment) throws(CoreError) in
-            guard let fault = try fault(of: attachment, reads: reads) else { return }
+            guard let fault = try faultOf(attachment) else { return }
             let title = try view.item(attachment.item)?.title ?? ""
             faulty.append(FaultyAttachment(attachment: attachment, itemTitle: title, fault: fault))
         }

@@ -35,11 +35,6 @@ package protocol FileContentStore: AnyObject {
     /// Whether the content is there. Compaction removes those that only the past named.
     func contains(_ encodedReference: [UInt8]) -> Bool
 
-    /// Whether the content is there to its last byte, and is what it was; reads all of it.
-    ///
-    /// - Throws: what says nothing of the content, such as a disk that cannot be read.
-    func isWhole(_ encodedReference: [UInt8]) throws(ImportExportError) -> Bool
-
     /// Size and hash of a content, from its reference alone; nil if the reference cannot be read.
     func description(of encodedReference: [UInt8]) -> (byteCount: Int, contentHash: [UInt8])?
 
@@ -59,14 +54,16 @@ package protocol FileContentStore: AnyObject {
 }
 
 extension FileContentStore {
-    package func isWhole(_ encodedReference: [UInt8]) throws(ImportExportError) -> Bool {
-        guard contains(encodedReference) else { return false }
+    /// The fault of a content; nil if it is there to its last byte, and is what it was. Reads all of it.
+    ///
+    /// - Throws: errors that say nothing of the content, such as a disk that cannot be read.
+    func fault(of encodedReference: [UInt8]) throws(ImportExportError) -> AttachmentFault? {
         do throws(ImportExportError) {
             try load(encodedReference) { _ in }
-            return true
+            return nil
         } catch {
-            guard let cause = error.cause, AttachmentFault(cause) != nil else { throw error }
-            return false
+            guard let fault = error.cause.flatMap(AttachmentFault.init) else { throw error }
+            return fault
         }
     }
 

@@ -31,6 +31,8 @@ package struct FullExportReport: Equatable, Sendable {
     package var attachments = 0
     /// Files that history names but that are not in the store any more, or not as they were.
     package var missingAttachments = 0
+    /// Faults of contents that were left out, by their references.
+    package var faults: [[UInt8]: AttachmentFault] = [:]
     /// Items with values that await a decision: the file says what is shown, and keeps the others in its history.
     package var conflicts = 0
     package var byteCount: UInt64 = 0
@@ -216,11 +218,13 @@ private struct FullExportRun {
                     indexOfReference[reference] == nil, files.description(of: reference) != nil
                 else { return }
                 // Before it is begun: half a content in the file would be no content.
-                if try files.isWhole(reference) {
+                guard report.faults[reference] == nil else { return }
+                if let fault = try files.fault(of: reference) {
+                    report.faults[reference] = fault
+                    report.missingAttachments += 1
+                } else {
                     indexOfReference[reference] = references.count
                     references.append(reference)
-                } else {
-                    report.missingAttachments += 1
                 }
             }
         }

@@ -13,6 +13,8 @@ package struct ExportReport: Equatable, Sendable {
     package var identical = 0
     /// Files written for attachments.
     package var attachments = 0
+    /// Faults of contents that were left out, by their references.
+    package var faults: [[UInt8]: AttachmentFault] = [:]
     /// Logins and other items, in `coffret-items.json`, with their secrets in clear.
     package var otherItems = 0
     /// Items left out because they are in the trash.
@@ -172,9 +174,10 @@ private struct MarkdownExportRun {
                 }
             } catch {
                 // The caller names it; everything else goes on.
-                guard error.code == .vaultFailed, let cause = error.cause, AttachmentFault(cause) != nil else {
+                guard error.code == .vaultFailed, let fault = error.cause.flatMap(AttachmentFault.init) else {
                     throw error
                 }
+                report.faults[attachment.encodedReference] = fault
                 continue
             }
             report.attachments += 1

@@ -2,24 +2,21 @@
 // program between changing the outside world and putting it right.
 
 internal import CPlatform
+internal import CoffretBase
 internal import Glibc
 
 /// Holds back signals and hands them out one by one.
 package struct SignalWatch: ~Copyable {
     /// Becomes readable when a signal waits.
     package let descriptor: Int32
-    private var previousMask: sigset_t
+    private let previousMask: SignalMask
 
     /// The signals by which people and systems end programs.
-    package static let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+    package static let ending = SignalMask.ending
 
     package init(_ signals: [Int32]) {
-        var mask = sigset_t()
-        var previous = sigset_t()
-        unsafe sigemptyset(&mask)
-        for signal in signals { unsafe sigaddset(&mask, signal) }
-        unsafe pthread_sigmask(SIG_BLOCK, &mask, &previous)
-        previousMask = previous
+        previousMask = SignalMask.current
+        SignalMask.block(signals)
         descriptor = unsafe coffret_signal_descriptor(signals, Int32(signals.count))
         precondition(descriptor >= 0, "a signal descriptor needs no more than a free descriptor")
     }
@@ -27,8 +24,7 @@ package struct SignalWatch: ~Copyable {
     deinit {
         close(descriptor)
         // A signal that arrived meanwhile takes effect here, after everything was put right.
-        var mask = previousMask
-        unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+        previousMask.apply()
     }
 
     /// The next waiting signal, if any.
