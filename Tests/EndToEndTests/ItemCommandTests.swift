@@ -118,6 +118,17 @@ struct ItemCommandTests {
         #expect(refused.errorText.contains("TITLE"))
     }
 
+    @Test("a field that is near to a standard one is made, and the standard one is named")
+    func nearField() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        try runner.succeed("new", "--type", "login", "Bank", "--set", "username=ada")
+        let slip = try runner.run("edit", "Bank", "--secret", "passwrod", input: "hunter2\n")
+        #expect(slip.exitCode == 0 && slip.errorText.contains("did you mean password?"))
+        #expect(try runner.succeed("show", "Bank", "--field", "passwrod") == "hunter2\n")
+        #expect(try runner.run("edit", "Bank", "--set", "door=blue").errorText.isEmpty)
+    }
+
     @Test("one-time codes follow RFC 6238, and counted ones move on")
     func oneTimeCodes() throws {
         let runner = try CoffretRunner()

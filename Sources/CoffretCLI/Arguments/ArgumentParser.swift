@@ -188,7 +188,10 @@ struct ArgumentParser: Sendable {
                 ? "did you mean coffret \((result.path + ["add", word] + words).joined(separator: " "))?" : nil)
         throw failure(
             .unknownCommand, "there is no command \"\((result.path + [word]).joined(separator: " "))\"",
-            hint: hint ?? "coffret help lists the commands")
+            hint: hint
+                ?? (result.path.isEmpty
+                    ? "coffret help lists the commands"
+                    : "coffret \(result.path.joined(separator: " ")) has \(Suggestion.list(names))"))
     }
 
     private mutating func assignPositionals() throws(UsageError) {
@@ -216,7 +219,8 @@ struct ArgumentParser: Sendable {
         if let extra = rest.first {
             throw failure(
                 .unexpectedArgument, "\"\(extra)\" is one argument too many\(ofCommand)",
-                hint: "text with spaces stands in quotes")
+                hint: extra.contains("=") && result.command.options.contains { $0.name == "set" }
+                    ? "fields are set by --set \(extra)" : "text with spaces stands in quotes")
         }
     }
 

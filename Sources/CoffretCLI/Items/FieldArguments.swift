@@ -40,7 +40,16 @@ enum FieldArguments {
             let password = try PasswordGenerator(random: SystemRandomSource()).password()
             changes.append(FieldChange(name: name, value: password.text, isSecret: true))
         }
+        for change in changes { noteNewField(change, kind, context) }
         return changes
+    }
+
+    /// Any name is good for a field, so that a slip makes a new one: said where a standard field's name is near.
+    private static func noteNewField(_ change: FieldChange, _ kind: ItemKind, _ context: CommandContext) {
+        guard !change.value.isEmpty, FieldChange.standardField(change.name, kind) == nil,
+            let meant = Suggestion.nearest(to: change.name, among: kind.standardFields.map(\.key.name))
+        else { return }
+        context.note("\(TextWidth.displaySafe(change.name)) is a field of your own; did you mean \(meant)?")
     }
 
     /// What can be said of them before anything is opened or asked for.

@@ -22,6 +22,12 @@ struct ArgumentParserTests {
                 "list", "list", arguments: [files], options: [tag, limit, order, all, long], run: { _ in }),
             CommandDescription("show", "show", arguments: [item], run: { _ in }),
             CommandDescription(
+                "new", "new", arguments: [item], options: [.value("set", "NAME=VALUE", repeats: true, "set")],
+                run: { _ in }),
+            CommandDescription(
+                "key", "keys",
+                subcommands: ["ls", "rm"].map { CommandDescription($0, $0, run: { _ in }) }),
+            CommandDescription(
                 "tag", "tags",
                 subcommands: [CommandDescription("add", "add", arguments: [item, files], run: { _ in })]),
         ])
@@ -98,6 +104,9 @@ struct ArgumentParserTests {
             (["list", "--limit", "1", "--limit", "2"], .repeatedOption, "give it once"),
             (["show"], .missingArgument, nil),
             (["show", "a", "b"], .unexpectedArgument, "text with spaces stands in quotes"),
+            (["show", "a", "b=c"], .unexpectedArgument, "text with spaces stands in quotes"),
+            (["new", "a", "b=c"], .unexpectedArgument, "fields are set by --set b=c"),
+            (["key", "path/file"], .unknownCommand, "coffret key has ls or rm"),
             (["tag"], .missingCommand, nil),
             ([], .missingCommand, nil),
         ] as [([String], UsageError.Code, String?)])
