@@ -223,7 +223,7 @@ let testTargets: [Target] = [
         ],
         exclude: ["Snapshots"], swiftSettings: settings),
     tests(
-        "CoffretAppTests", ["CoffretBase", "CoffretWire", "CoffretApp", "CoffretTestSupport"]),
+        "CoffretAppTests", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretApp", "CoffretTestSupport"]),
     tests(
         "CoffretAgentTests",
         [

@@ -41,23 +41,49 @@ package final class SessionClient {
 
     /// Performs an operation.
     ///
-    /// - Throws: `OperationFailure` if it was refused; `NetError.closed` once the session is over, as after a lock.
+    /// - Parameters:
+    ///   - descriptors: travel with the request, at most four; they stay the caller's.
+    ///   - progress: is told meanwhile how far the operation has come; without it the session says nothing until the end.
+    /// - Throws: `OperationFailure` if it was refused, with `operation.cancelled` after `cancel`; `NetError.closed` once the
+    ///   session is over, as after a lock.
     package func perform<Request: StoreOperation>(
-        _ request: Request, by asker: Asker = .person
+        _ request: Request, by asker: Asker = .person, descriptors: [Int32] = [],
+        progress: ((OperationProgress) throws -> Void)? = nil
     ) throws -> Request.Answer {
-        var bytes = try exchange(OperationRequest(request, by: asker, isJSON: isJSON).encoded)
+        let message = OperationRequest(request, by: asker, wantsProgress: progress != nil, isJSON: isJSON)
+        var bytes = try exchange(message.encoded, descriptors: descriptors)
         defer { bytes.zero() }
+        while let progress, let step = OperationProgress(message: bytes, isJSON: isJSON) {
+            try progress(step)
+            bytes = try receive()
+        }
         switch try OperationReply<Request.Answer>(decoding: bytes, isJSON: isJSON) {
         case .answer(let answer): return answer
         case .failure(let failure): throw failure
         }
     }
 
-    /// Sends a request that is encoded already, and waits for its reply.
-    package func exchange(_ request: [UInt8]) throws -> [UInt8] {
-        var request = request
-        defer { request.zero() }
-        try connection.send(request, byteCountMax: AgentSession.messageByteCountMax)
+    /// Says that the running request is not wanted any more, as from a handler of progress or from another thread. Its reply
+    /// says what came of it.
+    package func cancel() throws {
+        try connection.send(SessionClientMessage.encodedCancel(isJSON: isJSON))
+    }
+
+    /// Sends a request that is encoded already, and waits for the next message: its reply, or its progress.
+    package func exchange(_ request: [UInt8], descriptors: [Int32] = []) throws -> [UInt8] {
+        try send(request, descriptors: descriptors)
+        return try receive()
+    }
+
+    /// Sends a message that is encoded already.
+    package func send(_ message: [UInt8], descriptors: [Int32] = []) throws {
+        var message = message
+        defer { message.zero() }
+        try connection.send(message, descriptors: descriptors, byteCountMax: AgentSession.messageByteCountMax)
+    }
+
+    /// Waits for the next message of the session.
+    package func receive() throws -> [UInt8] {
         guard let (message, _) = try connection.receive(byteCountMax: AgentSession.messageByteCountMax) else {
             throw NetError(.closed)
         }

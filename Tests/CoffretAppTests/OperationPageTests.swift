@@ -34,9 +34,8 @@ struct OperationPageTests {
             for field in shapes.request { collect(field.shape) }
             collect(shapes.answer)
         }
-        if case .record(let name, let fields) = OperationFailure.shape {
-            collect(.record(name, fields))
-        }
+        collect(OperationFailure.shape)
+        collect(OperationProgress.shape)
         lines.append("## 5 Records of requests and answers\n")
         for record in records.sorted(by: { $0.name < $1.name }) {
             lines.append("### `\(record.name)`\n")

@@ -66,7 +66,8 @@ extension ItemList: PerformedOperation {
         let moment = try Moment(at: at, version: version)
         let records = try desk.records(vault)
         var listing = ItemListing()
-        for record in records {
+        for (index, record) in records.enumerated() {
+            try desk.work.step(index, of: records.count)
             let vault = try desk.vault(record)
             listing.vaults.append(vault)
             // Of several lists, all may come from one.
@@ -171,7 +172,9 @@ extension ItemSearch: PerformedOperation {
         let options = SearchQueryOptions(lastWordIsPrefix: true)
         var listing = SearchListing()
         var corrections: [WordCorrection]?
-        for record in try desk.records(vault) {
+        let records = try desk.records(vault)
+        for (index, record) in records.enumerated() {
+            try desk.work.step(index, of: records.count)
             let vault = try desk.vault(record)
             let results = try vault.search(query, options: options, limit: max(0, limit), offset: max(0, offset ?? 0))
             listing.found.vaults.append(vault)

@@ -16,7 +16,11 @@ package final class OperationSession {
     /// A person's use of the store is told this often, at most.
     private static let useInterval = Duration.seconds(10)
 
+    /// Progress is told this often, at most.
+    private static let progressInterval = Duration.milliseconds(100)
+
     private let connection: UnixConnection
+    private let inbox: OperationInbox
     private let isJSON: Bool
     private let hosted: HostedCommand
     private let noteUse: () -> Void
@@ -54,6 +58,7 @@ package final class OperationSession {
         _ connection: UnixConnection, isJSON: Bool, _ hosted: HostedCommand, noteUse: @escaping () -> Void
     ) throws {
         self.connection = connection
+        inbox = OperationInbox(connection, isJSON: isJSON)
         self.isJSON = isJSON
         self.hosted = hosted
         self.noteUse = noteUse
@@ -87,10 +92,10 @@ package final class OperationSession {
     private func serveNext() throws -> Bool {
         // The agent ends a session by SIGTERM, which takes effect between two requests.
         SignalMask.unblock(SIGTERM)
-        let received = try connection.receive(byteCountMax: AgentSession.messageByteCountMax)
+        let next = try inbox.next()
         SignalMask.block([SIGTERM])
-        guard let (message, _) = received else { return false }
-        var reply = try answer(message)
+        guard let next else { return false }
+        var reply = try answer(next)
         defer { reply.zero() }
         do throws(NetError) {
             try connection.send(reply, byteCountMax: AgentSession.messageByteCountMax)
@@ -103,14 +108,13 @@ package final class OperationSession {
         return true
     }
 
-    private func answer(_ message: ReceivedMessage) throws -> [UInt8] {
+    private func answer(_ entry: OperationInbox.Entry) throws -> [UInt8] {
+        if entry.isCancelled { return Operations.refusal(OperationError(.cancelled), isJSON: isJSON) }
         let request: OperationRequest
-        do throws(WireError) {
-            var bytes = message.bytes
-            defer { bytes.zero() }
-            request = try OperationRequest(decoding: bytes, isJSON: isJSON)
+        do throws(OperationError) {
+            request = try entry.request.get()
         } catch {
-            return Operations.refusal(OperationError(.requestInvalid, at: error.place), isJSON: isJSON)
+            return Operations.refusal(error, isJSON: isJSON)
         }
         if request.asker == .person, ContinuousClock.now - lastUse > Self.useInterval {
             lastUse = ContinuousClock.now
@@ -122,7 +126,25 @@ package final class OperationSession {
             keyring = now
             desk = StoreDesk(try hosted.openStore(at: hosted.store, environment), surroundings())
         }
+        desk.work = work(on: request, entry)
+        defer { desk.work = OperationWork() }
         return Operations.answer(request, on: desk)
+    }
+
+    private func work(on request: OperationRequest, _ entry: OperationInbox.Entry) -> OperationWork {
+        var work = OperationWork()
+        work.isCancelled = { [inbox] in inbox.isCurrentCancelled() }
+        work.takeDescriptors = { entry.descriptors.take() }
+        guard request.wantsProgress else { return work }
+        var last: ContinuousClock.Instant?
+        work.report = { [connection, isJSON] progress in
+            let now = ContinuousClock.now
+            if let last, now - last < Self.progressInterval { return }
+            last = now
+            // A client that is gone is noticed by the next question whether it cancels.
+            try? connection.send(progress.message(isJSON: isJSON), byteCountMax: AgentSession.messageByteCountMax)
+        }
+        return work
     }
 }
 

@@ -34,6 +34,8 @@ package struct DeskSurroundings {
 package final class StoreDesk {
     package let store: Store
     package let surroundings: DeskSurroundings
+    /// The request that is being performed: where progress goes, and whether it is still wanted.
+    package var work = OperationWork()
     private var vaults: [VaultID: Vault] = [:]
     /// Vaults whose index somebody waited for in vain: it is made once the answer is on its way.
     private var dueIndexes: [VaultID: Vault] = [:]

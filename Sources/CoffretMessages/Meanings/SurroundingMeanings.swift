@@ -25,6 +25,10 @@ extension FailureMeaning {
             hint: "Spec/operations.md lists the fields"),
         "operation.answer.too-large": FailureMeaning(
             .inputOutput, "the answer is longer than a message may be", hint: "ask for a part of it"),
+        "operation.cancelled": FailureMeaning(.cancelled, "cancelled"),
+        "operation.not-allowed": FailureMeaning(
+            .permission, "this session may not do that", showsPlace: true,
+            hint: "coffret token ls says what a token allows"),
         "wire": FailureMeaning(
             .unavailable, "the agent speaks another version of the protocol", hint: "coffret agent stop ends it"),
         "agent.records.unwritable": FailureMeaning(

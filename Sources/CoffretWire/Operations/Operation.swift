@@ -38,7 +38,7 @@ package enum Asker: String, RecordChoice {
 
 /// A request of a session: which operation, and its fields, which are read by whoever knows the operation.
 ///
-/// CBOR and JSON: a map of `do`, `by` (optional) and `with`. Spec: Spec/operations.md section 2.
+/// CBOR and JSON: a map of `do`, `by`, `progress` (both optional) and `with`. Spec: Spec/operations.md section 2.
 package struct OperationRequest: Equatable, Sendable {
     package enum Fields: Equatable, Sendable {
         case cbor([UInt8])
@@ -47,13 +47,18 @@ package struct OperationRequest: Equatable, Sendable {
 
     package let name: String
     package let asker: Asker
+    /// Whether the session is to say meanwhile how far it has come.
+    package let wantsProgress: Bool
     package let fields: Fields
 
     package var isJSON: Bool { if case .json = fields { true } else { false } }
 
-    package init<Request: StoreOperation>(_ request: Request, by asker: Asker = .person, isJSON: Bool = false) {
+    package init<Request: StoreOperation>(
+        _ request: Request, by asker: Asker = .person, wantsProgress: Bool = false, isJSON: Bool = false
+    ) {
         name = Request.name
         self.asker = asker
+        self.wantsProgress = wantsProgress
         fields = isJSON ? .json(request.json) : .cbor(request.encoded)
     }
 
@@ -64,15 +69,17 @@ package struct OperationRequest: Equatable, Sendable {
                 encoder.encodeMap { map in
                     map.put("do") { $0.encode(text: name) }
                     map.put("by") { asker.encode(to: &$0) }
+                    if wantsProgress { map.put("progress") { $0.encode(bool: true) } }
                     map.put("with") { $0.appendEncoded(bytes) }
                 }
             }
         case .json(let value):
             Array(
-                JSONValue.object([
-                    JSONValue.Member("do", .string(name)), JSONValue.Member("by", asker.json),
-                    JSONValue.Member("with", value),
-                ]).text().utf8)
+                JSONValue.object(
+                    [JSONValue.Member("do", .string(name)), JSONValue.Member("by", asker.json)]
+                        + (wantsProgress ? [JSONValue.Member("progress", .bool(true))] : [])
+                        + [JSONValue.Member("with", value)]
+                ).text().utf8)
         }
     }
 
@@ -82,7 +89,7 @@ package struct OperationRequest: Equatable, Sendable {
     }
 
     private init(cbor bytes: [UInt8]) throws(WireError) {
-        var (name, asker, fields): (String?, Asker?, [UInt8]?) = (nil, nil, nil)
+        var (name, asker, fields, wantsProgress): (String?, Asker?, [UInt8]?, Bool?) = (nil, nil, nil, nil)
         try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
             var decoder = unsafe CBORDecoder(over: buffer)
             var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
@@ -90,6 +97,7 @@ package struct OperationRequest: Equatable, Sendable {
                 switch key {
                 case "do": name = try String(from: &decoder)
                 case "by": asker = try Asker(from: &decoder)
+                case "progress": wantsProgress = try Bool(from: &decoder)
                 case "with":
                     let start = decoder.byteOffset
                     try inWire { () throws(CBORError) in try decoder.skipItem() }
@@ -102,16 +110,18 @@ package struct OperationRequest: Equatable, Sendable {
         guard let name else { throw WireError(.malformed, place: "do") }
         self.name = name
         self.asker = asker ?? .person
+        self.wantsProgress = wantsProgress ?? false
         self.fields = .cbor(fields ?? [0xA0])
     }
 
     private init(json bytes: [UInt8]) throws(WireError) {
         guard case .object(let members)? = try? JSONValue(parsing: bytes) else { throw WireError(.malformed) }
-        var (name, asker, fields): (String?, Asker?, JSONValue?) = (nil, nil, nil)
+        var (name, asker, fields, wantsProgress): (String?, Asker?, JSONValue?, Bool?) = (nil, nil, nil, nil)
         for member in members {
             switch member.name {
             case "do": name = try String(json: member.value)
             case "by": asker = try Asker(json: member.value)
+            case "progress": wantsProgress = try Bool(json: member.value)
             case "with": fields = member.value
             default: throw WireError(.malformed, place: member.name)
             }
@@ -119,6 +129,7 @@ package struct OperationRequest: Equatable, Sendable {
         guard let name else { throw WireError(.malformed, place: "do") }
         self.name = name
         self.asker = asker ?? .person
+        self.wantsProgress = wantsProgress ?? false
         self.fields = .json(fields ?? .object([]))
     }
 
@@ -172,6 +183,24 @@ enum OperationReplyForm {
             encoder.encodeMapHeader(count: 1)
             encoder.encode(text: name)
             record.encode(to: &encoder)
+        }
+    }
+
+    /// - Returns: nil if the message has another name.
+    static func decode<Content: Record>(
+        _ name: String, as type: Content.Type, _ bytes: [UInt8], isJSON: Bool
+    ) throws(WireError) -> Content? {
+        if isJSON {
+            guard case .object(let members)? = try? JSONValue(parsing: bytes), members.count == 1,
+                let member = members.first, member.name == name
+            else { return nil }
+            return try Content(json: member.value)
+        }
+        return try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
+            var decoder = unsafe CBORDecoder(over: buffer)
+            var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
+            guard try inWire({ () throws(CBORError) in try decoder.readTextKey(in: &map) }) == name else { return nil }
+            return try Content(from: &decoder)
         }
     }
 }

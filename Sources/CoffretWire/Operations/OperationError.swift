@@ -9,6 +9,10 @@ package struct OperationError: Error, Equatable, Sendable {
         case requestInvalid = "operation.request.invalid"
         /// The answer is longer than a message may be.
         case answerTooLarge = "operation.answer.too-large"
+        /// The client wants it no more. What was done until then stays, and is whole.
+        case cancelled = "operation.cancelled"
+        /// The session may not ask for this operation, or not within its limits; the place names it.
+        case notAllowed = "operation.not-allowed"
     }
 
     package let code: Code
