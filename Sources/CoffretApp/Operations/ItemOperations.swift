@@ -245,16 +245,3 @@ extension TagPath {
     /// With or without `#`.
     package init(wanted text: String) throws { try self.init(text.hasPrefix("#") ? String(text.dropFirst()) : text) }
 }
-
-extension Vault {
-    /// The shortest beginning of an item's id that names no other item; at least four digits.
-    package func shortID(_ id: EntityID) throws -> String { try shortIDs([id])[id] ?? id.uuid.hex }
-
-    /// Short ids for a list of items.
-    package func shortIDs(_ ids: [EntityID]) throws -> [EntityID: String] {
-        let view = try present
-        var result: [EntityID: String] = [:]
-        for id in ids { result[id] = String(id.uuid.hex.prefix(try view.distinguishingDigitCount(of: id))) }
-        return result
-    }
-}

@@ -1,5 +1,6 @@
 // Long lists, piece by piece. Invariant: the first piece costs what it holds, and no item comes twice.
 
+internal import CoffretBase
 internal import CoffretSearch
 package import CoffretStorage
 
@@ -73,20 +74,29 @@ extension Vault {
         return PiecewiseListing(self, filter, order, limit: limit, documents: documents, read: read)
     }
 
-    /// For each id, how many of its hex digits no other item's id begins with; at least four.
+    /// The shortest beginning of an item's id, in hex digits, that names no other item; at least four digits.
+    package func shortID(_ id: EntityID) throws(CoreError) -> String {
+        String(id.uuid.hex.prefix(try present.distinguishingDigitCount(of: id)))
+    }
+
+    /// Short ids for a list of items.
     ///
     /// - Complexity: two look-ups for each in the index; where there is none, a walk through all items for many ids.
-    package func distinguishingDigitCounts(of ids: [EntityID]) throws(CoreError) -> [Int] {
-        var found: [Int]?
+    package func shortIDs(_ ids: [EntityID]) throws(CoreError) -> [EntityID: String] {
+        var counts: [Int]?
         if ids.count > 1, try !isIndexFarOff() {
-            found = try fromIndex { (index) throws(CoreError) in
+            counts = try fromIndex { (index) throws(CoreError) in
                 try inSearch { () throws(SearchError) in
                     try index.distinguishingDigitCounts(of: ids.map(\.bytes))
                 }
             }
         }
-        if let found { return found.map { max($0, ReferenceResolver.digitCountMin) } }
-        return try present.distinguishingDigitCounts(of: ids)
+        if counts == nil { counts = try present.distinguishingDigitCounts(of: ids) }
+        var result: [EntityID: String] = [:]
+        for (id, count) in zip(ids, counts ?? []) {
+            result[id] = String(id.uuid.hex.prefix(max(count, ReferenceResolver.digitCountMin)))
+        }
+        return result
     }
 }
 
