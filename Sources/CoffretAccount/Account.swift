@@ -25,7 +25,7 @@ package final class Account {
     ///
     /// - Throws: `.notJoined` if the store has no server.
     package init(_ store: Store, random: any RandomSource, clock: any WallClock) throws(AccountError) {
-        let record = try inAccount { () throws(KeyError) in try store.keyring.server() }
+        let record = try inAccount(store.keyring.server())
         guard let record else { throw AccountError(.notJoined) }
         self.store = store
         self.clock = clock
@@ -46,9 +46,7 @@ package final class Account {
     private static func logIn(
         _ store: Store, _ connection: ServerConnection, name: String?
     ) throws(AccountError) -> String {
-        let (account, device) = try inAccount { () throws(KeyError) in
-            (try store.keyring.accountID(), try store.keyring.deviceID())
-        }
+        let (account, device) = try inAccount((try store.keyring.accountID(), try store.keyring.deviceID()))
         return try connection.logIn(account: account, device: device, name: name) { (proof) throws(KeyError) in
             try store.keyring.login { _, _ in proof }
         }
@@ -56,7 +54,7 @@ package final class Account {
 
     /// Logs in anew, after the server forgot the session.
     package func renewSession() throws(AccountError) {
-        let name = try inAccount { () throws(KeyError) in try store.keyring.server()?.name }
+        let name = try inAccount(store.keyring.server()?.name)
         try Self.logIn(store, connection, name: name)
     }
 
@@ -69,9 +67,7 @@ package final class Account {
     package static func join(
         _ store: Store, settings: HTTPSettings, invitation: [UInt8], random: any RandomSource, clock: any WallClock
     ) throws(AccountError) -> Account {
-        let (record, chain) = try inAccount { () throws(KeyError) in
-            (try store.keyring.server(), try store.keyring.deviceChain())
-        }
+        let (record, chain) = try inAccount((try store.keyring.server(), try store.keyring.deviceChain()))
         guard record == nil else { throw AccountError(.alreadyJoined, at: record?.url) }
         let connection = try ServerConnection(settings, random: random)
         let registration = AccountRegistration(link: chain.links[0].link.encoded, invitation: invitation)
@@ -83,22 +79,21 @@ package final class Account {
             let answer = try account.post(link.link, accepted: [200, 409, 422])
             guard answer == nil else { break }
         }
-        try inCore { () throws(CoreError) in
-            try store.changeKeyring { (keyring) throws(KeyError) in
+        try inCore(
+            store.changeKeyring { (keyring) throws(KeyError) in
                 try keyring.setServer(
                     ServerRecord(
                         url: settings.address.url, fingerprint: connection.fingerprint, name: name,
                         watch: ChainWatch(confirmedAt: clock.now)))
-            }
-        }
+            })
         try account.follow()
         return account
     }
 
-    private static func inCore<Result>(
-        _ body: () throws(CoreError) -> Result
-    ) throws(AccountError) -> Result {
-        try inAccount(body)
+    private static func inCore<Result>(_ value: @autoclosure () throws(CoreError) -> Result) throws(AccountError)
+        -> Result
+    {
+        try inAccount(value())
     }
 
     // MARK: Other processes
@@ -107,7 +102,7 @@ package final class Account {
     ///
     /// - Throws: `.failed` with `keys.keyring.changed` if it cannot go on with that: who opened it may be shut out.
     package func readAgain() throws(AccountError) {
-        _ = try Self.inCore { () throws(CoreError) in try store.readKeyringAgain() }
+        _ = try Self.inCore(store.readKeyringAgain())
     }
 
     /// Does something that begins with reading the keyring, again where another process has changed that meanwhile.
@@ -128,11 +123,11 @@ package final class Account {
         // The process that changed it has informed the vaults already.
         let isChanged = (cause.cause as? KeyError)?.code == .keyringChanged || cause.code == .storeRolledBack
         guard isChanged else { return false }
-        return try Self.inCore { () throws(CoreError) in try store.readKeyringAgain() }
+        return try Self.inCore(store.readKeyringAgain())
     }
 
     private var chain: VerifiedDeviceChain {
-        get throws(AccountError) { try inAccount { () throws(KeyError) in try store.keyring.deviceChain() } }
+        get throws(AccountError) { try inAccount(store.keyring.deviceChain()) }
     }
 
     // MARK: The chain
@@ -148,7 +143,7 @@ package final class Account {
 
     private func followOnce() throws(AccountError) -> FollowedDeviceChain {
         let chain = try chain
-        let watch = try inAccount { () throws(KeyError) in try store.keyring.server()?.watch }
+        let watch = try inAccount(store.keyring.server()?.watch)
         let now = clock.now
         let followed: FollowedDeviceChain
         do {
@@ -169,14 +164,12 @@ package final class Account {
     private static func following(
         _ chain: VerifiedDeviceChain, _ links: [UnverifiedLink], watch: ChainWatch?, now: Milliseconds?
     ) throws(AccountError) -> FollowedDeviceChain {
-        try inAccount { () throws(TrustError) in try chain.following(links, watch: watch, now: now) }
+        try inAccount(chain.following(links, watch: watch, now: now))
     }
 
     private func adopt(_ followed: FollowedDeviceChain) throws(AccountError) {
         try lock.exclusively { () throws(AccountError) in
-            try Self.inCore { () throws(CoreError) in
-                try store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) }
-            }
+            try Self.inCore(store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) })
         }
     }
 
@@ -204,7 +197,7 @@ package final class Account {
             guard let link = try make(self) else { return }
             // Before anything leaves: what others would refuse is not sent.
             let chain = try chain
-            let watch = try inAccount { () throws(KeyError) in try store.keyring.server()?.watch }
+            let watch = try inAccount(store.keyring.server()?.watch)
             let followed = try Self.following(chain, [link], watch: watch, now: clock.now)
             guard try post(link, accepted: [200, 409]) == nil else { continue }
             do {
@@ -241,18 +234,16 @@ package final class Account {
     /// Gives a device another name, for all of the person's devices.
     package func rename(_ device: UniqueID, to name: String) throws(AccountError) {
         try append { (account) throws(AccountError) in
-            try inAccount { () throws(KeyError) in try account.store.keyring.signRename(of: device, to: name) }
+            try inAccount(account.store.keyring.signRename(of: device, to: name))
         }
     }
 
     /// Renames a device of an account that has no server.
     package static func renameLocally(_ device: UniqueID, to name: String, in store: Store) throws(AccountError) {
-        let link = try inAccount { () throws(KeyError) in try store.keyring.signRename(of: device, to: name) }
-        let chain = try inAccount { () throws(KeyError) in try store.keyring.deviceChain() }
+        let link = try inAccount(store.keyring.signRename(of: device, to: name))
+        let chain = try inAccount(store.keyring.deviceChain())
         let followed = try following(chain, [link], watch: nil, now: nil)
-        try inCore { () throws(CoreError) in
-            try store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) }
-        }
+        try inCore(store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) })
     }
 
     /// Gives synced vaults the keys that this device's revocations ask for, and sends them; what was done already stays.
@@ -264,13 +255,12 @@ package final class Account {
     }
 
     private func renewKeysLocked() throws(AccountError) -> [VaultID] {
-        guard let link = try inAccount({ () throws(KeyError) in try store.keyring.newestOwnRevocation() }) else {
+        guard let link = try inAccount(store.keyring.newestOwnRevocation()) else {
             return []
         }
         let renewed = try changing { () throws(AccountError) in
-            try Self.inCore { () throws(CoreError) in
-                try store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys(after: link) }
-            }
+            try Self.inCore(
+                store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys(after: link) })
         }
         try sendKeys()
         return renewed
@@ -297,7 +287,7 @@ package final class Account {
     ///
     /// A server keeps it for 30 days; where this device syncs the vault again until then, it goes on with it.
     package func deleteZone(of vault: VaultRecord) throws(AccountError) {
-        let identity = try inAccount { () throws(KeyError) in try store.keyring.authorIdentity(for: vault.vaultID) }
+        let identity = try inAccount(store.keyring.authorIdentity(for: vault.vaultID))
         let signature = ZoneProof.deletion(accountID: identity.accountID.bytes)
             .sign(zone: vault.vaultID.bytes, with: identity.signingKey)
         try connection.send(
@@ -309,7 +299,7 @@ package final class Account {
 
     /// Puts the keys of all synced vaults into the other devices' mailbox.
     package func sendKeys() throws(AccountError) {
-        let (boxes, chain) = (try inAccount { () throws(KeyError) in try store.keyring.makeDeviceBoxes() }, try chain)
+        let (boxes, chain) = (try inAccount(store.keyring.makeDeviceBoxes()), try chain)
         let path = "/v1/mailboxes/\(chain.accountID.hex)"
         for box in boxes {
             let post = MailboxPost(deviceID: box.recipientID, bytes: box.encoded)
@@ -329,7 +319,7 @@ package final class Account {
     package func receiveKeys() throws(AccountError) -> (added: [VaultID], renewed: [VaultID]) {
         let path = "/v1/mailboxes/\(try chain.accountID.hex)"
         let entries = try connection.exchange("GET", path, as: MailboxEntries.self).entries
-        let own = try inAccount { () throws(KeyError) in try store.keyring.deviceID() }
+        let own = try inAccount(store.keyring.deviceID())
         var (added, renewed): ([VaultID], [VaultID]) = ([], [])
         for entry in entries where entry.deviceID == own {
             guard let box = try? DeviceBox(decoding: entry.bytes), box.recipientID == own else { continue }

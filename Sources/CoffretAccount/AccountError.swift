@@ -45,13 +45,16 @@ package struct AccountError: Error, Sendable {
     }
 }
 
-/// Runs `body`, turning errors of the layers below into `.failed` with a cause.
-func inAccount<Result, Failure: Error>(
-    _ body: () throws(Failure) -> Result
-) throws(AccountError) -> Result {
-    do throws(Failure) {
-        return try body()
+/// Evaluates `value`, turning errors of the layers below into `.failed` with a cause.
+func inAccount<Result>(_ value: @autoclosure () throws -> Result) throws(AccountError) -> Result {
+    do {
+        return try value()
     } catch {
         throw AccountError(.failed, cause: error)
     }
+}
+
+/// The same for several statements.
+func inAccount<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(AccountError) -> Result {
+    try inAccount(body())
 }

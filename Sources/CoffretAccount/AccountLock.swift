@@ -45,7 +45,7 @@ final class AccountLock {
         _ body: () throws(AccountError) -> Result
     ) throws(AccountError) -> Result {
         if depth > 0 { return try body() }
-        let file = try inAccount { () throws(FileSystemError) in try fileSystem.open(path, .createIfAbsent) }
+        let file = try inAccount(fileSystem.open(path, .createIfAbsent))
         let start = ContinuousClock.now
         var isTold = false
         while true {

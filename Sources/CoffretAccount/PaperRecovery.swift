@@ -67,9 +67,7 @@ package final class PaperRecovery {
 
     private func chain() throws(AccountError) -> VerifiedDeviceChain {
         let links = try connection.links(of: sheet.accountID, from: 0)
-        let chain = try inAccount { () throws(TrustError) in
-            try VerifiedDeviceChain.verify(links, accountID: sheet.accountID)
-        }
+        let chain = try inAccount(VerifiedDeviceChain.verify(links, accountID: sheet.accountID))
         guard paper.isTrusted(in: chain) else { throw AccountError(.paperNotTrusted) }
         return chain
     }
@@ -93,7 +91,7 @@ package final class PaperRecovery {
             let link = contents.link(
                 adding: device, details: LinkDetails(name: name, model: model, time: clock.now), by: paper, to: chain,
                 random: random)
-            let followed = try inAccount { () throws(TrustError) in try chain.following([link]) }
+            let followed = try inAccount(chain.following([link]))
             guard try connection.post(link, to: sheet.accountID, accepted: [200, 409]) == nil else { continue }
             return contents.account(of: device, chain: followed.chain, serverName: serverName)
         }
@@ -124,7 +122,7 @@ package final class PaperRecovery {
                 link = paper.recovery(of: chain, keeping: Set(done.keptPapers + [device]))
             }
             let checked = link
-            _ = try inAccount { () throws(TrustError) in try chain.following([checked]) }
+            _ = try inAccount(chain.following([checked]))
             guard try connection.post(link, to: sheet.accountID, accepted: [200, 409]) == nil else { continue }
             return done
         }

@@ -18,13 +18,12 @@ package final class RelayChannel {
         waitingAt settings: HTTPSettings, account: AccountName? = nil, random: any RandomSource
     ) throws(AccountError) {
         let query = account.map { "?account=" + Hex.encode($0.bytes) } ?? ""
-        socket = try inAccount { () throws(HTTPError) in
-            try WebSocketConnection(
+        socket = try inAccount(
+            WebSocketConnection(
                 settings, path: "/v1/relay" + query, messageByteCountMax: ServerLimits.relayMessageByteCountMax,
-                random: random)
-        }
+                random: random))
         let socket = socket
-        let first = try inAccount { () throws(HTTPError) in try socket.receive(within: .seconds(20)) }
+        let first = try inAccount(socket.receive(within: .seconds(20)))
         guard case .text(let text)? = first, let id = try? Hex.decode(text), id.count == 16 else {
             throw AccountError(.answerMalformed, at: "relay id")
         }
@@ -47,12 +46,12 @@ package final class RelayChannel {
     }
 
     package func send(_ frame: [UInt8]) throws(AccountError) {
-        try translate { () throws(HTTPError) in try socket.send(.binary(frame)) }
+        try translate(socket.send(.binary(frame)))
     }
 
     /// The next frame; nil if none came in `time`.
     package func receive(within time: Duration) throws(AccountError) -> [UInt8]? {
-        switch try translate({ () throws(HTTPError) in try socket.receive(within: time) }) {
+        switch try translate(socket.receive(within: time)) {
         case .binary(let frame)?: return frame
         case .text?: throw AccountError(.answerMalformed, at: "relay message")
         case nil: return nil
@@ -61,9 +60,10 @@ package final class RelayChannel {
 
     package func close() { socket.close() }
 
-    private func translate<Result>(_ body: () throws(HTTPError) -> Result) throws(AccountError) -> Result {
+    private func translate<Result>(_ value: @autoclosure () throws(HTTPError) -> Result) throws(AccountError) -> Result
+    {
         do throws(HTTPError) {
-            return try body()
+            return try value()
         } catch {
             throw AccountError(error.code == .closed ? .relayClosed : .failed, cause: error)
         }

@@ -29,9 +29,7 @@ extension Account {
     }
 
     private static func registerAgain(_ store: Store, _ random: any RandomSource) throws(AccountError) {
-        let (record, chain) = try inAccount { () throws(KeyError) in
-            (try store.keyring.server(), try store.keyring.deviceChain())
-        }
+        let (record, chain) = try inAccount((try store.keyring.server(), try store.keyring.deviceChain()))
         guard let record else { throw AccountError(.notJoined) }
         let connection = try ServerConnection(ServerConnection.settings(for: record), random: random)
         let registration = AccountRegistration(link: chain.links[0].link.encoded, invitation: [])
@@ -40,7 +38,7 @@ extension Account {
 
     /// The server's links must be the beginning of those here; `follow` examines anything else.
     private func sendLostLinks() throws(AccountError) {
-        let chain = try inAccount { () throws(KeyError) in try store.keyring.deviceChain() }
+        let chain = try inAccount(store.keyring.deviceChain())
         let stored = try connection.links(of: chain.accountID, from: 0)
         guard stored.count < chain.links.count, zip(stored, chain.links).allSatisfy({ $0 == $1.link }) else { return }
         for link in chain.links[stored.count...] {
@@ -50,7 +48,7 @@ extension Account {
 
     /// Makes the synced vaults' places where they are gone, and leaves the other devices their keys again.
     package func restorePlaces() throws(AccountError) {
-        let vaults = try inAccount { () throws(CoreError) in try store.vaults }
+        let vaults = try inAccount(store.vaults)
         for vault in vaults where vault.kind == .synced { try makeZone(for: vault) }
         try sendKeys()
     }

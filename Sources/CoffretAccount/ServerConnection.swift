@@ -20,12 +20,12 @@ package final class ServerConnection {
     package init(_ settings: HTTPSettings, random: any RandomSource) throws(AccountError) {
         self.settings = settings
         self.random = random
-        client = try inAccount { () throws(HTTPError) in try HTTPClient(settings) }
+        client = try inAccount(HTTPClient(settings))
     }
 
     /// The settings that a record of the keyring stands for.
     package static func settings(for record: ServerRecord) throws(AccountError) -> HTTPSettings {
-        let address = try inAccount { () throws(HTTPError) in try ServerAddress(record.url, allowsPlain: true) }
+        let address = try inAccount(ServerAddress(record.url, allowsPlain: true))
         return HTTPSettings(address, pin: address.isPlain ? nil : ServerPin(bytes: record.fingerprint))
     }
 
@@ -45,7 +45,7 @@ package final class ServerConnection {
         var request = HTTPRequest(method, path, body: body)
         request.fields = fields
         if body != nil { request.fields.append(("Content-Type", Self.mediaType)) }
-        let response = try inAccount { () throws(HTTPError) in try client.send(request) }
+        let response = try inAccount(client.send(request))
         guard accepted.contains(response.status) else {
             let refusal = try? ServerRefusal(decoding: response.body)
             throw AccountError(.refused, at: refusal?.code ?? "status \(response.status)")
@@ -85,7 +85,7 @@ package final class ServerConnection {
         let proof = LoginProof(
             serverName: challenge.serverName, fingerprint: fingerprint, accountID: account, deviceID: device,
             serverNonce: challenge.serverNonce, clientNonce: request.clientNonce, expiry: challenge.expiry)
-        let signature = try inAccount { () throws(KeyError) in try sign(proof) }
+        let signature = try inAccount(sign(proof))
         let login = LoginRequest(challenge: challenge, request: request, signature: signature)
         let session = try exchange("POST", "/v1/login", login.encoded(), as: LoginSession.self)
         token = Hex.encode(session.token)
@@ -121,7 +121,7 @@ package final class ServerConnection {
             let next = start + UInt64(links.count)
             let answer = try exchange("GET", Self.path(account) + "?from=\(next)", as: ChainLinks.self)
             for bytes in answer.links {
-                links.append(try inAccount { () throws(TrustError) in try UnverifiedLink(decoding: bytes) })
+                links.append(try inAccount(UnverifiedLink(decoding: bytes)))
                 byteCount += bytes.count
             }
             // A short answer is the end of the chain; a long one was perhaps cut.

@@ -62,12 +62,16 @@ public struct InteropError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 }
 
-/// Runs `body` and turns the errors of the layer below into this library's.
-func translatingErrors<Result: ~Copyable>(_ body: () throws(CryptoError) -> Result) throws(InteropError) -> Result {
-    do throws(CryptoError) { return try body() } catch { throw InteropError(error) }
+/// Evaluates `value`, turning the errors of the layer below into this library's.
+func translatingErrors<Result: ~Copyable>(_ value: @autoclosure () throws(CryptoError) -> Result) throws(InteropError)
+    -> Result
+{
+    do throws(CryptoError) { return try value() } catch { throw InteropError(error) }
 }
 
-/// Runs `body`; every failure is a failed authentication.
-func hidingErrors<Result: ~Copyable>(_ body: () throws(CryptoError) -> Result) throws(InteropError) -> Result {
-    do throws(CryptoError) { return try body() } catch { throw .authenticationFailed }
+/// Evaluates `value`; every failure is a failed authentication.
+func hidingErrors<Result: ~Copyable>(_ value: @autoclosure () throws(CryptoError) -> Result) throws(InteropError)
+    -> Result
+{
+    do throws(CryptoError) { return try value() } catch { throw .authenticationFailed }
 }

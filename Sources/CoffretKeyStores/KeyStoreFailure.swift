@@ -16,32 +16,42 @@ struct KeyStoreFailure: Error {
             error.code == .wrongPIN ? KeyError(.unlockFailed, cause: error) : KeyError(.keyStoreFailed, cause: error)
     }
 
-    static func from<Value: ~Copyable>(
-        _ body: () throws(KeyStoreError) -> Value
-    ) throws(KeyStoreFailure) -> Value {
+    static func from<Value: ~Copyable>(_ value: @autoclosure () throws(KeyStoreError) -> Value) throws(KeyStoreFailure)
+        -> Value
+    {
         do throws(KeyStoreError) {
-            return try body()
+            return try value()
         } catch {
             throw KeyStoreFailure(error)
         }
     }
 
-    static func fromKeys<Value: ~Copyable>(
-        _ body: () throws(KeyError) -> Value
-    ) throws(KeyStoreFailure) -> Value {
+    /// The same for several statements.
+    static func from<Value: ~Copyable>(_ body: () throws(KeyStoreError) -> Value) throws(KeyStoreFailure) -> Value {
+        try from(body())
+    }
+
+    static func fromKeys<Value: ~Copyable>(_ value: @autoclosure () throws(KeyError) -> Value) throws(KeyStoreFailure)
+        -> Value
+    {
         do throws(KeyError) {
-            return try body()
+            return try value()
         } catch {
             throw KeyStoreFailure(error)
         }
+    }
+
+    /// The same for several statements.
+    static func fromKeys<Value: ~Copyable>(_ body: () throws(KeyError) -> Value) throws(KeyStoreFailure) -> Value {
+        try fromKeys(body())
     }
 
     /// For data that no PIN protects: a refusal means that the TPM is not the one that sealed them.
-    static func unsealing<Value: ~Copyable>(
-        _ body: () throws(KeyStoreError) -> Value
-    ) throws(KeyStoreFailure) -> Value {
+    static func unsealing<Value: ~Copyable>(_ value: @autoclosure () throws(KeyStoreError) -> Value)
+        throws(KeyStoreFailure) -> Value
+    {
         do throws(KeyStoreError) {
-            return try body()
+            return try value()
         } catch {
             throw KeyStoreFailure(error.code == .wrongPIN ? KeyStoreError(.keyUnusable) : error)
         }

@@ -122,12 +122,16 @@ package struct KeyError: Error, Equatable, Sendable {
 }
 
 /// Runs file operations, turning their errors into `.fileFailed`.
-func withFiles<Result: ~Copyable>(
-    _ body: () throws(FileSystemError) -> Result
-) throws(KeyError) -> Result {
+func withFiles<Result: ~Copyable>(_ value: @autoclosure () throws(FileSystemError) -> Result) throws(KeyError) -> Result
+{
     do throws(FileSystemError) {
-        return try body()
+        return try value()
     } catch {
         throw KeyError(error)
     }
+}
+
+/// The same for several statements.
+func withFiles<Result: ~Copyable>(_ body: () throws(FileSystemError) -> Result) throws(KeyError) -> Result {
+    try withFiles(body())
 }

@@ -84,12 +84,19 @@ extension StorageError {
 }
 
 /// Runs a file operation and translates its failure.
-func translatingFileErrors<Result: ~Copyable>(
-    _ body: () throws(FileSystemError) -> Result
-) throws(StorageError) -> Result {
+func translatingFileErrors<Result: ~Copyable>(_ value: @autoclosure () throws(FileSystemError) -> Result)
+    throws(StorageError) -> Result
+{
     do throws(FileSystemError) {
-        return try body()
+        return try value()
     } catch {
         throw StorageError(file: error)
     }
+}
+
+/// The same for several statements.
+func translatingFileErrors<Result: ~Copyable>(_ body: () throws(FileSystemError) -> Result) throws(StorageError)
+    -> Result
+{
+    try translatingFileErrors(body())
 }

@@ -376,13 +376,11 @@ package final class FileExchange {
         _ file: WantedFile, _ tally: inout FileTally, _ state: inout FileProgress
     ) throws(SyncError) -> Bool {
         let store = store
-        if try inVault({ () throws(StorageError) in try store.containsFile(file.reference.fileID) }) { return false }
-        let missing = try inVault { () throws(StorageError) in try store.missingByteCount(of: file.reference) }
+        if try inVault(store.containsFile(file.reference.fileID)) { return false }
+        let missing = try inVault(store.missingByteCount(of: file.reference))
         // Before it takes the last of the disk for a file that does not become whole.
         guard hasRoom(missing) else { throw SyncError(.diskFull, at: file.place) }
-        let receiver = try inVault { () throws(StorageError) in
-            try store.makeReceiver(file.reference, sealedIn: file.home)
-        }
+        let receiver = try inVault(store.makeReceiver(file.reference, sealedIn: file.home))
         let before = state.doneByteCount
         while let chunk = receiver.next {
             tally.movedByteCount += try fetch(chunk, into: receiver, file)
@@ -417,7 +415,7 @@ package final class FileExchange {
             var variant = 0
             while variant < Self.variantCountMax, let stored = try transport.chunk(at: address, variant: variant) {
                 isServed = true
-                if try inVault({ () throws(StorageError) in try receiver.take(stored.bytes) }) {
+                if try inVault(receiver.take(stored.bytes)) {
                     return stored.bytes.count
                 }
                 variant += 1
@@ -427,9 +425,9 @@ package final class FileExchange {
         throw SyncError(isServed ? .fileRefused : .fileMissing, at: file.place)
     }
 
-    private func inVault<Result>(_ body: () throws(StorageError) -> Result) throws(SyncError) -> Result {
+    private func inVault<Result>(_ value: @autoclosure () throws(StorageError) -> Result) throws(SyncError) -> Result {
         do throws(StorageError) {
-            return try body()
+            return try value()
         } catch {
             throw Self.failure(error)
         }

@@ -126,18 +126,17 @@ package struct ZoneSweeper {
     /// - Returns: whether nothing is left to do; false if the head moved meanwhile.
     private func sweep(at head: BlobAddress, _ tally: inout SweepTally) throws(SyncError) -> Bool {
         var fileIDs: Set<UniqueID> = []
-        let needed = try inVault { () throws(StorageError) in
-            try repository.neededNames(visiting: .only(EntityKind.attachment)) { (fact) throws(StorageError) in
+        let needed = try inVault(
+            repository.neededNames(visiting: .only(EntityKind.attachment)) { (fact) throws(StorageError) in
                 if let file = try NamedFile(fact) { fileIDs.insert(file.fileID) }
-            }
-        }
+            })
         guard let needed else { throw SyncError(.vaultFailed, at: "a tree with which the history begins") }
         let objects = try all { (after) throws(SyncError) in try transport.storedObjects(after: after) }
         let stored = Set(objects)
         var kept: Set<BlobAddress> = []
         var lacking: [BlobName] = []
         for name in needed {
-            let addresses = try inVault { () throws(StorageError) in try repository.addresses(of: name) }
+            let addresses = try inVault(repository.addresses(of: name))
             kept.formUnion(addresses)
             if !addresses.contains(where: stored.contains) { lacking.append(name) }
         }
@@ -210,10 +209,8 @@ package struct ZoneSweeper {
         return true
     }
 
-    private func inVault<Result>(
-        _ body: () throws(StorageError) -> Result
-    ) throws(SyncError) -> Result {
-        do throws(StorageError) { return try body() } catch {
+    private func inVault<Result>(_ value: @autoclosure () throws(StorageError) -> Result) throws(SyncError) -> Result {
+        do throws(StorageError) { return try value() } catch {
             throw SyncError(.vaultFailed, at: error.code.rawValue, cause: error)
         }
     }

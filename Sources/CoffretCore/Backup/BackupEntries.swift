@@ -23,13 +23,13 @@ struct BackupEntryWriter {
     /// Copies a file as it lies.
     mutating func add(_ path: String, from file: any OpenFile) throws(CoreError) {
         precondition(BackupFormat.isAcceptable(path), "a vault has such files only")
-        let byteCount = try inFiles { () throws(FileSystemError) in try file.byteCount() }
+        let byteCount = try inFiles(file.byteCount())
         try put(UInt16(path.utf8.count).bigEndianBytes + Array(path.utf8) + UInt64(byteCount).bigEndianBytes)
         var offset = 0
         while offset < byteCount {
             let start = offset
             let count = min(BackupFormat.blockByteCount, byteCount - offset)
-            let block = try inFiles { () throws(FileSystemError) in try file.read(byteCount: count, at: start) }
+            let block = try inFiles(file.read(byteCount: count, at: start))
             if block.contains(where: { $0 != 0 }) { try run(at: UInt64(offset), block) }
             offset += count
         }

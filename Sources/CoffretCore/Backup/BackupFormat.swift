@@ -75,11 +75,16 @@ extension CoreError {
     }
 }
 
-/// Runs `body` and turns errors of the file system into this module's.
-func inFiles<Result>(_ body: () throws(FileSystemError) -> Result) throws(CoreError) -> Result {
+/// Evaluates `value`, turning errors of the file system into this module's.
+func inFiles<Result>(_ value: @autoclosure () throws(FileSystemError) -> Result) throws(CoreError) -> Result {
     do throws(FileSystemError) {
-        return try body()
+        return try value()
     } catch {
         throw CoreError(error)
     }
+}
+
+/// The same for several statements.
+func inFiles<Result>(_ body: () throws(FileSystemError) -> Result) throws(CoreError) -> Result {
+    try inFiles(body())
 }

@@ -61,7 +61,7 @@ final class BackupFrameWriter {
             }
         }
         let target = position
-        try inFiles { () throws(FileSystemError) in try file.write(sealed, at: target) }
+        try inFiles(file.write(sealed, at: target))
         position += sealed.count
         frameCount += 1
         frame.removeAll(keepingCapacity: true)
@@ -128,7 +128,7 @@ final class BackupFrameReader {
         let place = position
         let count = min(BackupFormat.sealedFrameByteCount, end - position)
         guard count >= XChaCha20Poly1305.tagByteCount else { throw CoreError(.backupDamaged, at: "offset \(place)") }
-        let sealed = try inFiles { () throws(FileSystemError) in try file.read(byteCount: count, at: place) }
+        let sealed = try inFiles(file.read(byteCount: count, at: place))
         position += count
         let nonce = BackupFormat.nonce(frame: frameCount, isLast: position == end)
         frameCount += 1

@@ -32,7 +32,7 @@ extension Store {
         to path: String, progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }
     ) throws(CoreError) -> BackupReport {
         let fileSystem = environment.fileSystem
-        let exists = try inFiles { () throws(FileSystemError) in try fileSystem.exists(path) }
+        let exists = try inFiles(fileSystem.exists(path))
         guard !exists else { throw CoreError(.backupExists, at: path) }
         let records = try vaults
         var locked: [Vault] = []
@@ -41,9 +41,9 @@ extension Store {
             let vault = try open(record, isWritable: true)
             locked.append(vault)
             // It would be short of what leads to it, and not say so.
-            try inStorage { () throws(StorageError) in try vault.repository.requireHistory() }
+            try inStorage(vault.repository.requireHistory())
         }
-        let keys = try inKeys { () throws(KeyError) in try keyring.makeBackupKeys() }
+        let keys = try inKeys(keyring.makeBackupKeys())
         let temporary = path + ".new"
         do throws(CoreError) {
             var report = try write(keys, records, to: temporary, progress)
@@ -89,9 +89,7 @@ extension Store {
         let byteCount = files.reduce(0) { $0 + $1.byteCount }
         var doneByteCount = 0
         for entry in files {
-            let source = try inFiles { () throws(FileSystemError) in
-                try fileSystem.open(PathText.join(layout.vaultsPath, entry.path), .read)
-            }
+            let source = try inFiles(fileSystem.open(PathText.join(layout.vaultsPath, entry.path), .read))
             try entries.add(entry.path, from: source)
             doneByteCount += entry.byteCount
             progress(doneByteCount, byteCount)
@@ -116,15 +114,13 @@ extension Store {
     private func collect(_ path: String, into files: inout [(path: String, byteCount: Int)]) throws(CoreError) {
         let fileSystem = environment.fileSystem
         let folder = PathText.join(layout.vaultsPath, path)
-        let entries = try inFiles { () throws(FileSystemError) in try fileSystem.list(folder) }
+        let entries = try inFiles(fileSystem.list(folder))
         for entry in entries where entry.isNameValid {
             let inner = PathText.join(path, entry.name)
             if entry.kind == .directory {
                 if entry.name != "search" { try collect(inner, into: &files) }
             } else if entry.kind == .file, BackupFormat.isAcceptable(inner) {
-                let status = try inFiles { () throws(FileSystemError) in
-                    try fileSystem.status(PathText.join(layout.vaultsPath, inner))
-                }
+                let status = try inFiles(fileSystem.status(PathText.join(layout.vaultsPath, inner)))
                 if let status { files.append((inner, status.byteCount)) }
             }
         }

@@ -20,12 +20,10 @@ package final class OpenBackup {
     /// - Throws: `CoreError` `.backupUnknownFormat`, `.backupDamaged`, `.inputOutput`; `.keys` with its cause for
     ///   a secret that opens nothing and for parameters out of bounds.
     package init(at path: String, with secret: UnlockSecret, environment: StoreEnvironment) throws(CoreError) {
-        let file = try inFiles { () throws(FileSystemError) in try environment.fileSystem.open(path, .read) }
-        let byteCount = try inFiles { () throws(FileSystemError) in try file.byteCount() }
+        let file = try inFiles(environment.fileSystem.open(path, .read))
+        let byteCount = try inFiles(file.byteCount())
         let magicByteCount = BackupFormat.magic.count
-        let start = try inFiles { () throws(FileSystemError) in
-            try file.read(byteCount: min(byteCount, magicByteCount + 4), at: 0)
-        }
+        let start = try inFiles(file.read(byteCount: min(byteCount, magicByteCount + 4), at: 0))
         guard start.starts(with: BackupFormat.family) else { throw CoreError(.backupUnknownFormat, at: path) }
         guard start.count == magicByteCount + 4 else { throw CoreError(.backupDamaged, at: "offset \(start.count)") }
         guard start.starts(with: BackupFormat.magic) else { throw CoreError(.backupUnknownFormat, at: path) }
@@ -33,9 +31,7 @@ package final class OpenBackup {
         guard headerByteCount <= Limits.keyringByteCountMax, headerByteCount <= byteCount - start.count else {
             throw CoreError(.backupDamaged, at: "header")
         }
-        let header = try inFiles { () throws(FileSystemError) in
-            try file.read(byteCount: headerByteCount, at: start.count)
-        }
+        let header = try inFiles(file.read(byteCount: headerByteCount, at: start.count))
         do throws(KeyError) {
             keys = try BackupHeader.open(header, with: secret, attempts: environment.attempts)
         } catch {
@@ -93,11 +89,10 @@ package final class OpenBackup {
                 try fileSystem.makeDirectories(staging.vaultsPath)
             }
             try extract(to: staging) { done, all in progress(all / 2 + done / 2, all) }
-            let keyring = try inKeys { () throws(KeyError) in
-                try Keyring.create(
+            let keyring = try inKeys(
+                Keyring.create(
                     restoring: keys, passphrase: passphrase, parameters: parameters, deviceName: deviceName,
-                    environment: environment.keyring(at: staging.keyringPath))
-            }
+                    environment: environment.keyring(at: staging.keyringPath)))
             try adopt(Store(layout: staging, keyring: keyring, environment: environment))
             try inFiles { () throws(FileSystemError) in
                 try? fileSystem.remove(staging.keyringPath + ".lock")
@@ -126,7 +121,7 @@ package final class OpenBackup {
     /// of the new keyring, which counts from 1.
     private func adopt(_ store: Store) throws(CoreError) {
         for record in keys.vaults {
-            let vaultKeys = try inKeys { () throws(KeyError) in try store.keyring.vaultKeys(for: record.vaultID) }
+            let vaultKeys = try inKeys(store.keyring.vaultKeys(for: record.vaultID))
             let author = try store.author(for: record.vaultID)
             try inStorage { () throws(StorageError) in
                 let repository = try VaultRepository.open(
@@ -144,7 +139,7 @@ package final class OpenBackup {
         for record in keys.vaults {
             for folder in ["journal", "blobs", "files"] {
                 let path = PathText.join(staging.vaultPath(record.vaultID), folder)
-                try inFiles { () throws(FileSystemError) in try fileSystem.makeDirectories(path) }
+                try inFiles(fileSystem.makeDirectories(path))
             }
         }
         var target: (any OpenFile)?
@@ -161,9 +156,9 @@ package final class OpenBackup {
                 }
             },
             write: { (offset, bytes) throws(CoreError) in
-                try inFiles { () throws(FileSystemError) in try target?.write(bytes, at: Int(offset)) }
+                try inFiles(target?.write(bytes, at: Int(offset)))
             })
-        try inFiles { () throws(FileSystemError) in try target?.synchronizeData() }
+        try inFiles(target?.synchronizeData())
     }
 
     private func readAll(

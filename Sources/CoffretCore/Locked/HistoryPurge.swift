@@ -31,13 +31,11 @@ extension Vault {
         let prefixes = ids.flatMap { [$0.bytes, AttachmentID.prefix(for: $0)] }
         var commits: [CommitSummary] = []
         var touching: [Int] = []
-        var cursor = try inStorage { () throws(StorageError) in try repository.log() }
-        while let commit = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+        var cursor = try inStorage(repository.log())
+        while let commit = try inStorage(cursor.next()) {
             var isTouched = false
             for prefix in prefixes where !isTouched {
-                isTouched = try inStorage { () throws(StorageError) in
-                    !(try repository.changes(of: commit, withPrefix: prefix).facts.isEmpty)
-                }
+                isTouched = try inStorage(!(try repository.changes(of: commit, withPrefix: prefix).facts.isEmpty))
             }
             if isTouched { touching.append(commits.count) }
             commits.append(commit)

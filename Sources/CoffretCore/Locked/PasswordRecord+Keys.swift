@@ -58,9 +58,7 @@ extension PasswordRecord {
             var bytes = unsafe passphrase.withUnsafeBytes { unsafe Array($0) }
             defer { bytes.zero() }
             return .bear(
-                try inInterop { () throws(InteropError) in
-                    try BearKeyChain.coffretScheme1.deriveApplicationKey(passphrase: bytes)
-                })
+                try inInterop(BearKeyChain.coffretScheme1.deriveApplicationKey(passphrase: bytes)))
         case .argon2id:
             guard let effort = identity.effort else { throw CoreError(.recordPolicy, at: id.hex) }
             let parameters = PasswordParameters(
@@ -90,10 +88,10 @@ extension PasswordRecord {
     }
 }
 
-/// Runs `body` and turns errors of foreign formats into this module's.
-func inInterop<Result: ~Copyable>(_ body: () throws(InteropError) -> Result) throws(CoreError) -> Result {
+/// Evaluates `value`, turning errors of foreign formats into this module's.
+func inInterop<Result: ~Copyable>(_ value: @autoclosure () throws(InteropError) -> Result) throws(CoreError) -> Result {
     do throws(InteropError) {
-        return try body()
+        return try value()
     } catch {
         throw CoreError(error.code == .authenticationFailed ? .noteDamaged : .crypto, cause: error)
     }

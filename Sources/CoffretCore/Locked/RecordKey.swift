@@ -80,9 +80,7 @@ package final class RecordKey: Sendable {
             var padded = content.isEmpty ? [0] : content
             defer { padded.zero() }
             guard content != [0] else { throw CoreError(.fieldInvalid, at: "a text of one zero byte") }
-            let sealed = try inInterop { () throws(InteropError) in
-                try key.seal(padded, noteID: Self.bearNoteID(place))
-            }
+            let sealed = try inInterop(key.seal(padded, noteID: Self.bearNoteID(place)))
             return (sealed, random.bytes(count: SealedValue.tagByteCount))
         }
     }
@@ -107,9 +105,7 @@ package final class RecordKey: Sendable {
             }
             return content
         case .bear(let key):
-            let content = try inInterop { () throws(InteropError) in
-                try key.open(value.body, noteID: Self.bearNoteID(place))
-            }
+            let content = try inInterop(key.open(value.body, noteID: Self.bearNoteID(place)))
             return content == [0] ? [] : content
         }
     }
@@ -149,7 +145,7 @@ package final class RecordKey: Sendable {
         case .bear(let key):
             // EXPOSE: read by the cell, which overwrites its copy.
             return try unsafe key.withUnsafeBytes { (key) throws(CoreError) in
-                try inInterop { () throws(InteropError) in try unsafe SecureCell(key: key.bytes).seal(bytes) }
+                try inInterop(unsafe SecureCell(key: key.bytes).seal(bytes))
             }
         }
     }

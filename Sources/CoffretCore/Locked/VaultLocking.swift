@@ -71,7 +71,7 @@ extension Vault {
     /// - Throws: `CoreError` `.keys` with the pause as its cause.
     package func checkAttempts(at record: PasswordRecord) throws(CoreError) {
         guard let noteAttempts else { return }
-        try inKeys { () throws(KeyError) in try noteAttempts(record.id).checkPause() }
+        try inKeys(noteAttempts(record.id).checkPause())
     }
 
     /// Takes a passphrase for a record, and holds its key from now on.
@@ -238,7 +238,7 @@ extension Vault {
     /// Brings the index up to date and rewrites it, so that no words of what was just locked are left in it.
     func forgetWords() throws(CoreError) {
         _ = try fromIndex { (index) throws(CoreError) in
-            try inSearch { () throws(SearchError) in try index.purge() }
+            try inSearch(index.purge())
         }
     }
 

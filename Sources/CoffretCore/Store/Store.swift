@@ -50,13 +50,12 @@ package final class Store {
         let layout = StoreLayout(path)
         try checkName(vaultName)
         try checkIsFree(layout, environment)
-        try inFiles { () throws(FileSystemError) in try environment.fileSystem.makeDirectories(path) }
+        try inFiles(environment.fileSystem.makeDirectories(path))
         do throws(CoreError) {
-            let keyring = try inKeys { () throws(KeyError) in
-                try Keyring.create(
+            let keyring = try inKeys(
+                Keyring.create(
                     passphrase: passphrase, parameters: parameters, deviceName: deviceName,
-                    environment: environment.keyring(at: layout.keyringPath))
-            }
+                    environment: environment.keyring(at: layout.keyringPath)))
             let store = Store(layout: layout, keyring: keyring, environment: environment)
             try store.addVault(named: vaultName)
             return store
@@ -72,7 +71,7 @@ package final class Store {
     /// Refuses a place where a store, or what is left of one, lies.
     static func checkIsFree(_ layout: StoreLayout, _ environment: StoreEnvironment) throws(CoreError) {
         for taken in [layout.keyringPath, layout.vaultsPath] {
-            let exists = try inFiles { () throws(FileSystemError) in try environment.fileSystem.exists(taken) }
+            let exists = try inFiles(environment.fileSystem.exists(taken))
             guard !exists else { throw CoreError(.storeExists, at: taken) }
         }
     }
@@ -88,11 +87,10 @@ package final class Store {
         environment: StoreEnvironment
     ) throws(CoreError) -> Store {
         let layout = StoreLayout(path)
-        let keyring = try inKeys { () throws(KeyError) in
-            try Keyring.open(
+        let keyring = try inKeys(
+            Keyring.open(
                 with: secret, acceptsRollback: acceptsRollback, follows: follows,
-                environment: environment.keyring(at: layout.keyringPath))
-        }
+                environment: environment.keyring(at: layout.keyringPath)))
         return Store(layout: layout, keyring: keyring, environment: environment)
     }
 
@@ -101,7 +99,7 @@ package final class Store {
     /// The vaults by name.
     package var vaults: [VaultRecord] {
         get throws(CoreError) {
-            try inKeys { () throws(KeyError) in try keyring.vaults() }.sorted { $0.name < $1.name }
+            try inKeys(keyring.vaults()).sorted { $0.name < $1.name }
         }
     }
 
@@ -147,7 +145,7 @@ package final class Store {
 
     func open(_ record: VaultRecord, isWritable: Bool) throws(CoreError) -> Vault {
         let path = layout.vaultPath(record.vaultID)
-        let keys = try inKeys { () throws(KeyError) in try keyring.vaultKeys(for: record.vaultID) }
+        let keys = try inKeys(keyring.vaultKeys(for: record.vaultID))
         let author = try author(for: record.vaultID)
         // Read first: what is written meanwhile is newer than this, and never older.
         let records = try headRecords()
@@ -170,11 +168,9 @@ package final class Store {
         if isWritable { repository.onDurable { records.note(position: $0, of: record.vaultID) } }
         let recorded = repository.recordedKeyringGeneration
         guard recorded <= keyring.generation else { throw CoreError(.storeRolledBack, at: record.name) }
-        if isWritable { try inKeys { () throws(KeyError) in try keyring.checkInstance() } }
+        if isWritable { try inKeys(keyring.checkInstance()) }
         if isWritable && recorded < keyring.generation {
-            try inStorage { () throws(StorageError) in
-                try repository.recordKeyringGeneration(keyring.generation)
-            }
+            try inStorage(repository.recordKeyringGeneration(keyring.generation))
         }
         if isWritable {
             repository.statements = try statements(for: record)
@@ -210,7 +206,7 @@ package final class Store {
 
     /// This device's identity in the commits of a vault.
     package func author(for vault: VaultID) throws(CoreError) -> CommitAuthor {
-        let identity = try inKeys { () throws(KeyError) in try keyring.authorIdentity(for: vault) }
+        let identity = try inKeys(keyring.authorIdentity(for: vault))
         return CommitAuthor(
             signingKey: identity.signingKey, deviceID: identity.deviceID.bytes, instanceID: identity.instanceID,
             accountID: identity.accountID.bytes, deviceChainHead: identity.deviceChainHead,
@@ -224,8 +220,8 @@ package final class Store {
     package func addVault(named name: String) throws(CoreError) -> VaultID {
         try Self.checkName(name)
         try checkIsFree(name, except: nil)
-        let id = try inKeys { () throws(KeyError) in try keyring.addVault(named: name) }
-        let keys = try inKeys { () throws(KeyError) in try keyring.vaultKeys(for: id) }
+        let id = try inKeys(keyring.addVault(named: name))
+        let keys = try inKeys(keyring.vaultKeys(for: id))
         let author = try author(for: id)
         do throws(StorageError) {
             let repository = try VaultRepository.create(
@@ -252,14 +248,12 @@ package final class Store {
         try withExtendedLifetime(writer) { () throws(CoreError) in
             try changeKeyring { (keyring) throws(KeyError) in try keyring.removeVault(record.vaultID) }
         }
-        try inFiles { () throws(FileSystemError) in
-            try environment.fileSystem.removeTree(layout.vaultPath(record.vaultID))
-        }
+        try inFiles(environment.fileSystem.removeTree(layout.vaultPath(record.vaultID)))
     }
 
     /// The vault that was made first, or came first.
     package var firstVault: VaultRecord? {
-        get throws(CoreError) { try inKeys { () throws(KeyError) in try keyring.vaults() }.first }
+        get throws(CoreError) { try inKeys(keyring.vaults()).first }
     }
 
     /// Gives a vault another name.

@@ -17,13 +17,12 @@ extension Store {
     ) throws(CoreError) -> Store {
         let layout = StoreLayout(path)
         try checkIsFree(layout, environment)
-        try inFiles { () throws(FileSystemError) in try environment.fileSystem.makeDirectories(path) }
+        try inFiles(environment.fileSystem.makeDirectories(path))
         do throws(CoreError) {
-            let keyring = try inKeys { () throws(KeyError) in
-                try Keyring.create(
+            let keyring = try inKeys(
+                Keyring.create(
                     joining: account, server: server, passphrase: passphrase, parameters: parameters,
-                    environment: environment.keyring(at: layout.keyringPath))
-            }
+                    environment: environment.keyring(at: layout.keyringPath)))
             let store = Store(layout: layout, keyring: keyring, environment: environment)
             for record in try store.vaults { try store.makePlace(for: record.vaultID) }
             return store
@@ -40,14 +39,14 @@ extension Store {
     ///
     /// - Returns: vaults that are new here, empty until the first sync, and vaults with new keys.
     package func acceptKeys(_ box: DeviceBox) throws(CoreError) -> (added: [VaultID], renewed: [VaultID]) {
-        let accepted = try inKeys { () throws(KeyError) in try keyring.accept(box) }
+        let accepted = try inKeys(keyring.accept(box))
         for id in accepted.added { try makePlace(for: id) }
         try recordGeneration()
         return accepted
     }
 
     private func makePlace(for id: VaultID) throws(CoreError) {
-        let keys = try inKeys { () throws(KeyError) in try keyring.vaultKeys(for: id) }
+        let keys = try inKeys(keyring.vaultKeys(for: id))
         let author = try author(for: id)
         do throws(StorageError) {
             let repository = try VaultRepository.create(

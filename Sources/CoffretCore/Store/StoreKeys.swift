@@ -6,10 +6,10 @@ package import CoffretKeys
 internal import CoffretStorage
 internal import CoffretTrust
 
-/// Runs `body` and turns errors of the keyring into this module's.
-func inKeys<Result>(_ body: () throws(KeyError) -> Result) throws(CoreError) -> Result {
+/// Evaluates `value`, turning errors of the keyring into this module's.
+func inKeys<Result>(_ value: @autoclosure () throws(KeyError) -> Result) throws(CoreError) -> Result {
     do throws(KeyError) {
-        return try body()
+        return try value()
     } catch {
         switch error.code {
         case .keyringNotFound: throw CoreError(.storeNotFound, at: error.place, cause: error)
@@ -22,6 +22,11 @@ func inKeys<Result>(_ body: () throws(KeyError) -> Result) throws(CoreError) -> 
     }
 }
 
+/// The same for several statements.
+func inKeys<Result>(_ body: () throws(KeyError) -> Result) throws(CoreError) -> Result {
+    try inKeys(body())
+}
+
 extension Store {
     /// Changes the keyring (a passphrase, a recovery key, a slot) and lets all vaults remember that it changed.
     ///
@@ -29,7 +34,7 @@ extension Store {
     package func changeKeyring<Result>(
         _ change: (UnlockedKeyring) throws(KeyError) -> Result
     ) throws(CoreError) -> Result {
-        let result = try inKeys { () throws(KeyError) in try change(keyring) }
+        let result = try inKeys(change(keyring))
         try recordGeneration()
         return result
     }
@@ -40,7 +45,7 @@ extension Store {
     /// - Throws: `.keys` with `.keyringChanged` if that cannot be opened as it was opened first.
     @discardableResult
     package func readKeyringAgain() throws(CoreError) -> Bool {
-        try inKeys { () throws(KeyError) in try keyring.readAgain() }
+        try inKeys(keyring.readAgain())
     }
 
     /// Records the keyring's generation in all vaults. One that another process is writing to is passed over: its next
@@ -78,24 +83,21 @@ extension Store {
 
     /// Throws unless a vault may be written to: the store is the one that this machine remembers, and no older.
     package func checkIsPresent(_ vault: Vault) throws(CoreError) {
-        try inKeys { () throws(KeyError) in try keyring.checkInstance() }
+        try inKeys(keyring.checkInstance())
         guard !vault.isOlderCopy else { throw CoreError(.vaultRolledBack, at: vault.name) }
     }
 
     /// Whether this machine remembers a store, without opening it.
     package static func isRemembered(at path: String, environment: StoreEnvironment) throws(CoreError) -> Bool {
-        try inKeys { () throws(KeyError) in
-            try KeyringSummary.isRemembered(
+        try inKeys(
+            KeyringSummary.isRemembered(
                 at: StoreLayout(path).keyringPath, stateDirectory: environment.stateDirectory,
-                fileSystem: environment.fileSystem)
-        }
+                fileSystem: environment.fileSystem))
     }
 
     /// Properties of a store that need no opening.
     package static func exists(at path: String, environment: StoreEnvironment) throws(CoreError) -> Bool {
-        try inFiles { () throws(FileSystemError) in
-            try environment.fileSystem.exists(StoreLayout(path).keyringPath)
-        }
+        try inFiles(environment.fileSystem.exists(StoreLayout(path).keyringPath))
     }
 
     /// The name of the device behind an instance's commits, as this store knows it; nil for one it does not know.

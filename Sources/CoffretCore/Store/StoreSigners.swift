@@ -55,9 +55,7 @@ private final class KeyringSigners: CommitSignerDirectory {
 extension Store {
     /// The devices whose signatures count in the vaults of this store.
     package func signers() throws(CoreError) -> any CommitSignerDirectory {
-        try inKeys { () throws(KeyError) in
-            KeyringSigners(chain: try keyring.deviceChain(), known: try keyring.knownSigners())
-        }
+        try inKeys(KeyringSigners(chain: try keyring.deviceChain(), known: try keyring.knownSigners()))
     }
 
     /// Whether a commit of a vault says of each revocation that is known here where it takes effect; paper writes no commits.

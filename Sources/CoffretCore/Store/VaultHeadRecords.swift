@@ -197,17 +197,15 @@ final class VaultStatements: CommitStatementSource {
 
 extension Store {
     func headRecords() throws(CoreError) -> VaultHeadRecords {
-        try inKeys { () throws(KeyError) in
-            try VaultHeadRecords(layout: layout, keyring: keyring, environment: environment)
-        }
+        try inKeys(VaultHeadRecords(layout: layout, keyring: keyring, environment: environment))
     }
 
     /// The witnesses for commits in a vault; nil unless both it and another one are synced.
     func statements(for record: VaultRecord) throws(CoreError) -> (any CommitStatementSource)? {
         guard record.kind == .synced else { return nil }
-        let synced = try inKeys { () throws(KeyError) in try keyring.vaults() }.filter { $0.kind == .synced }
+        let synced = try inKeys(keyring.vaults()).filter { $0.kind == .synced }
         guard synced.count > 1 else { return nil }
-        let (instance, key) = try inKeys { () throws(KeyError) in (try keyring.instanceID(), try keyring.headsKey()) }
+        let (instance, key) = try inKeys((try keyring.instanceID(), try keyring.headsKey()))
         return VaultStatements(
             vaultID: record.vaultID, others: synced.map(\.vaultID).filter { $0 != record.vaultID },
             records: try headRecords(), instance: instance, key: key, random: environment.random)

@@ -43,7 +43,7 @@ extension Vault {
     package func fault(of attachment: Attachment, reads: Bool) throws(CoreError) -> AttachmentFault? {
         do throws(CoreError) {
             let reader = try reader(of: attachment)
-            if reads { try inStorage { () throws(StorageError) in try reader.verify() } }
+            if reads { try inStorage(reader.verify()) }
             return nil
         } catch {
             guard let fault = AttachmentFault(error) else { throw error }

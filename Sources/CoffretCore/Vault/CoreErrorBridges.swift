@@ -10,11 +10,16 @@ extension CoreError {
     }
 }
 
-/// Runs `body` and turns storage's errors into this module's.
-func inStorage<Result>(_ body: () throws(StorageError) -> Result) throws(CoreError) -> Result {
+/// Evaluates `value`, turning storage's errors into this module's.
+func inStorage<Result>(_ value: @autoclosure () throws(StorageError) -> Result) throws(CoreError) -> Result {
     do throws(StorageError) {
-        return try body()
+        return try value()
     } catch {
         throw CoreError(error)
     }
+}
+
+/// The same for several statements.
+func inStorage<Result>(_ body: () throws(StorageError) -> Result) throws(CoreError) -> Result {
+    try inStorage(body())
 }

@@ -68,7 +68,7 @@ extension SnapshotReader {
     /// Whether an item is hidden in this state.
     func isHidden(_ id: EntityID) throws(CoreError) -> Bool {
         let key = FactKey(entity: id, attribute: ItemAttribute.hidden)
-        return try inStorage { () throws(StorageError) in try snapshot.facts(under: key) }.winner != nil
+        return try inStorage(snapshot.facts(under: key)).winner != nil
     }
 }
 

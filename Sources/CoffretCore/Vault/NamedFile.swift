@@ -46,7 +46,7 @@ extension Vault {
         try view.reader.forEachEntity(withPrefix: [EntityKind.attachment]) { (id, facts) throws(CoreError) in
             var named: UniqueID?
             for fact in facts {
-                let file = try inStorage { () throws(StorageError) in try NamedFile(fact)?.fileID }
+                let file = try inStorage(NamedFile(fact)?.fileID)
                 if let file, files.contains(file) { named = file }
             }
             guard let named,
@@ -62,9 +62,7 @@ extension Vault {
     /// Whether an attachment's file lies here; it may be at the server only.
     package func hasFile(of attachment: Attachment) throws(CoreError) -> Bool {
         let store = try contents()
-        return try inStorage { () throws(StorageError) in
-            try store.containsFile(AttachmentReference.parse(attachment.encodedReference).fileID)
-        }
+        return try inStorage(store.containsFile(AttachmentReference.parse(attachment.encodedReference).fileID))
     }
 
     /// The attachments of the current state whose files are not here. Those of locked notes are not among them: what it takes

@@ -66,9 +66,7 @@ extension Vault {
             isReading
             ? nil
             : try fromIndex { (index) throws(CoreError) in
-                try inSearch { () throws(SearchError) in
-                    try index.listing(ListFilter(filter), order: ListOrder(order), limit: limit)
-                }
+                try inSearch(index.listing(ListFilter(filter), order: ListOrder(order), limit: limit))
             }
         let read = documents == nil ? try pageByReading(filter, order: order, limit: .max).items : []
         return PiecewiseListing(self, filter, order, limit: limit, documents: documents, read: read)
@@ -86,9 +84,7 @@ extension Vault {
         var counts: [Int]?
         if ids.count > 1, try !isIndexFarOff() {
             counts = try fromIndex { (index) throws(CoreError) in
-                try inSearch { () throws(SearchError) in
-                    try index.distinguishingDigitCounts(of: ids.map(\.bytes))
-                }
+                try inSearch(index.distinguishingDigitCounts(of: ids.map(\.bytes)))
             }
         }
         if counts == nil { counts = try present.distinguishingDigitCounts(of: ids) }

@@ -12,7 +12,7 @@ struct SnapshotReader {
     }
 
     func facts(of entity: EntityID) throws(CoreError) -> [Fact] {
-        try inStorage { () throws(StorageError) in try snapshot.facts(of: entity) }
+        try inStorage(snapshot.facts(of: entity))
     }
 
     /// The item with an id; nil if there is none.
@@ -112,10 +112,10 @@ struct SnapshotReader {
     func forEachEntity(
         withPrefix prefix: [UInt8], _ body: (EntityID, [Fact]) throws(CoreError) -> Void
     ) throws(CoreError) {
-        var cursor = try inStorage { () throws(StorageError) in try snapshot.cursor(withPrefix: prefix) }
+        var cursor = try inStorage(snapshot.cursor(withPrefix: prefix))
         var entity: EntityID?
         var facts: [Fact] = []
-        while let fact = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+        while let fact = try inStorage(cursor.next()) {
             let next = fact.key.entity
             if let current = entity, current != next {
                 try body(current, facts)
@@ -129,9 +129,9 @@ struct SnapshotReader {
 
     /// Goes through the entities whose ids begin with `prefix` until `body` says no.
     private func forEachEntityID(withPrefix prefix: [UInt8], _ body: (EntityID) -> Bool) throws(CoreError) {
-        var cursor = try inStorage { () throws(StorageError) in try snapshot.cursor(withPrefix: prefix) }
+        var cursor = try inStorage(snapshot.cursor(withPrefix: prefix))
         var last: EntityID?
-        while let fact = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+        while let fact = try inStorage(cursor.next()) {
             let next = fact.key.entity
             guard next != last else { continue }
             last = next

@@ -9,7 +9,7 @@ package final class StagedVault {
     private let commits: StagedCommits
 
     init(_ below: Vault) throws(CoreError) {
-        let commits = try inStorage { () throws(StorageError) in try below.repository.beginStaging() }
+        let commits = try inStorage(below.repository.beginStaging())
         self.commits = commits
         vault = Vault(
             name: below.name, repository: commits.repository, clock: below.clock, random: below.random,
@@ -20,7 +20,7 @@ package final class StagedVault {
     ///
     /// - Throws: `CoreError.storage`; then nothing has happened.
     package func commit() throws(CoreError) {
-        try inStorage { () throws(StorageError) in try commits.commit() }
+        try inStorage(commits.commit())
     }
 
     /// Forgets everything; also what happens if `commit` is never called.

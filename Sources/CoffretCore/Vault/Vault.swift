@@ -73,7 +73,7 @@ package final class Vault {
     }
 
     func presentReader() throws(CoreError) -> SnapshotReader {
-        SnapshotReader(snapshot: try inStorage { () throws(StorageError) in try repository.present })
+        SnapshotReader(snapshot: try inStorage(repository.present))
     }
 
     /// The item with an id, trashed or not.
@@ -92,9 +92,7 @@ package final class Vault {
         guard !changes.isEmpty else { return nil }
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let before = repository.headNames
-        let head = try inStorage { () throws(StorageError) in
-            try repository.commit(changes, time: clock.now).name
-        }
+        let head = try inStorage(repository.commit(changes, time: clock.now).name)
         UnindexedChanges.add(to: &unindexed, from: before, to: head, changes)
         return head
     }

@@ -72,7 +72,7 @@ extension Vault {
     package func attach(
         to id: EntityID, fileAt path: String, name: String? = nil, fileSystem: any FileSystem
     ) throws(CoreError) -> Attachment {
-        let file = try inFiles { () throws(FileSystemError) in try fileSystem.open(path, .read) }
+        let file = try inFiles(fileSystem.open(path, .read))
         var offset = 0
         return try unsafe attach(to: id, name: name ?? PathText.name(of: path)) { (buffer) throws(StorageError) in
             do throws(FileSystemError) {
@@ -90,20 +90,19 @@ extension Vault {
         _ attachment: Attachment, into sink: (UnsafeRawBufferPointer) throws(StorageError) -> Void
     ) throws(CoreError) {
         let reader = try reader(of: attachment)
-        try inStorage { () throws(StorageError) in try unsafe reader.read(into: sink) }
+        try inStorage(unsafe reader.read(into: sink))
     }
 
     /// Writes a file's content to the disk; the file gets its name when the whole was verified.
     package func extract(_ attachment: Attachment, toFile path: String) throws(CoreError) {
         let reader = try reader(of: attachment)
-        try inStorage { () throws(StorageError) in try reader.extract(toFile: path) }
+        try inStorage(reader.extract(toFile: path))
     }
 
     func reader(of attachment: Attachment) throws(CoreError) -> AttachmentReader {
         let store = try contents()
-        return try inStorage { () throws(StorageError) in
-            try store.makeReader(AttachmentReference.parse(attachment.encodedReference), sealedIn: attachment.home)
-        }
+        return try inStorage(
+            store.makeReader(AttachmentReference.parse(attachment.encodedReference), sealedIn: attachment.home))
     }
 
     /// Takes a file away from its item; the past still has it until history is compacted.

@@ -27,18 +27,17 @@ extension Vault {
             try isIndexFarOff()
             ? nil
             : try fromIndex { (index) throws(CoreError) in
-                try inSearch { () throws(SearchError) in try index.list(ListFilter(filter)).documents }
+                try inSearch(index.list(ListFilter(filter)).documents)
                     .compactMap { EntityID(bytes: $0.entity) }
             }
         if let known { return try items(known.sorted(), view) }
         var entities: [EntityID] = []
         var last: FactKey?
-        try inStorage { () throws(StorageError) in
-            try view.snapshot.forEachFact { (fact) throws(StorageError) in
+        try inStorage(
+            view.snapshot.forEachFact { (fact) throws(StorageError) in
                 if fact.key == last, entities.last != fact.key.entity { entities.append(fact.key.entity) }
                 last = fact.key
-            }
-        }
+            })
         return try items(entities, view)
     }
 
@@ -109,7 +108,7 @@ extension Vault {
     private func settledValue(
         _ view: VaultView, _ key: FactKey, item: Item, chosen: ItemConflict?, _ choice: ConflictChoice
     ) throws(CoreError) -> [UInt8] {
-        let siblings = try inStorage { () throws(StorageError) in try view.snapshot.facts(under: key) }
+        let siblings = try inStorage(view.snapshot.facts(under: key))
         if choice == .all, key.attribute == ItemAttribute.text {
             let others = item.conflicts.filter { $0.attribute == key.attribute.name }.compactMap(\.otherText)
             return FactValue.encode(([item.text] + others).map(Self.withLineEnd).joined(separator: "\n"))

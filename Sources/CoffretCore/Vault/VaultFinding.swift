@@ -66,9 +66,8 @@ extension Vault {
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
     ) throws(CoreError) -> ItemPage {
         let page = try fromIndex { (index) throws(CoreError) in
-            let list = try inSearch { () throws(SearchError) in
-                try index.list(ListFilter(filter), order: ListOrder(order), limit: limit, offset: offset)
-            }
+            let list = try inSearch(
+                index.list(ListFilter(filter), order: ListOrder(order), limit: limit, offset: offset))
             return ItemPage(items: list.documents.compactMap(ItemSummary.init), totalCount: list.totalCount)
         }
         if let page { return page }
@@ -78,7 +77,7 @@ extension Vault {
     /// How many items there are of each kind outside of the trash, and how many lie in it.
     package func itemCounts() throws(CoreError) -> (kinds: [ItemKind: Int], trashed: Int) {
         let found = try fromIndex { (index) throws(CoreError) in
-            try inSearch { () throws(SearchError) in try index.counts() }
+            try inSearch(index.counts())
         }
         var kinds: [ItemKind: Int] = [:]
         if let found {
@@ -115,7 +114,7 @@ extension Vault {
             isFarOff
             ? nil
             : try fromIndex { (index) throws(CoreError) in
-                try inSearch { () throws(SearchError) in try index.resolve(reference, limit: 1_000) }
+                try inSearch(index.resolve(reference, limit: 1_000))
                     .compactMap(ItemSummary.init)
             }
         if let found { return try resolver.resolveByTitle(among: found) }
@@ -126,7 +125,7 @@ extension Vault {
     func titled(_ title: String) throws(CoreError) -> [ItemSummary] {
         let sought = title.lowercased()
         let found = try fromIndex { (index) throws(CoreError) in
-            try inSearch { () throws(SearchError) in try index.documents(answeringTo: "t:" + sought) }
+            try inSearch(index.documents(answeringTo: "t:" + sought))
                 .compactMap(ItemSummary.init)
         }
         if let found { return found }
@@ -138,7 +137,7 @@ extension Vault {
         let sought = start.lowercased()
         guard !sought.isEmpty else { return [] }
         var found = try fromIndex { (index) throws(CoreError) in
-            try inSearch { () throws(SearchError) in try index.resolve(start, limit: 1_000) }
+            try inSearch(index.resolve(start, limit: 1_000))
                 .compactMap(ItemSummary.init)
         }
         if found == nil { found = try list(.everything) }
@@ -152,11 +151,9 @@ extension Vault {
     package func search(
         _ text: String, options: SearchQueryOptions = SearchQueryOptions(), limit: Int = 20, offset: Int = 0
     ) throws(CoreError) -> ItemSearchResult {
-        let query = try inSearch { () throws(SearchError) in try SearchQuery.parse(text, options: options) }
+        let query = try inSearch(SearchQuery.parse(text, options: options))
         let found = try fromIndex(forWords: true) { (index) throws(CoreError) in
-            let results = try inSearch { () throws(SearchError) in
-                try index.search(query, limit: limit, offset: offset)
-            }
+            let results = try inSearch(index.search(query, limit: limit, offset: offset))
             return ItemSearchResult(
                 hits: results.hits.compactMap { hit in
                     ItemSummary(hit.document).map {
@@ -173,7 +170,7 @@ extension Vault {
     /// All tags in use, by path; items in the trash do not count.
     package func tags() throws(CoreError) -> [TagUse] {
         let found = try fromIndex { (index) throws(CoreError) in
-            try inSearch { () throws(SearchError) in try index.tags() }
+            try inSearch(index.tags())
         }
         if let found { return found.map { TagUse(path: $0.path, itemCount: $0.count) } }
         return try present.tags()
@@ -195,7 +192,7 @@ extension Vault {
             for (link, keys) in links {
                 var items: [ItemSummary] = []
                 for key in keys where items.isEmpty {
-                    let documents = try inSearch { () throws(SearchError) in try index.documents(answeringTo: key) }
+                    let documents = try inSearch(index.documents(answeringTo: key))
                     items = documents.compactMap(ItemSummary.init)
                 }
                 resolved.append(ItemLink(link: link, items: items))
@@ -210,7 +207,7 @@ extension Vault {
     package func backlinks(of id: EntityID) throws(CoreError) -> [ItemSummary] {
         let item = try item(id)
         let found = try fromIndex { (index) throws(CoreError) in
-            try inSearch { () throws(SearchError) in try index.documents(linkingTo: id.bytes) }
+            try inSearch(index.documents(linkingTo: id.bytes))
                 .compactMap(ItemSummary.init)
         }
         if let found { return found }

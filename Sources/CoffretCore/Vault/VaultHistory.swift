@@ -98,9 +98,7 @@ extension Vault {
         var isTouched = false
         var isCreation = false
         for prefix in [id.bytes, AttachmentID.prefix(for: id)] {
-            let facts = try inStorage { () throws(StorageError) in
-                try repository.changes(of: commit, withPrefix: prefix).facts
-            }
+            let facts = try inStorage(repository.changes(of: commit, withPrefix: prefix).facts)
             isTouched = isTouched || !facts.isEmpty
             isCreation = isCreation || facts.contains { $0.key == createdKey && !$0.isRetraction }
         }
@@ -113,21 +111,21 @@ extension Vault {
     /// Whether commits that lead to the present are on their way: what asks for them ends with `storage.history.not-here-yet`.
     package var isHistoryPending: Bool {
         get throws(CoreError) {
-            try inStorage { () throws(StorageError) in try repository.presentStanding == .ahead }
+            try inStorage(repository.presentStanding == .ahead)
         }
     }
 
     /// Goes through all commits that are here, newest first; no commit comes before one that builds on it.
     private func forEachCommit(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
-        var cursor = try inStorage { () throws(StorageError) in try repository.log() }
-        while let commit = try inStorage({ () throws(StorageError) in try cursor.next() }) {
+        var cursor = try inStorage(repository.log())
+        while let commit = try inStorage(cursor.next()) {
             guard try body(commit) else { return }
         }
     }
 
     /// The item as of a commit that may have been compacted away: nil then.
     private func item(_ id: EntityID, atKept name: BlobName) throws(CoreError) -> Item? {
-        guard try inStorage({ () throws(StorageError) in try repository.commitIfKept(name) }) != nil else { return nil }
+        guard try inStorage(repository.commitIfKept(name)) != nil else { return nil }
         return try wholeView(at: name).item(id)
     }
 
@@ -217,6 +215,6 @@ extension SnapshotReader {
 
     func value(of fact: Fact) throws(CoreError) -> [UInt8] {
         if let bytes = fact.inlineValue { return bytes }
-        return try inStorage { () throws(StorageError) in try snapshot.value(of: fact) }
+        return try inStorage(snapshot.value(of: fact))
     }
 }

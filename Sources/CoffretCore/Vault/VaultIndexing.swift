@@ -113,7 +113,7 @@ extension Vault {
                     isNew = true
                     indexer.willRebuild?(reason)
                     try rebuild(
-                        inSearch { () throws(SearchError) in try indexer.index() },
+                        inSearch(indexer.index()),
                         to: IndexedState(head: repository.headNames.first))
                 }
                 guard let index = try synchronizedIndex(forWords: forWords) else { return .success(nil) }
@@ -128,12 +128,12 @@ extension Vault {
 
     private func synchronizedIndex(forWords: Bool) throws(CoreError) -> SearchIndex? {
         guard let indexer else { return nil }
-        let index = try inSearch { () throws(SearchError) in try indexer.index() }
+        let index = try inSearch(indexer.index())
         // Another process may have brought the index to a commit that this one has not seen yet.
         try inStorage { () throws(StorageError) in _ = try repository.refresh() }
         let present = IndexedState(head: repository.headNames.first)
         if try addOwnChanges(to: index, present, forWords: forWords) { return index }
-        switch try inSearch({ () throws(SearchError) in try index.state() }) {
+        switch try inSearch(index.state()) {
         case .ready(let bytes) where bytes == present.bytes:
             unindexed = nil
             return index
@@ -179,9 +179,7 @@ extension Vault {
         _ index: SearchIndex, _ items: Set<EntityID>, to state: IndexedState, forWords: Bool
     ) throws(CoreError) {
         let changes = try changes(of: items)
-        try inSearch { () throws(SearchError) in
-            try index.update(changes, newState: state.bytes, bringsInWords: forWords)
-        }
+        try inSearch(index.update(changes, newState: state.bytes, bringsInWords: forWords))
     }
 
     /// The changes of items for the index.
@@ -205,7 +203,7 @@ extension Vault {
         do {
             try index.rebuild(newState: state.bytes) { add in
                 try view.forEachItem { (item) throws(CoreError) in
-                    try inSearch { () throws(SearchError) in try add(SearchDocument(item)) }
+                    try inSearch(add(SearchDocument(item)))
                     doneCount += 1
                     if doneCount % Self.indexProgressStep == 0 || doneCount == itemCount {
                         indexer?.progress?(doneCount, itemCount)
@@ -232,7 +230,7 @@ extension Vault {
             isFound = commit.name == indexedHead
             if isFound || commitCount == Self.walkedCommitCountMax { return false }
             commitCount += 1
-            let changes = try inStorage { () throws(StorageError) in try repository.changes(of: commit) }
+            let changes = try inStorage(repository.changes(of: commit))
             entities.formUnion(changes.facts.map(\.key.entity))
             return true
         }
@@ -357,10 +355,10 @@ extension SearchError.Code {
     var isExpected: Bool { self == .indexReadOnly || self == .indexFull || self == .indexBusy }
 }
 
-/// Runs `body` and turns errors of the search index into this module's.
-func inSearch<Result>(_ body: () throws(SearchError) -> Result) throws(CoreError) -> Result {
+/// Evaluates `value`, turning errors of the search index into this module's.
+func inSearch<Result>(_ value: @autoclosure () throws(SearchError) -> Result) throws(CoreError) -> Result {
     do throws(SearchError) {
-        return try body()
+        return try value()
     } catch {
         throw CoreError(.search, at: error.code.rawValue, cause: error)
     }

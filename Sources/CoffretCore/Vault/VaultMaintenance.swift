@@ -49,7 +49,7 @@ extension Vault {
                 if let file = try NamedFile(fact) { files.insert(file.fileID) }
             }
         }
-        let removed = try inStorage { () throws(StorageError) in try store.removeAll(except: files) }
+        let removed = try inStorage(store.removeAll(except: files))
         // The words of removed texts lie, sealed, in old segments of the index until it is rewritten. The vault is
         // compacted already: an index that cannot be used now is made anew when it is next needed.
         try? forgetWords()
@@ -61,7 +61,7 @@ extension Vault {
     ///
     /// - Returns: nil if all of that is gone here already.
     package func followRemovals() throws(CoreError) -> VaultCompaction? {
-        let recorded = try inStorage { () throws(StorageError) in try repository.recordedRemovals() }
+        let recorded = try inStorage(repository.recordedRemovals())
         return recorded.isEmpty ? nil : try compact()
     }
 
@@ -78,14 +78,12 @@ extension Vault {
         var problems: [CoreError] = []
         if let attachmentStore, report.isClean {
             // Devices of a synced vault may leave files at the server; anywhere else a file that is not there is lost.
-            let isSynced = try inStorage { () throws(StorageError) in try !repository.syncNote().isEmpty }
+            let isSynced = try inStorage(!repository.syncNote().isEmpty)
             try whole.forEachItem { (item) throws(CoreError) in
                 // Without a passphrase all that can be said of a locked note's file is that it is there.
                 for file in item.lock?.files ?? [] {
                     count += 1
-                    let isThere = try inStorage { () throws(StorageError) in
-                        try attachmentStore.containsFile(file.fileID)
-                    }
+                    let isThere = try inStorage(attachmentStore.containsFile(file.fileID))
                     if isThere { continue }
                     if isSynced {
                         absentCount += 1

@@ -38,7 +38,7 @@ extension Vault {
     func walkHistory(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
         var next = repository.headNames.first
         while let name = next {
-            guard let commit = try inStorage({ () throws(StorageError) in try repository.commitIfKept(name) }),
+            guard let commit = try inStorage(repository.commitIfKept(name)),
                 try body(commit)
             else { return }
             next = commit.firstParent
@@ -94,7 +94,7 @@ extension Vault {
     }
 
     private func reader(at commit: BlobName) throws(CoreError) -> SnapshotReader {
-        SnapshotReader(snapshot: try inStorage { () throws(StorageError) in try repository.snapshot(at: commit) })
+        SnapshotReader(snapshot: try inStorage(repository.snapshot(at: commit)))
     }
 
     /// The items that a commit touched: the first of them, how many there are, and whether there are more.
@@ -132,22 +132,21 @@ extension Vault {
         in commit: CommitSummary, of kind: UInt8, _ body: (EntityID) -> Bool
     ) throws(CoreError) {
         var last: EntityID?
-        try inStorage { () throws(StorageError) in
-            try repository.forEachChange(of: commit, withPrefix: [kind]) { fact in
+        try inStorage(
+            repository.forEachChange(of: commit, withPrefix: [kind]) { fact in
                 guard fact.key.entity != last else { return true }
                 last = fact.key.entity
                 return body(fact.key.entity)
-            }
-        }
+            })
     }
 
     /// The change of an item in a commit, as `history` shows it.
     package func change(of id: EntityID, in commit: BlobName) throws(CoreError) -> ItemChange {
-        let summary = try inStorage { () throws(StorageError) in try repository.commitIfKept(commit) }
+        let summary = try inStorage(repository.commitIfKept(commit))
         let after = try wholeView(at: commit).item(id)
         var before: Item?
         if let parent = summary?.firstParent,
-            try inStorage({ () throws(StorageError) in try repository.commitIfKept(parent) }) != nil
+            try inStorage(repository.commitIfKept(parent)) != nil
         {
             before = try wholeView(at: parent).item(id)
         }

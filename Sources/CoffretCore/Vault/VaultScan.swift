@@ -14,7 +14,7 @@ extension VaultView {
     package func search(
         _ text: String, options: SearchQueryOptions = SearchQueryOptions(), limit: Int = 20, offset: Int = 0
     ) throws(CoreError) -> ItemSearchResult {
-        let query = try inSearch { () throws(SearchError) in try SearchQuery.parse(text, options: options) }
+        let query = try inSearch(SearchQuery.parse(text, options: options))
         var found: [(item: ItemSummary, snippet: String)] = []
         try forEachItem { item in
             guard query.includesTrashed || !item.isTrashed else { return }

@@ -53,9 +53,7 @@ public struct CurvePublicKey: Sendable, Equatable {
         guard let curve = EllipticCurve.allCases.first(where: { $0.uncompressedPointByteCount == bytes.count }) else {
             throw InteropError(.invalidKey, at: "point size")
         }
-        key = try translatingErrors { () throws(CryptoError) in
-            unsafe try EllipticCurvePublicKey(curve, point: bytes.span.bytes)
-        }
+        key = try translatingErrors(unsafe try EllipticCurvePublicKey(curve, point: bytes.span.bytes))
     }
 
     /// `04 ‖ X ‖ Y`.
@@ -82,7 +80,7 @@ public struct CurvePublicKey: Sendable, Equatable {
         _ plaintext: some Collection<UInt8>, algorithm: ECIESAlgorithm = .recommended
     ) throws(InteropError) -> [UInt8] {
         let plaintext = [UInt8](plaintext)
-        let ephemeral = try translatingErrors { () throws(CryptoError) in try EllipticCurveKey.generate(key.curve) }
+        let ephemeral = try translatingErrors(EllipticCurveKey.generate(key.curve))
         return try ECIES.seal(plaintext, to: key, algorithm: algorithm, ephemeral: ephemeral)
     }
 
@@ -177,8 +175,6 @@ public enum CurveSignature {
         -> [UInt8]
     {
         let raw = [UInt8](raw)
-        return try translatingErrors { () throws(CryptoError) in
-            try ECDSASignature.derEncoded(fromRaw: raw, curve: curve.curve)
-        }
+        return try translatingErrors(ECDSASignature.derEncoded(fromRaw: raw, curve: curve.curve))
     }
 }

@@ -24,8 +24,8 @@ enum ECIES {
         let byteCount = point.count + plaintext.count + tagByteCount
         return try unsafe makeBytes(byteCount: byteCount) { (message) throws(InteropError) in
             unsafe message.part(0..<point.count).copyBytes(from: point)
-            try translatingErrors { () throws(CryptoError) in
-                try unsafe withSecretScratch(byteCount: curve.coordinateByteCount) { (secret) throws(CryptoError) in
+            try translatingErrors(
+                unsafe withSecretScratch(byteCount: curve.coordinateByteCount) { (secret) throws(CryptoError) in
                     try unsafe ephemeral.sharedSecret(with: recipient, into: secret)
                     try unsafe withKey(
                         UnsafeRawBufferPointer(secret), sharedInfo: point.span.bytes, curve, algorithm
@@ -37,8 +37,7 @@ enum ECIES {
                                 tag: message.part(byteCount - tagByteCount..<byteCount))
                         }
                     }
-                }
-            }
+                })
         }
     }
 
@@ -64,9 +63,7 @@ enum ECIES {
             guard message.count >= pointByteCount + tagByteCount else { throw .authenticationFailed }
             // The point goes into the derivation as it was received; the import takes the 04 form alone.
             let point = unsafe message.part(0..<pointByteCount).bytes
-            let ephemeral = try hidingErrors { () throws(CryptoError) in
-                try EllipticCurvePublicKey(curve, point: point)
-            }
+            let ephemeral = try hidingErrors(EllipticCurvePublicKey(curve, point: point))
             let ciphertext = unsafe message.part(pointByteCount..<message.count - tagByteCount)
             let tag = unsafe message.part(message.count - tagByteCount..<message.count)
             return try unsafe makeBytes(byteCount: ciphertext.count) { (plaintext) throws(InteropError) in
@@ -74,14 +71,13 @@ enum ECIES {
                 try key.withSharedSecret(with: CurvePublicKey(ephemeral)) { (received) throws(InteropError) in
                     try unsafe withFullWidth(received, byteCount: curve.coordinateByteCount) {
                         (secret) throws(InteropError) in
-                        try hidingErrors { () throws(CryptoError) in
-                            try unsafe withKey(secret, sharedInfo: point, curve, algorithm) {
+                        try hidingErrors(
+                            unsafe withKey(secret, sharedInfo: point, curve, algorithm) {
                                 (key, nonce) throws(CryptoError) in
                                 try unsafe AESGCM.open(
                                     ciphertext, tag: tag, key: key, nonce: nonce, additionalData: RawSpan(),
                                     plaintext: plaintext)
-                            }
-                        }
+                            })
                     }
                     isOpened = true
                 }

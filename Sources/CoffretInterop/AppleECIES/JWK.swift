@@ -27,9 +27,7 @@ private enum JWK {
 
     static func publicKey(_ curve: EllipticCurve, _ value: JSONValue) throws(InteropError) -> EllipticCurvePublicKey {
         let point = try [4] + number("x", of: value, curve) + number("y", of: value, curve)
-        return try translatingErrors { () throws(CryptoError) in
-            unsafe try EllipticCurvePublicKey(curve, point: point.span.bytes)
-        }
+        return try translatingErrors(unsafe try EllipticCurvePublicKey(curve, point: point.span.bytes))
     }
 }
 

@@ -58,9 +58,8 @@ extension CurvePublicKey {
         else { throw malformed }
         let point = Array(bits)
         self.init(
-            try translatingErrors { () throws(CryptoError) in
-                unsafe try EllipticCurvePublicKey(curve, point: point.span.bytes, allowingCompressed: true)
-            })
+            try translatingErrors(
+                unsafe try EllipticCurvePublicKey(curve, point: point.span.bytes, allowingCompressed: true)))
     }
 
     /// A SubjectPublicKeyInfo, the point uncompressed.

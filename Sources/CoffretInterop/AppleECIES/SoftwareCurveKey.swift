@@ -15,7 +15,7 @@ public final class SoftwareCurveKey: CurvePrivateKey {
     /// - Throws: `InteropError` `.unavailable` when OpenSSL fails.
     public static func generate(_ curve: Curve = .p256) throws(InteropError) -> SoftwareCurveKey {
         SoftwareCurveKey(
-            try translatingErrors { () throws(CryptoError) in try EllipticCurveKey.generate(curve.curve) })
+            try translatingErrors(EllipticCurveKey.generate(curve.curve)))
     }
 
     /// Imports a bare scalar, big-endian at full width: 32, 48 or 66 bytes.
@@ -24,9 +24,7 @@ public final class SoftwareCurveKey: CurvePrivateKey {
     public convenience init(curve: Curve, scalar: some Collection<UInt8>) throws(InteropError) {
         let scalar = [UInt8](scalar)
         self.init(
-            try translatingErrors { () throws(CryptoError) in
-                unsafe try EllipticCurveKey(curve.curve, scalar: scalar.span.bytes)
-            })
+            try translatingErrors(unsafe try EllipticCurveKey(curve.curve, scalar: scalar.span.bytes)))
     }
 
     /// Imports `04 ‖ X ‖ Y ‖ K` (97, 145 or 199 bytes): what Apple's `SecKeyCopyExternalRepresentation` gives
@@ -62,7 +60,7 @@ public final class SoftwareCurveKey: CurvePrivateKey {
     }
 
     func secretScalar() throws(InteropError) -> SecretBytes {
-        try translatingErrors { () throws(CryptoError) in try key.scalar() }
+        try translatingErrors(key.scalar())
     }
 
     /// Lends the shared secret at full width, and overwrites it afterwards.
@@ -72,9 +70,7 @@ public final class SoftwareCurveKey: CurvePrivateKey {
         with point: CurvePublicKey, _ body: (RawSpan) throws(InteropError) -> Void
     ) throws(InteropError) {
         try unsafe withSecretScratch(byteCount: key.curve.coordinateByteCount) { (secret) throws(InteropError) in
-            try translatingErrors { () throws(CryptoError) in
-                try unsafe key.sharedSecret(with: point.key, into: secret)
-            }
+            try translatingErrors(unsafe key.sharedSecret(with: point.key, into: secret))
             try unsafe body(UnsafeRawBufferPointer(secret).bytes)
         }
     }
@@ -83,6 +79,6 @@ public final class SoftwareCurveKey: CurvePrivateKey {
     ///
     /// - Throws: `InteropError` `.unavailable` when OpenSSL fails.
     public func signature(ofDigest digest: [UInt8]) throws(InteropError) -> [UInt8] {
-        try translatingErrors { () throws(CryptoError) in try unsafe key.signature(digest: digest.span.bytes) }
+        try translatingErrors(unsafe key.signature(digest: digest.span.bytes))
     }
 }

@@ -29,9 +29,7 @@ struct NoiseCipherState: ~Copyable, Sendable {
         _ cipher: NoiseCipher, _ direction: CipherDirection, _ key: borrowing SecretBytes
     ) throws(InteropError) -> KeyedAEAD {
         try unsafe key.withUnsafeBytes { (bytes) throws(InteropError) in
-            try translatingErrors { () throws(CryptoError) in
-                try unsafe KeyedAEAD(cipher.algorithm, direction, key: bytes.bytes)
-            }
+            try translatingErrors(unsafe KeyedAEAD(cipher.algorithm, direction, key: bytes.bytes))
         }
     }
 

@@ -196,7 +196,7 @@ public final class NoiseHandshake {
     }
 
     private func publicKey(_ bytes: [UInt8]) throws(InteropError) -> AgreementPublicKey {
-        try translatingErrors { () throws(CryptoError) in try AgreementPublicKey(bytes) }
+        try translatingErrors(AgreementPublicKey(bytes))
     }
 
     private func mixEphemeral(_ bytes: [UInt8]) throws(InteropError) {
@@ -225,7 +225,7 @@ public final class NoiseHandshake {
         }
         guard let own, let other else { preconditionFailure("a pattern uses a key before it is known") }
         // All-zero results are refused: see Spec/interop-noise.md §5.
-        let secret = try translatingErrors { () throws(CryptoError) in try own.sharedSecret(with: other) }
+        let secret = try translatingErrors(own.sharedSecret(with: other))
         // EXPOSE: read by the derivation, which keeps no copy.
         try unsafe secret.withUnsafeBytes { (bytes) throws(InteropError) in try unsafe symmetric.mixKey(bytes.bytes) }
     }

@@ -14,7 +14,7 @@ public struct NoisePublicKey: Sendable, Hashable {
     /// - Throws: `InteropError` `.invalidKey` for another size.
     public init(_ bytes: some Collection<UInt8>) throws(InteropError) {
         let bytes = [UInt8](bytes)
-        key = try translatingErrors { () throws(CryptoError) in try AgreementPublicKey(bytes) }
+        key = try translatingErrors(AgreementPublicKey(bytes))
     }
 
     /// The 32 bytes.

@@ -15,11 +15,10 @@ enum CellCipher {
         try unsafe withSecretScratch(byteCount: 32) { (aesKey) throws(InteropError) in
             unsafe SoterKDF.derive(
                 key: key, label: .messageKey, messageByteCount: UInt32(plaintext.count), context: context, into: aesKey)
-            try translatingErrors { () throws(CryptoError) in
-                try unsafe AESGCM.seal(
+            try translatingErrors(
+                unsafe AESGCM.seal(
                     plaintext, key: UnsafeRawBufferPointer(aesKey).bytes, nonce: nonce.bytes, additionalData: context,
-                    ciphertext: ciphertext, tag: tag)
-            }
+                    ciphertext: ciphertext, tag: tag))
         }
     }
 
@@ -31,12 +30,11 @@ enum CellCipher {
         try unsafe withSecretScratch(byteCount: 32) { (aesKey) throws(InteropError) in
             unsafe SoterKDF.derive(
                 key: key, label: .messageKey, messageByteCount: header.messageByteCount, context: context, into: aesKey)
-            try hidingErrors { () throws(CryptoError) in
-                try unsafe AESGCM.open(
+            try hidingErrors(
+                unsafe AESGCM.open(
                     ciphertext, tag: token.part(header.tag),
                     key: UnsafeRawBufferPointer(aesKey).part(0..<header.aesKeyByteCount).bytes,
-                    nonce: token.part(header.nonce).bytes, additionalData: context, plaintext: plaintext)
-            }
+                    nonce: token.part(header.nonce).bytes, additionalData: context, plaintext: plaintext))
         }
     }
 

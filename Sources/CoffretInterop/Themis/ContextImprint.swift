@@ -18,13 +18,12 @@ enum ContextImprint {
                 unsafe SoterKDF.derive(
                     key: UnsafeRawBufferPointer(aesKey).bytes, label: .initializationVector, context: context,
                     into: counterBlock)
-                try translatingErrors { () throws(CryptoError) in
-                    try unsafe data.withUnsafeBytes { (data) throws(CryptoError) in
+                try translatingErrors(
+                    unsafe data.withUnsafeBytes { (data) throws(CryptoError) in
                         try unsafe AESCTR.apply(
                             to: data, key: UnsafeRawBufferPointer(aesKey).bytes,
                             counterBlock: UnsafeRawBufferPointer(counterBlock).part(0..<16).bytes, into: output)
-                    }
-                }
+                    })
             }
         }
     }

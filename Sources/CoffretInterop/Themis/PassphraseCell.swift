@@ -120,10 +120,9 @@ public final class PassphraseCell: Sendable {
         try unsafe withSecretScratch(byteCount: 32) { (key) throws(InteropError) in
             // EXPOSE: read by PBKDF2, which keeps no copy.
             try unsafe passphrase.withUnsafeBytes { (passphrase) throws(InteropError) in
-                try translatingErrors { () throws(CryptoError) in
-                    try unsafe PBKDF2.derive(
-                        .sha256, password: passphrase.bytes, salt: salt, iterationCount: iterationCount, into: key)
-                }
+                try translatingErrors(
+                    unsafe PBKDF2.derive(
+                        .sha256, password: passphrase.bytes, salt: salt, iterationCount: iterationCount, into: key))
             }
             try unsafe body(UnsafeRawBufferPointer(key))
         }

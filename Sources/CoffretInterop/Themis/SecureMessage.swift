@@ -92,9 +92,7 @@ public enum SecureMessage {
     ) throws(InteropError) {
         try unsafe withSecretScratch(byteCount: EllipticCurve.p256.coordinateByteCount) {
             (secret) throws(InteropError) in
-            try translatingErrors { () throws(CryptoError) in
-                try unsafe own.key.sharedSecret(with: other.key, into: secret)
-            }
+            try translatingErrors(unsafe own.key.sharedSecret(with: other.key, into: secret))
             try unsafe body(UnsafeRawBufferPointer(secret))
         }
     }
@@ -113,9 +111,7 @@ public enum SecureMessage {
             throw InteropError(.limitExceeded, at: "message size")
         }
         let digest = unsafe HashAlgorithm.sha256.hash(message.span.bytes)
-        let signature = try translatingErrors { () throws(CryptoError) in
-            try unsafe key.key.signature(digest: digest.span.bytes)
-        }
+        let signature = try translatingErrors(unsafe key.key.signature(digest: digest.span.bytes))
         return unsafe makeBytes(byteCount: 12 + message.count + signature.count) { signed in
             unsafe signed.storeLittleEndian(signedType, at: 0)
             unsafe signed.storeLittleEndian(byteCount, at: 4)

@@ -19,9 +19,8 @@ public struct ThemisPublicKey: Sendable, Equatable {
     public init(container: some Collection<UInt8>) throws(InteropError) {
         let container = [UInt8](container)
         let payload = Array(container[try KeyContainer.payload(of: container, .publicKey)])
-        key = try translatingErrors { () throws(CryptoError) in
-            unsafe try EllipticCurvePublicKey(.p256, point: payload.span.bytes, allowingCompressed: true)
-        }
+        key = try translatingErrors(
+            unsafe try EllipticCurvePublicKey(.p256, point: payload.span.bytes, allowingCompressed: true))
     }
 
     /// The container as Themis writes it: 45 bytes, the point compressed.
@@ -44,7 +43,7 @@ public final class ThemisPrivateKey: Sendable {
     ///
     /// - Throws: `InteropError` `.unavailable` when OpenSSL fails.
     public static func generate() throws(InteropError) -> ThemisPrivateKey {
-        ThemisPrivateKey(try translatingErrors { () throws(CryptoError) in try EllipticCurveKey.generate(.p256) })
+        ThemisPrivateKey(try translatingErrors(EllipticCurveKey.generate(.p256)))
     }
 
     /// Imports a container (`REC2`, 45 bytes, or 44 as some writers have it).
@@ -61,10 +60,9 @@ public final class ThemisPrivateKey: Sendable {
         }
         let container = containerBytes.span
         key = try unsafe container.withUnsafeBytes { (bytes) throws(InteropError) in
-            try translatingErrors { () throws(CryptoError) in
+            try translatingErrors(
                 unsafe try EllipticCurveKey(
-                    .p256, scalar: bytes.part(payload.upperBound - 32..<payload.upperBound).bytes)
-            }
+                    .p256, scalar: bytes.part(payload.upperBound - 32..<payload.upperBound).bytes))
         }
     }
 
@@ -75,7 +73,7 @@ public final class ThemisPrivateKey: Sendable {
     ///
     /// - Throws: `InteropError` `.unavailable` when OpenSSL fails.
     public func exportContainer() throws(InteropError) -> [UInt8] {
-        let scalar = try translatingErrors { () throws(CryptoError) in try key.scalar() }
+        let scalar = try translatingErrors(key.scalar())
         // EXPOSE: the caller asked for the private key.
         return unsafe scalar.withUnsafeBytes { bytes in
             var payload = unsafe [0] + bytes

@@ -46,18 +46,16 @@ package struct KeychainKeyStore: KeyStore {
         }
         return try await queue.askingPerson(limit: limit) { _ throws(KeyStoreFailure) in
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
-            let wrapping = try KeyStoreFailure.fromKeys { () throws(KeyError) in
+            let wrapping = try KeyStoreFailure.fromKeys(
                 SlotSecretKey(
                     try SlotPIN.derive(
                         salt: salt, machineSecret: machine, profile: terms.profile, place: place,
-                        pin: secret, password: password))
-            }
+                        pin: secret, password: password)))
             let key = AgreementKey.generate(from: random)
             let sealed = X25519Slot.wrap(
                 key, under: wrapping, storeID: place.storeID, slotID: place.slotID, random: random)
-            try KeyStoreFailure.from { () throws(KeyStoreError) in
-                try AppleKeychain.add(salt, tag: tag, flags: terms.needsPresence ? .biometryCurrentSet : [])
-            }
+            try KeyStoreFailure.from(
+                AppleKeychain.add(salt, tag: tag, flags: terms.needsPresence ? .biometryCurrentSet : []))
             return KeyStoreKey(
                 algorithm: .x25519, publicKey: key.publicKey.bytes, password: password,
                 reference: SlotReference(terms: terms, parts: [tag, sealed]).encoded)
@@ -71,9 +69,7 @@ package struct KeychainKeyStore: KeyStore {
         let reference = try SlotReference(decoding: slot.reference, partCount: 2)
         let machine = try machineSecret.load()
         return try await queue.askingPerson(limit: limit) { context throws(KeyStoreFailure) in
-            let found = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                try AppleKeychain.find(tag: reference.parts[0], context: context)
-            }
+            let found = try KeyStoreFailure.from(AppleKeychain.find(tag: reference.parts[0], context: context))
             guard let salt = consume found else {
                 throw KeyStoreFailure(KeyStoreError(.keyUnusable, place: "keychain"))
             }
@@ -91,7 +87,7 @@ package struct KeychainKeyStore: KeyStore {
     package func removeKey(of slot: KeySlot, storeID: UniqueID) async throws(KeyError) {
         let reference = try SlotReference(decoding: slot.reference, partCount: 2)
         try await queue.askingPerson(limit: limit) { _ throws(KeyStoreFailure) in
-            try KeyStoreFailure.from { () throws(KeyStoreError) in try AppleKeychain.remove(tag: reference.parts[0]) }
+            try KeyStoreFailure.from(AppleKeychain.remove(tag: reference.parts[0]))
         }
     }
 

@@ -52,11 +52,10 @@ package struct SecureEnclaveKeyStore: KeyStore {
         let tags = [random.bytes(count: Self.tagByteCount), random.bytes(count: Self.tagByteCount)]
         return try await queue.askingPerson(limit: limit) { context throws(KeyStoreFailure) in
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
-            let credential = try KeyStoreFailure.fromKeys { () throws(KeyError) in
-                try SlotPIN.derive(
+            let credential = try KeyStoreFailure.fromKeys(
+                SlotPIN.derive(
                     salt: salt, machineSecret: machine, profile: terms.profile, place: place,
-                    pin: secret, password: password)
-            }
+                    pin: secret, password: password))
             return try KeyStoreFailure.from { () throws(KeyStoreError) in
                 try Self.set(credential, on: context)
                 try AppleKeychain.add(salt, tag: tags[1], flags: [])
@@ -78,17 +77,14 @@ package struct SecureEnclaveKeyStore: KeyStore {
         let reference = try SlotReference(decoding: slot.reference, partCount: 2)
         let machine = try machineSecret.load()
         return try await queue.askingPerson(limit: limit) { context throws(KeyStoreFailure) in
-            let found = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                try AppleKeychain.find(tag: reference.parts[1], context: context)
-            }
+            let found = try KeyStoreFailure.from(AppleKeychain.find(tag: reference.parts[1], context: context))
             guard let salt = consume found else {
                 throw KeyStoreFailure(KeyStoreError(.keyUnusable, place: "keychain"))
             }
-            let credential = try KeyStoreFailure.fromKeys { () throws(KeyError) in
-                try SlotPIN.derive(
+            let credential = try KeyStoreFailure.fromKeys(
+                SlotPIN.derive(
                     salt: salt, machineSecret: machine, profile: reference.terms.profile,
-                    place: slot.place(inStore: binding.storeID), pin: secret, password: slot.password)
-            }
+                    place: slot.place(inStore: binding.storeID), pin: secret, password: slot.password))
             var plaintext = try KeyStoreFailure.from { () throws(KeyStoreError) in
                 try Self.set(credential, on: context)
                 let key = try Self.findKey(tag: reference.parts[0], context)
@@ -102,9 +98,7 @@ package struct SecureEnclaveKeyStore: KeyStore {
                 else { throw Self.refusal(error?.takeRetainedValue()) }
                 return [UInt8](data)
             }
-            return try KeyStoreFailure.fromKeys { () throws(KeyError) in
-                try HardwareSlot.storageKey(in: &plaintext, binding: binding)
-            }
+            return try KeyStoreFailure.fromKeys(HardwareSlot.storageKey(in: &plaintext, binding: binding))
         }
     }
 

@@ -53,11 +53,10 @@ package struct SecretServiceKeyStore: KeyStore {
             let key = AgreementKey.generate(from: random)
             let sealed = X25519Slot.wrap(
                 key, under: wrapping, storeID: place.storeID, slotID: place.slotID, random: random)
-            try KeyStoreFailure.from { () throws(KeyStoreError) in
-                try SecretServiceConnection.add(
+            try KeyStoreFailure.from(
+                SecretServiceConnection.add(
                     salt, tag: Hex.encode(tag), label: Hex.encode(random.bytes(count: Self.labelByteCount)),
-                    cancellation: cancellation)
-            }
+                    cancellation: cancellation))
             return KeyStoreKey(
                 algorithm: .x25519, publicKey: key.publicKey.bytes, password: password,
                 reference: SlotReference(terms: terms, parts: [tag, sealed]).encoded)
@@ -71,9 +70,7 @@ package struct SecretServiceKeyStore: KeyStore {
         let (reference, tag) = try Self.reference(of: slot)
         let machine = try machineSecret.load()
         return try await perform { cancellation throws(KeyStoreFailure) in
-            let found = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                try SecretServiceConnection.find(tag: tag, cancellation: cancellation)
-            }
+            let found = try KeyStoreFailure.from(SecretServiceConnection.find(tag: tag, cancellation: cancellation))
             // Another person's keyring, or one that was made anew.
             guard let salt = consume found else {
                 throw KeyStoreFailure(KeyStoreError(.keyUnusable, place: "keyring"))
@@ -83,10 +80,9 @@ package struct SecretServiceKeyStore: KeyStore {
             }
             let wrapping = try deriveKey(
                 salt, machine, reference.terms, slot.place(inStore: binding.storeID), secret, slot.password)
-            return try KeyStoreFailure.fromKeys { () throws(KeyError) in
-                try X25519Slot.openStorageKey(
-                    of: slot, wrapped: reference.parts[1], under: wrapping, binding: binding)
-            }
+            return try KeyStoreFailure.fromKeys(
+                X25519Slot.openStorageKey(
+                    of: slot, wrapped: reference.parts[1], under: wrapping, binding: binding))
         }
     }
 

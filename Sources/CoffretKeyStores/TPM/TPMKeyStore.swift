@@ -47,11 +47,10 @@ package struct TPMKeyStore: KeyStore {
         let machine = try machineSecret.loadOrMake()
         return try await perform { connection throws(KeyStoreFailure) in
             let salt = random.secret(byteCount: SlotPIN.saltByteCount)
-            let authorization = try KeyStoreFailure.fromKeys { () throws(KeyError) in
-                try SlotPIN.derive(
+            let authorization = try KeyStoreFailure.fromKeys(
+                SlotPIN.derive(
                     salt: salt, machineSecret: machine, profile: terms.profile, place: place,
-                    pin: secret, password: password)
-            }
+                    pin: secret, password: password))
             let nothing = Self.empty
             return try KeyStoreFailure.from { () throws(KeyStoreError) in
                 let sealedSalt = try connection.seal(salt, authorization: nothing)
@@ -71,21 +70,17 @@ package struct TPMKeyStore: KeyStore {
         let machine = try machineSecret.load()
         return try await perform { connection throws(KeyStoreFailure) in
             let nothing = Self.empty
-            let salt = try KeyStoreFailure.unsealing { () throws(KeyStoreError) in
-                try connection.unseal(TPMKeyBlob(bytes: reference.parts[1]), authorization: nothing)
-            }
-            let authorization = try KeyStoreFailure.fromKeys { () throws(KeyError) in
-                try SlotPIN.derive(
+            let salt = try KeyStoreFailure.unsealing(
+                connection.unseal(TPMKeyBlob(bytes: reference.parts[1]), authorization: nothing))
+            let authorization = try KeyStoreFailure.fromKeys(
+                SlotPIN.derive(
                     salt: salt, machineSecret: machine, profile: reference.terms.profile,
-                    place: slot.place(inStore: binding.storeID), pin: secret, password: slot.password)
-            }
+                    place: slot.place(inStore: binding.storeID), pin: secret, password: slot.password))
             let key = try TPMAgreementKey(
                 connection: connection, blob: TPMKeyBlob(bytes: reference.parts[0]), publicPoint: slot.publicKey,
                 authorization: authorization)
             var plaintext = try key.open(slot.sealedStorageKey)
-            return try KeyStoreFailure.fromKeys { () throws(KeyError) in
-                try HardwareSlot.storageKey(in: &plaintext, binding: binding)
-            }
+            return try KeyStoreFailure.fromKeys(HardwareSlot.storageKey(in: &plaintext, binding: binding))
         }
     }
 
@@ -95,7 +90,7 @@ package struct TPMKeyStore: KeyStore {
     /// How many wrong PINs the TPM still takes; shared by all of its keys, and not reset by a right PIN.
     package func lockout() async throws(KeyError) -> TPMLockout {
         try await perform { connection throws(KeyStoreFailure) in
-            try KeyStoreFailure.from { () throws(KeyStoreError) in try connection.lockout() }
+            try KeyStoreFailure.from(connection.lockout())
         }
     }
 
@@ -113,9 +108,7 @@ package struct TPMKeyStore: KeyStore {
         let transport = transport
         return try await queue.run(limit: limit) { () -> Result<Value, KeyError> in
             do throws(KeyStoreFailure) {
-                let connection = try KeyStoreFailure.from { () throws(KeyStoreError) in
-                    try TPMConnection(transport: transport)
-                }
+                let connection = try KeyStoreFailure.from(TPMConnection(transport: transport))
                 return .success(try body(connection))
             } catch {
                 return .failure(error.keyError)

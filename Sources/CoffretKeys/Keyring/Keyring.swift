@@ -103,7 +103,7 @@ package enum Keyring {
         storeID: UniqueID, slots: [KeySlot], body: KeyringBody, environment: KeyringEnvironment
     ) throws(KeyError) -> UnlockedKeyring {
         guard
-            try withFiles({ () throws(FileSystemError) in try !environment.fileSystem.exists(environment.keyringPath) })
+            try withFiles(!environment.fileSystem.exists(environment.keyringPath))
         else { throw KeyError(.keyringExists) }
         let keyring = UnlockedKeyring(
             storeID: storeID, generation: 0, slots: slots, body: body, instanceStatus: .current,

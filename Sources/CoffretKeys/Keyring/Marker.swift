@@ -101,8 +101,6 @@ extension KeyringSummary {
         at path: String, stateDirectory: String, fileSystem: any FileSystem
     ) throws(KeyError) -> Bool {
         let storeID = try read(at: path, fileSystem: fileSystem).storeID
-        return try withFiles { () throws(FileSystemError) in
-            try fileSystem.exists(Marker.path(storeID: storeID, stateDirectory: stateDirectory))
-        }
+        return try withFiles(fileSystem.exists(Marker.path(storeID: storeID, stateDirectory: stateDirectory)))
     }
 }

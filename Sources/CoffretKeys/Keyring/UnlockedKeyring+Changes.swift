@@ -243,9 +243,7 @@ extension UnlockedKeyring {
         let previous = PreviousKeyring(environment)
         if let before { try previous.keep(before) }
         do throws(KeyError) {
-            try withFiles { () throws(FileSystemError) in
-                try fileSystem.replaceFile(environment.keyringPath, with: encoded)
-            }
+            try withFiles(fileSystem.replaceFile(environment.keyringPath, with: encoded))
         } catch {
             // The rename may have happened and only the sync behind it failed: then the next attempt has
             // to go above this generation. Whether it lasts is unknown, so it stays an error.
@@ -281,9 +279,7 @@ extension UnlockedKeyring {
     /// - Returns: what lies on the disk.
     private func checkFile(expecting expected: UInt64?) throws(KeyError) -> KeyringFile? {
         guard let expected else {
-            let exists = try withFiles { () throws(FileSystemError) in
-                try environment.fileSystem.exists(environment.keyringPath)
-            }
+            let exists = try withFiles(environment.fileSystem.exists(environment.keyringPath))
             guard !exists else { throw KeyError(.keyringExists) }
             return nil
         }

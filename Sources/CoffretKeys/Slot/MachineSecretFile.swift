@@ -40,23 +40,19 @@ package struct MachineSecretFile: Sendable {
         // EXPOSE: into the file that keeps it; the copy is zeroed.
         var bytes = unsafe secret.withUnsafeBytes { unsafe [UInt8]($0) }
         defer { bytes.zero() }
-        try withFiles { () throws(FileSystemError) in
-            try fileSystem.replaceFile(path, with: bytes)
-        }
+        try withFiles(fileSystem.replaceFile(path, with: bytes))
         return secret
     }
 
     private func loadIfPresent() throws(KeyError) -> MachineSecret? {
-        guard let status = try withFiles({ () throws(FileSystemError) in try fileSystem.status(path) }) else {
+        guard let status = try withFiles(fileSystem.status(path)) else {
             return nil
         }
         // Group or others could read it: then it is no secret of this person.
         guard status.kind == .file, status.byteCount == MachineSecret.byteCount, status.mode & 0o077 == 0 else {
             throw KeyError(.machineSecretInvalid)
         }
-        var bytes = try withFiles { () throws(FileSystemError) in
-            try fileSystem.readFile(path, byteCountMax: MachineSecret.byteCount)
-        }
+        var bytes = try withFiles(fileSystem.readFile(path, byteCountMax: MachineSecret.byteCount))
         return MachineSecret(SecretBytes(consuming: &bytes))
     }
 }

@@ -232,9 +232,7 @@ internal import CoffretCrypto
         let sealed = unsafe scratch.page(0)
         unsafe sealer.seal(page, number: number, into: sealed.baseAddress!)
         do throws(SQLiteError) {
-            try onDisk { () throws(FileSystemError) in
-                try unsafe main.write(UnsafeRawBufferPointer(sealed), at: Int(number) * PageSealer.pageByteCount)
-            }
+            try onDisk(unsafe main.write(UnsafeRawBufferPointer(sealed), at: Int(number) * PageSealer.pageByteCount))
         } catch {
             failure = error
             return false
@@ -336,7 +334,14 @@ internal import CoffretCrypto
         }
     }
 
+    private func onDisk<Result>(_ value: @autoclosure () throws(FileSystemError) -> Result) throws(SQLiteError)
+        -> Result
+    {
+        do throws(FileSystemError) { return try value() } catch { throw SQLiteError(error) }
+    }
+
+    /// The same for several statements.
     private func onDisk<Result>(_ body: () throws(FileSystemError) -> Result) throws(SQLiteError) -> Result {
-        do throws(FileSystemError) { return try body() } catch { throw SQLiteError(error) }
+        try onDisk(body())
     }
 }

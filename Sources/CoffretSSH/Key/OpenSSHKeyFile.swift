@@ -185,8 +185,7 @@ package enum OpenSSHKeyFile {
         guard range.count <= byteCount else { throw SSHError(.invalidKey, at: "scalar size") }
         var scalar = [UInt8](repeating: 0, count: byteCount - range.count) + bytes[range]
         defer { scalar.zero() }
-        let key = try inCrypto { () throws(CryptoError) in try unsafe EllipticCurveKey(curve, scalar: scalar.span.bytes)
-        }
+        let key = try inCrypto(unsafe EllipticCurveKey(curve, scalar: scalar.span.bytes))
         guard key.publicKey.uncompressedPoint == point else { throw SSHError(.invalidKey, at: "public half") }
         return SSHPrivateKey(.ecdsa(key))
     }
@@ -202,9 +201,7 @@ package enum OpenSSHKeyFile {
         let ranges = [privateExponent, primes[0], primes[1], coefficient].map {
             ($0.lowerBound - start)..<($0.upperBound - start)
         }
-        let key = try inCrypto { () throws(CryptoError) in
-            try RSAKey(modulus: modulus, exponent: exponent, secrets: secrets, ranges: ranges)
-        }
+        let key = try inCrypto(RSAKey(modulus: modulus, exponent: exponent, secrets: secrets, ranges: ranges))
         return SSHPrivateKey(.rsa(key))
     }
 

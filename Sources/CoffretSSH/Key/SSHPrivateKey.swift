@@ -63,7 +63,7 @@ package final class SSHPrivateKey: Sendable {
             numbers.number(raw[(raw.count / 2)...])
             writer.string(numbers.bytes)
         case .rsa(let key):
-            writer.string(try inCrypto { () throws(CryptoError) in try key.signature(of: message, algorithm.hash) })
+            writer.string(try inCrypto(key.signature(of: message, algorithm.hash)))
         }
         return writer.bytes
     }

@@ -67,16 +67,12 @@ package struct SSHPublicKey: Sendable, Equatable {
             guard try reader.text() == SSHKeyKind.curveName(curve) else { throw SSHError(.malformed, at: "curve") }
             let point = try reader.string()
             material = .ecdsa(
-                try inCrypto { () throws(CryptoError) in
-                    try unsafe EllipticCurvePublicKey(curve, point: point.span.bytes)
-                })
+                try inCrypto(unsafe EllipticCurvePublicKey(curve, point: point.span.bytes)))
         case .rsa:
             let exponent = try reader.number()
             let modulus = try reader.number()
             material = .rsa(
-                try inCrypto { () throws(CryptoError) in
-                    try RSAPublicKey(modulus: modulus, exponent: exponent)
-                })
+                try inCrypto(RSAPublicKey(modulus: modulus, exponent: exponent)))
         }
         try reader.finish()
         self.kind = kind
@@ -145,10 +141,15 @@ package struct SSHPublicKey: Sendable, Equatable {
 }
 
 /// Turns failures of cryptography into this module's: numbers that are no key.
-func inCrypto<Value>(_ body: () throws(CryptoError) -> Value) throws(SSHError) -> Value {
+func inCrypto<Value>(_ value: @autoclosure () throws(CryptoError) -> Value) throws(SSHError) -> Value {
     do throws(CryptoError) {
-        return try body()
+        return try value()
     } catch {
         throw SSHError(.invalidKey, at: error.place)
     }
+}
+
+/// The same for several statements.
+func inCrypto<Value>(_ body: () throws(CryptoError) -> Value) throws(SSHError) -> Value {
+    try inCrypto(body())
 }

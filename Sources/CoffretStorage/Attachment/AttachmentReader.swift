@@ -33,9 +33,8 @@ package final class AttachmentReader {
         guard reference.byteCount <= AttachmentFormat.byteCountMax,
             reference.chunkCount == AttachmentFormat.chunkCount(byteCount: reference.byteCount)
         else { throw StorageError(.attachmentAuthenticationFailed, place: place) }
-        let (byteCount, header) = try translatingFileErrors { () throws(FileSystemError) in
-            (try file.byteCount(), try file.readAvailable(byteCount: AttachmentFormat.header.count, at: 0))
-        }
+        let (byteCount, header) = try translatingFileErrors(
+            (try file.byteCount(), try file.readAvailable(byteCount: AttachmentFormat.header.count, at: 0)))
         guard byteCount == AttachmentFormat.fileByteCount(byteCount: reference.byteCount) else {
             throw StorageError(.attachmentTruncated, place: place)
         }
@@ -113,9 +112,7 @@ package final class AttachmentReader {
         let suffix = Hex.encode(store.environment.random.bytes(count: 8))
         let partPath = PathText.join(
             PathText.parent(of: path), ".\(PathText.name(of: path)).\(suffix).part")
-        let output = try translatingFileErrors { () throws(FileSystemError) in
-            try fileSystem.open(partPath, .createNew, mode: mode)
-        }
+        let output = try translatingFileErrors(fileSystem.open(partPath, .createNew, mode: mode))
         do throws(StorageError) {
             try write(to: output)
             try translatingFileErrors { () throws(FileSystemError) in
@@ -166,10 +163,9 @@ private final class ChunkWriter: @unchecked Sendable {
         do throws(StorageError) {
             while let list = buffers.take() {
                 for buffer in list {
-                    try translatingFileErrors { () throws(FileSystemError) in
-                        try unsafe output.write(
-                            UnsafeRawBufferPointer(buffer.bytes(buffer.byteCount)), at: byteOffset)
-                    }
+                    try translatingFileErrors(
+                        unsafe output.write(
+                            UnsafeRawBufferPointer(buffer.bytes(buffer.byteCount)), at: byteOffset))
                     byteOffset += buffer.byteCount
                     ring.putFree(buffer)
                     guard byteOffset - begunOffset >= ChunkRing.writtenTogetherCount * AttachmentFormat.chunkByteCount
@@ -229,9 +225,8 @@ private final class ChunkOpener: @unchecked Sendable {
         let byteCount =
             isLast ? AttachmentFormat.paddedLastChunkByteCount(trueByteCount) : AttachmentFormat.chunkByteCount
         let all = unsafe buffer.bytes(byteCount + AttachmentFormat.tagByteCount)
-        let readCount = try translatingFileErrors { () throws(FileSystemError) in
-            try unsafe file.read(into: all, at: AttachmentFormat.offset(ofChunk: index))
-        }
+        let readCount = try translatingFileErrors(
+            unsafe file.read(into: all, at: AttachmentFormat.offset(ofChunk: index)))
         guard readCount == all.count else { throw StorageError(.attachmentTruncated, place: "\(place) chunk \(index)") }
         let tag = unsafe UnsafeRawBufferPointer(rebasing: all[byteCount...])
         let chunk = unsafe UnsafeMutableRawBufferPointer(rebasing: all[..<byteCount])

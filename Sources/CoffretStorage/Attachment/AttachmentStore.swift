@@ -57,7 +57,7 @@ package final class AttachmentStore {
     package func containsFile(_ fileID: UniqueID) throws(StorageError) -> Bool {
         for address in addresses(of: fileID) {
             let path = path(of: address)
-            if try translatingFileErrors({ () throws(FileSystemError) in try environment.fileSystem.exists(path) }) {
+            if try translatingFileErrors(environment.fileSystem.exists(path)) {
                 return true
             }
         }
@@ -107,7 +107,7 @@ package final class AttachmentStore {
 
     /// All complete attachment files.
     package func storedFiles() throws(StorageError) -> [StoredFile] {
-        try translatingFileErrors { () throws(FileSystemError) in try completeFiles() }
+        try translatingFileErrors(completeFiles())
     }
 
     private func completeFiles() throws(FileSystemError) -> [StoredFile] {

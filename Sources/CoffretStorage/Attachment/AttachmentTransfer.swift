@@ -33,9 +33,7 @@ extension AttachmentStore {
     package func contains(_ reference: AttachmentReference) throws(StorageError) -> Bool {
         for address in addresses(of: reference.fileID) {
             let path = path(of: address)
-            let exists = try translatingFileErrors { () throws(FileSystemError) in
-                try environment.fileSystem.exists(path)
-            }
+            let exists = try translatingFileErrors(environment.fileSystem.exists(path))
             if exists { return true }
         }
         return false
@@ -43,9 +41,7 @@ extension AttachmentStore {
 
     /// What an attachment's file still takes of the disk, beyond what an earlier receiver kept of it.
     package func missingByteCount(of reference: AttachmentReference) throws(StorageError) -> Int {
-        let kept = try translatingFileErrors { () throws(FileSystemError) in
-            try environment.fileSystem.status(receivedPath(of: reference.fileID))
-        }
+        let kept = try translatingFileErrors(environment.fileSystem.status(receivedPath(of: reference.fileID)))
         return max(0, AttachmentFormat.fileByteCount(byteCount: reference.byteCount) - (kept?.byteCount ?? 0))
     }
 
@@ -84,9 +80,7 @@ extension AttachmentStore {
     package func storedChunks(ofFile fileID: UniqueID) throws(StorageError) -> [AttachmentChunk]? {
         for address in addresses(of: fileID) {
             let path = path(of: address)
-            let status = try translatingFileErrors { () throws(FileSystemError) in
-                try environment.fileSystem.status(path)
-            }
+            let status = try translatingFileErrors(environment.fileSystem.status(path))
             guard let status else { continue }
             let content = status.byteCount - AttachmentFormat.header.count
             let sealed = AttachmentFormat.sealedChunkByteCount
@@ -162,9 +156,7 @@ package final class AttachmentReceiver {
         while kept < chunks.count, chunks[kept].byteOffset + chunks[kept].byteCount <= byteCount { kept += 1 }
         keptCount = kept
         if byteCount < AttachmentFormat.header.count {
-            try translatingFileErrors { () throws(FileSystemError) in
-                try opened.write(AttachmentFormat.header, at: 0)
-            }
+            try translatingFileErrors(opened.write(AttachmentFormat.header, at: 0))
         }
     }
 
@@ -186,9 +178,7 @@ package final class AttachmentReceiver {
         }
         opened.zero()
         guard isGood else { return false }
-        try translatingFileErrors { () throws(FileSystemError) in
-            try file.write(sealed, at: chunk.byteOffset)
-        }
+        try translatingFileErrors(file.write(sealed, at: chunk.byteOffset))
         keptCount += 1
         return true
     }

@@ -124,7 +124,7 @@ package final class AttachmentWriter {
             pass(last, isLast: true)
             endWorker()
             if let failure = result.failure { throw failure }
-            try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() }
+            try translatingFileErrors(file.synchronizeData())
             try store.adopt(partPath: partPath, address: store.addresses(of: fileID)[0])
         } catch {
             cancel()
@@ -195,10 +195,9 @@ package final class AttachmentWriter {
                     UnsafeMutableRawBufferPointer(rebasing: all[..<byteCount]), index: buffer.index,
                     isLast: buffer.isLast, tag: tag)
                 unsafe digest.update(UnsafeRawBufferPointer(tag))
-                try translatingFileErrors { () throws(FileSystemError) in
-                    try unsafe file.write(
-                        UnsafeRawBufferPointer(all), at: AttachmentFormat.offset(ofChunk: buffer.index))
-                }
+                try translatingFileErrors(
+                    unsafe file.write(
+                        UnsafeRawBufferPointer(all), at: AttachmentFormat.offset(ofChunk: buffer.index)))
                 if (buffer.index + 1) % UInt64(ChunkRing.writtenTogetherCount) == 0 {
                     let first = AttachmentFormat.offset(
                         ofChunk: buffer.index + 1 - UInt64(ChunkRing.writtenTogetherCount))

@@ -23,9 +23,7 @@ extension AttachmentStore {
             }
             var offset = 0
             while true {
-                let piece = try translatingFileErrors { () throws(FileSystemError) in
-                    try file.readAvailable(byteCount: Self.pieceByteCount, at: offset)
-                }
+                let piece = try translatingFileErrors(file.readAvailable(byteCount: Self.pieceByteCount, at: offset))
                 guard !piece.isEmpty else { return }
                 try sink(piece)
                 offset += piece.count
@@ -63,13 +61,13 @@ package final class SealedAttachmentWriter {
     }
 
     package func write(_ bytes: [UInt8]) throws(StorageError) {
-        try translatingFileErrors { () throws(FileSystemError) in try file.write(bytes, at: byteCount) }
+        try translatingFileErrors(file.write(bytes, at: byteCount))
         byteCount += bytes.count
     }
 
     /// Makes the file durable under its name.
     package func finish() throws(StorageError) {
-        try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() }
+        try translatingFileErrors(file.synchronizeData())
         try store.adopt(partPath: partPath, address: store.addresses(of: fileID)[0])
     }
 

@@ -89,9 +89,7 @@ extension BlobStore {
             number: takeNumber(), firstSequence: active.lastSequence + 1, state: state,
             byteCount: max(roomByteCount, neededByteCount), context: context, sealer: sealer)
         do throws(StorageError) {
-            try translatingFileErrors { () throws(FileSystemError) in
-                try context.fileSystem.synchronizeDirectory(context.path("journal"))
-            }
+            try translatingFileErrors(context.fileSystem.synchronizeDirectory(context.path("journal")))
             let sealed = try active.seal()
             let number = fresh.number
             try replaceManifest {

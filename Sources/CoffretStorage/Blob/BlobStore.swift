@@ -86,9 +86,7 @@ package final class BlobStore: BlobRepositoryBackend {
         let active = try ActiveSegment.create(
             number: 1, firstSequence: 1, state: state, byteCount: environment.tuning.segmentByteCountMin,
             isClosed: true, context: building, sealer: BlobSealer(keys: keys))
-        try translatingFileErrors { () throws(FileSystemError) in
-            try fileSystem.synchronizeDirectory(building.path("journal"))
-        }
+        try translatingFileErrors(fileSystem.synchronizeDirectory(building.path("journal")))
         try Manifest(generation: 1, nextNumber: 2, activeSegment: active.number, sealed: []).write(building)
         do throws(FileSystemError) {
             if let status = try fileSystem.status(directory) {
@@ -400,8 +398,7 @@ extension Manifest {
     }
 
     func write(_ context: StorageContext) throws(StorageError) {
-        try translatingFileErrors { () throws(FileSystemError) in
-            try context.fileSystem.replaceFile(context.path("manifest"), with: encode(context.authenticator))
-        }
+        try translatingFileErrors(
+            context.fileSystem.replaceFile(context.path("manifest"), with: encode(context.authenticator)))
     }
 }

@@ -134,9 +134,7 @@ package final class BlobTransaction: BlobTransactionWriter {
         try moveToBulk()
         try finishBulkSegment()
         let context = store.context
-        try translatingFileErrors { () throws(FileSystemError) in
-            try context.fileSystem.synchronizeDirectory(context.path("journal"))
-        }
+        try translatingFileErrors(context.fileSystem.synchronizeDirectory(context.path("journal")))
         let entries = finishedBulk
         finishedBulk = []
         try store.replaceManifest { $0.sealed += entries }

@@ -39,7 +39,7 @@ extension ActiveSegment {
             Array(head.dropFirst(PositionHint.fileOffset)), salt: header.salt, authenticator: context.authenticator)
         if let hint { try segment.start(from: hint) }
         let stop = try segment.readTail(hintedEndSequence: hint?.endSequence, damagedTail: damagedTail)
-        segment.capacityByteCount = try translatingFileErrors { () throws(FileSystemError) in try file.byteCount() }
+        segment.capacityByteCount = try translatingFileErrors(file.byteCount())
         if isWriter { try segment.makeFitForAppending(stop: stop) }
         return segment
     }
@@ -68,9 +68,8 @@ extension ActiveSegment {
     private func stateBlob(
         at offset: Int
     ) throws(StorageError) -> (RepositoryState, ScannedTransaction.Blob)? {
-        let prefix = try translatingFileErrors { () throws(FileSystemError) in
-            try file.readAvailable(byteCount: RecordHeader.blobPrefixByteCount + 4, at: offset)
-        }
+        let prefix = try translatingFileErrors(
+            file.readAvailable(byteCount: RecordHeader.blobPrefixByteCount + 4, at: offset))
         guard prefix.count == RecordHeader.blobPrefixByteCount + 4, prefix[4] == RecordKind.blob.rawValue,
             let payload = UInt32(bigEndianBytes: prefix[0..<4]).map(Int.init),
             payload >= 32, payload <= 32 + BlobFormat.paddedByteCountMax + BlobFormat.overheadByteCount,
@@ -190,12 +189,11 @@ extension ActiveSegment {
     /// standing behind it.
     func ensureRoomIsEmpty(through offset: Int) throws(StorageError) {
         while emptyThroughOffset < min(offset, capacityByteCount) {
-            let block = try translatingFileErrors { () throws(FileSystemError) in
-                try file.readAvailable(
+            let block = try translatingFileErrors(
+                file.readAvailable(
                     byteCount: min(
                         max(Self.lookaheadByteCount, min(offset, 1 << 20)), capacityByteCount - emptyThroughOffset),
-                    at: emptyThroughOffset)
-            }
+                    at: emptyThroughOffset))
             if block.isEmpty { return }
             guard block.isAllZero else { return try clearRoom(isNoticed: true) }
             emptyThroughOffset += block.count

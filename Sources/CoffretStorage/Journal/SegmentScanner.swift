@@ -63,7 +63,7 @@ final class SegmentScanner {
         self.offset = offset
         self.nextSequence = nextSequence
         windowOffset = offset
-        fileByteCount = try translatingFileErrors { () throws(FileSystemError) in try file.byteCount() }
+        fileByteCount = try translatingFileErrors(file.byteCount())
     }
 
     /// The next complete transaction, or nil at the end; `stop` then says what was found there.
@@ -177,9 +177,7 @@ final class SegmentScanner {
     /// - Complexity: reads the rest of the file; a code is computed for each chance match of the five
     ///   bytes that begin a trailer.
     func lastSequenceBehindDamage(after sequence: UInt64) throws(StorageError) -> UInt64? {
-        let rest = try translatingFileErrors { () throws(FileSystemError) in
-            try file.readAvailable(byteCount: max(0, fileByteCount - offset), at: offset)
-        }
+        let rest = try translatingFileErrors(file.readAvailable(byteCount: max(0, fileByteCount - offset), at: offset))
         return unsafe rest.withUnsafeBytes { bytes -> UInt64? in
             var last: UInt64?
             var position = 0
@@ -200,9 +198,8 @@ final class SegmentScanner {
     func isRestEmpty() throws(StorageError) -> Bool {
         var position = offset
         while position < fileByteCount {
-            let block = try translatingFileErrors { () throws(FileSystemError) in
-                try file.readAvailable(byteCount: min(1 << 20, fileByteCount - position), at: position)
-            }
+            let block = try translatingFileErrors(
+                file.readAvailable(byteCount: min(1 << 20, fileByteCount - position), at: position))
             if block.isEmpty { return true }
             guard block.isAllZero else { return false }
             position += block.count

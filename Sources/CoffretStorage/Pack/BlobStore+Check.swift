@@ -85,11 +85,10 @@ extension BlobStore {
             report.transactionCount += 1
             for blob in transaction.blobs {
                 let place = "\(segment.place) offset \(blob.location.byteOffset)"
-                let payload = try translatingFileErrors { () throws(FileSystemError) in
-                    try segment.file.read(
+                let payload = try translatingFileErrors(
+                    segment.file.read(
                         byteCount: blob.location.recordByteCount - RecordHeader.byteCount,
-                        at: blob.location.byteOffset + RecordHeader.byteCount)
-                }
+                        at: blob.location.byteOffset + RecordHeader.byteCount))
                 try unsafe payload.lending(0..<payload.count) { (bytes) throws(StorageError) in
                     try unsafe checkBlob(bytes, place: place, &report)
                 }
@@ -118,9 +117,7 @@ extension BlobStore {
     private func checkFirstPage(
         of file: any OpenFile, header: SegmentHeader, place: String, _ report: inout BlobCheckReport
     ) throws(StorageError) {
-        let page = try translatingFileErrors { () throws(FileSystemError) in
-            try file.read(byteCount: SegmentKind.journal.recordsOffset, at: 0)
-        }
+        let page = try translatingFileErrors(file.read(byteCount: SegmentKind.journal.recordsOffset, at: 0))
         if try SegmentHeader.parse(
             Array(page[..<SegmentHeader.byteCount]), place: place, authenticator: context.authenticator) != header
         {

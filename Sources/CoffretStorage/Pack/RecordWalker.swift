@@ -80,9 +80,7 @@ final class RecordWalker {
         windowOffset = offset
         let start = windowOffset + window.count
         let byteCount = min(max(end - start, Self.blockByteCount), endOffset - start)
-        window += try translatingFileErrors { () throws(FileSystemError) in
-            try file.readAvailable(byteCount: byteCount, at: start)
-        }
+        window += try translatingFileErrors(file.readAvailable(byteCount: byteCount, at: start))
         return end <= windowOffset + window.count
     }
 }

@@ -172,9 +172,8 @@ final class SealedFile {
 extension OpenFile {
     /// Whether a blob's record with this address and size begins at the location.
     func isBlobRecord(at location: RecordLocation, of address: BlobAddress) throws(StorageError) -> Bool {
-        let bytes = try translatingFileErrors { () throws(FileSystemError) in
-            try readAvailable(byteCount: RecordHeader.blobPrefixByteCount, at: location.byteOffset)
-        }
+        let bytes = try translatingFileErrors(
+            readAvailable(byteCount: RecordHeader.blobPrefixByteCount, at: location.byteOffset))
         return unsafe bytes.withUnsafeBytes { unsafe isBlobHeader($0, location, address) }
     }
 
@@ -184,9 +183,7 @@ extension OpenFile {
         _ body: (UnsafeRawBufferPointer) throws(StorageError) -> Result?
     ) throws(StorageError) -> Result? {
         let target = unsafe scratch.bytes(count: location.recordByteCount)
-        let byteCount = try translatingFileErrors { () throws(FileSystemError) in
-            try unsafe read(into: target, at: location.byteOffset)
-        }
+        let byteCount = try translatingFileErrors(unsafe read(into: target, at: location.byteOffset))
         guard byteCount == location.recordByteCount,
             unsafe isBlobHeader(UnsafeRawBufferPointer(target), location, address)
         else { return nil }

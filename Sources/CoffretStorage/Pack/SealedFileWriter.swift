@@ -83,13 +83,13 @@ final class SealedFileWriter {
             recordsEndOffset: recordsEnd, sorted: entries.sorted(), lastSequence: 0, salt: salt,
             authenticator: context.authenticator)
         try flush()
-        try translatingFileErrors { () throws(FileSystemError) in try file.synchronizeData() }
+        try translatingFileErrors(file.synchronizeData())
         return Manifest.SealedEntry(id: id, byteCount: bufferOffset)
     }
 
     private func flush() throws(StorageError) {
         guard !buffer.isEmpty else { return }
-        try translatingFileErrors { () throws(FileSystemError) in try file.write(buffer, at: bufferOffset) }
+        try translatingFileErrors(file.write(buffer, at: bufferOffset))
         bufferOffset += buffer.count
         buffer.removeAll(keepingCapacity: true)
     }

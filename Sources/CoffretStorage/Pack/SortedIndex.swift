@@ -194,9 +194,8 @@ enum IndexPage {
     private func load(_ page: Int) throws(StorageError) {
         let target = unsafe UnsafeMutableRawBufferPointer(
             start: pages + page * IndexPage.byteCount, count: IndexPage.byteCount)
-        let byteCount = try translatingFileErrors { () throws(FileSystemError) in
-            try unsafe file.read(into: target, at: byteOffset + page * IndexPage.byteCount)
-        }
+        let byteCount = try translatingFileErrors(
+            unsafe file.read(into: target, at: byteOffset + page * IndexPage.byteCount))
         guard byteCount == IndexPage.byteCount,
             unsafe IndexPage.isValid(
                 UnsafeRawBufferPointer(target), number: page, entryCount: entryCount, salt: salt, authenticator)

@@ -114,9 +114,7 @@ package final class TerminalPrompt: Sendable {
                 throw CommandFailure(.cancelled, .cancelled, "cancelled")
             }
             guard isReadable else { continue }
-            let part = try Self.translate { () throws(SystemFailure) in
-                try DescriptorIO.read(from: descriptor, byteCountMax: 4096)
-            }
+            let part = try Self.translate(DescriptorIO.read(from: descriptor, byteCountMax: 4096))
             if part.isEmpty { break }
             bytes += part
             if bytes.last == 0x0A { break }
@@ -216,9 +214,9 @@ package final class TerminalPrompt: Sendable {
         }
     }
 
-    private static func translate<Value>(_ body: () throws(SystemFailure) -> Value) throws -> Value {
+    private static func translate<Value>(_ value: @autoclosure () throws(SystemFailure) -> Value) throws -> Value {
         do throws(SystemFailure) {
-            return try body()
+            return try value()
         } catch {
             throw CommandFailure(.inputOutput, .fileUnreadable, "the terminal cannot be read: \(error.message)")
         }

@@ -92,20 +92,20 @@ package struct OperationRequest: Equatable, Sendable {
         var (name, asker, fields, wantsProgress): (String?, Asker?, [UInt8]?, Bool?) = (nil, nil, nil, nil)
         try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
             var decoder = unsafe CBORDecoder(over: buffer)
-            var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
-            while let key = try inWire({ () throws(CBORError) in try decoder.readTextKey(in: &map) }) {
+            var map = try inWire(decoder.readMapHeader())
+            while let key = try inWire(decoder.readTextKey(in: &map)) {
                 switch key {
                 case "do": name = try String(from: &decoder)
                 case "by": asker = try Asker(from: &decoder)
                 case "progress": wantsProgress = try Bool(from: &decoder)
                 case "with":
                     let start = decoder.byteOffset
-                    try inWire { () throws(CBORError) in try decoder.skipItem() }
+                    try inWire(decoder.skipItem())
                     fields = decoder.bytes(in: start..<decoder.byteOffset)
                 default: throw WireError(.malformed, place: key)
                 }
             }
-            try inWire { () throws(CBORError) in try decoder.finish() }
+            try inWire(decoder.finish())
         }
         guard let name else { throw WireError(.malformed, place: "do") }
         self.name = name
@@ -166,11 +166,11 @@ package enum OperationReply<Answer: Record>: Equatable, Sendable {
         }
         self = try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
             var decoder = unsafe CBORDecoder(over: buffer)
-            var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
-            let key = try inWire { () throws(CBORError) in try decoder.readTextKey(in: &map) }
+            var map = try inWire(decoder.readMapHeader())
+            let key = try inWire(decoder.readTextKey(in: &map))
             let reply: Self =
                 try key == "ok" ? .answer(Answer(from: &decoder)) : .failure(OperationFailure(from: &decoder))
-            try inWire { () throws(CBORError) in try decoder.finish() }
+            try inWire(decoder.finish())
             return reply
         }
     }
@@ -198,8 +198,8 @@ enum OperationReplyForm {
         }
         return try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
             var decoder = unsafe CBORDecoder(over: buffer)
-            var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
-            guard try inWire({ () throws(CBORError) in try decoder.readTextKey(in: &map) }) == name else { return nil }
+            var map = try inWire(decoder.readMapHeader())
+            guard try inWire(decoder.readTextKey(in: &map)) == name else { return nil }
             return try Content(from: &decoder)
         }
     }

@@ -34,12 +34,12 @@ extension Record {
     package init(from decoder: inout CBORDecoder) throws(WireError) {
         self.init()
         var filling = RecordFilling<Self>()
-        var map = try inWire { () throws(CBORError) in try decoder.readMapHeader() }
-        while let name = try inWire({ () throws(CBORError) in try decoder.readTextKey(in: &map) }) {
+        var map = try inWire(decoder.readMapHeader())
+        while let name = try inWire(decoder.readTextKey(in: &map)) {
             if let field = try filling.field(name) {
                 try field.decode(&self, &decoder)
             } else {
-                try inWire { () throws(CBORError) in try decoder.skipItem() }
+                try inWire(decoder.skipItem())
             }
         }
         try filling.finish()
@@ -64,7 +64,7 @@ extension Record {
         self = try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
             var decoder = unsafe CBORDecoder(over: buffer)
             let record = try Self(from: &decoder)
-            try inWire { () throws(CBORError) in try decoder.finish() }
+            try inWire(decoder.finish())
             return record
         }
     }

@@ -24,7 +24,7 @@ extension String: RecordValue {
     package static var shape: RecordShape { .text }
     package func encode(to encoder: inout CBOREncoder) { encoder.encode(text: self) }
     package init(from decoder: inout CBORDecoder) throws(WireError) {
-        self = try inWire { () throws(CBORError) in try decoder.readText() }
+        self = try inWire(decoder.readText())
     }
     package var json: JSONValue { .string(self) }
     package init(json: JSONValue) throws(WireError) {
@@ -37,7 +37,7 @@ extension Int: RecordValue {
     package static var shape: RecordShape { .integer }
     package func encode(to encoder: inout CBOREncoder) { encoder.encode(signed: Int64(self)) }
     package init(from decoder: inout CBORDecoder) throws(WireError) {
-        self = Int(try inWire { () throws(CBORError) in try decoder.readSigned() })
+        self = Int(try inWire(decoder.readSigned()))
     }
     package var json: JSONValue { .integer(self) }
     package init(json: JSONValue) throws(WireError) {
@@ -50,7 +50,7 @@ extension Bool: RecordValue {
     package static var shape: RecordShape { .bool }
     package func encode(to encoder: inout CBOREncoder) { encoder.encode(bool: self) }
     package init(from decoder: inout CBORDecoder) throws(WireError) {
-        self = try inWire { () throws(CBORError) in try decoder.readBool() }
+        self = try inWire(decoder.readBool())
     }
     package var json: JSONValue { .bool(self) }
     package init(json: JSONValue) throws(WireError) {
@@ -63,7 +63,7 @@ extension WireMoment: RecordValue {
     package static var shape: RecordShape { .moment }
     package func encode(to encoder: inout CBOREncoder) { encoder.encode(signed: milliseconds) }
     package init(from decoder: inout CBORDecoder) throws(WireError) {
-        milliseconds = try inWire { () throws(CBORError) in try decoder.readSigned() }
+        milliseconds = try inWire(decoder.readSigned())
     }
     package var json: JSONValue { .string(LocalTime(milliseconds: milliseconds).exact) }
     package init(json: JSONValue) throws(WireError) {
@@ -82,7 +82,7 @@ extension Array: RecordValue where Element: RecordValue {
     }
     package init(from decoder: inout CBORDecoder) throws(WireError) {
         self = []
-        for _ in 0..<(try inWire { () throws(CBORError) in try decoder.readArrayHeader() }) {
+        for _ in 0..<(try inWire(decoder.readArrayHeader())) {
             append(try Element(from: &decoder))
         }
     }
@@ -110,9 +110,9 @@ extension RecordChoice {
     }
 }
 
-func inWire<Result>(_ body: () throws(CBORError) -> Result) throws(WireError) -> Result {
+func inWire<Result>(_ value: @autoclosure () throws(CBORError) -> Result) throws(WireError) -> Result {
     do throws(CBORError) {
-        return try body()
+        return try value()
     } catch {
         throw WireError(error)
     }
