@@ -2,6 +2,7 @@
 
 import CoffretBase
 import CoffretSearch
+import CoffretStorage
 import CoffretTestSupport
 import Testing
 
