@@ -43,6 +43,8 @@ package struct FieldChange {
             fields[index].value = value
             if isSecret == true, !fields[index].kind.isSecret { fields[index].kind = .secret }
             try FieldCheck.check(fields[index])
+        } else if value.isEmpty {
+            return
         } else if let standard = Self.standardField(name, kind) {
             let field = ItemField(key: standard.key, label: standard.label, kind: standard.kind, value: value)
             try FieldCheck.check(field)

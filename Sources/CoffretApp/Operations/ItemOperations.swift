@@ -47,29 +47,39 @@ extension ItemCreate: PerformedOperation {
 
 extension ItemEdit: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let place = try desk.find(item, vault: vault)
-        // Before anything is written, and while nobody waits: a person may be asked.
-        _ = try desk.readable(place)
-        return try desk.writing(place.record) { vault in
-            var isChanged = false
-            if title != nil || text != nil || setFields != nil || isPinned != nil || isArchived != nil {
-                var edited = try vault.opened(vault.revealed(vault.item(place.id)))
-                try edit(&edited, desk)
-                isChanged = try vault.update(place.id) { $0 = edited }
+        try desk.edit(try desk.find(item, vault: vault)) { item in
+            if let title { item.givenTitle = title.isEmpty ? nil : title }
+            if let text { item.text = try merged(text, over: item.text) }
+            for name in removeFields ?? [] {
+                let field = try item.field(named: name)
+                item.fields.removeAll { $0.key == field.key }
             }
-            return Answer(try vault.item(place.id), isChanged: isChanged)
+            for field in setFields ?? [] {
+                try FieldChange(field).apply(to: &item.fields, kind: item.kind, random: desk.surroundings.random)
+            }
         }
     }
 
-    private func edit(_ item: inout Item, _ desk: StoreDesk) throws {
-        let now = desk.surroundings.clock.now
-        if let title { item.givenTitle = title.isEmpty ? nil : title }
-        if let text { item.text = text }
-        for field in setFields ?? [] {
-            try FieldChange(field).apply(to: &item.fields, kind: item.kind, random: desk.surroundings.random)
+    /// The new text, with what others saved since `baseText` was read.
+    private func merged(_ text: String, over current: String) throws -> String {
+        guard let baseText, current != baseText else { return text }
+        guard let merged = LineMerge(base: baseText, first: text, second: current).text else {
+            throw OperationError(.textChanged, at: self.item)
         }
-        if let isPinned, isPinned != item.isPinned { item.pinned = isPinned ? now : nil }
-        if let isArchived, isArchived != item.isArchived { item.archived = isArchived ? now : nil }
+        return merged
+    }
+}
+
+extension StoreDesk {
+    /// Changes an item as one commit. A person may be asked before anything is written.
+    package func edit(_ place: Place, _ change: (inout Item) throws -> Void) throws -> ItemEdit.Answer {
+        _ = try readable(place)
+        return try writing(place.record) { vault in
+            var edited = try vault.opened(vault.revealed(vault.item(place.id)))
+            try change(&edited)
+            let isChanged = try vault.update(place.id) { $0 = edited }
+            return ItemEdit.Answer(try vault.item(place.id), isChanged: isChanged)
+        }
     }
 }
 
@@ -83,17 +93,52 @@ extension ItemEdit.Answer {
 
 extension ItemTrash: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        guard let first = items.first else { throw OperationError(.requestInvalid, at: "items") }
-        let place = try desk.find(first, vault: vault)
-        let ids = try [place.id] + items.dropFirst().map(place.vault.resolve)
-        try desk.writing(place.record) { vault in
+        let places = try desk.find(all: items, vault: vault)
+        try desk.writing(places.record) { vault in
             try vault.batch { (batch) throws(CoreError) in
-                for id in ids { try batch.setTrashed(id, true) }
+                for id in places.ids { try batch.setTrashed(id, true) }
             }
         }
         var answer = Answer()
-        answer.trashed = ids.map(\.uuid.hex)
+        answer.trashed = places.ids.map(\.uuid.hex)
         return answer
+    }
+}
+
+extension ItemRemove: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let places = try desk.find(all: items, vault: vault)
+        try desk.writing(places.record) { vault in try vault.deletePermanently(places.ids) }
+        var answer = Answer()
+        answer.removed = places.ids.map(\.uuid.hex)
+        return answer
+    }
+}
+
+extension ItemFlag: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let places = try desk.find(all: items, vault: vault)
+        if isHidden == false {
+            for item in try places.ids.map(places.vault.item) where item.isHidden {
+                try desk.surroundings.requirePresence(desk.store, item)
+            }
+        }
+        return try desk.writing(places.record) { vault in
+            let before = try places.ids.map(vault.item)
+            try vault.batch { (batch) throws(CoreError) in
+                for id in places.ids {
+                    if let isPinned { try batch.setPinned(id, isPinned) }
+                    if let isArchived { try batch.setArchived(id, isArchived) }
+                    if let isHidden { try batch.setHidden(id, isHidden) }
+                }
+            }
+            if isHidden == true { try vault.forgetWords() }
+            let after = try places.ids.map(vault.item)
+            var answer = Answer()
+            answer.items = after.map { ItemMessage($0, revealsSecrets: false) }
+            answer.changed = zip(before, after).filter { $0 != $1 }.map(\.1.id.uuid.hex)
+            return answer
+        }
     }
 }
 
@@ -111,7 +156,12 @@ extension ItemRestore: PerformedOperation {
 
     private func restoreFromTrash(on desk: StoreDesk) throws -> ItemEdit.Answer {
         let place = try trashed(on: desk)
-        guard try place.vault.item(place.id).isTrashed else { throw OperationError(.requestInvalid, at: "item") }
+        let present = try place.vault.item(place.id)
+        guard present.isTrashed else {
+            throw CommandFailure(
+                .usage, .inputInvalid, "\"\(TextWidth.displaySafe(present.title))\" is not in the trash",
+                hint: "coffret history \(try place.shortID) lists its versions; --at chooses one")
+        }
         return try desk.writing(place.record) { vault in
             try vault.restoreFromTrash(place.id)
             return ItemEdit.Answer(try vault.item(place.id), isChanged: true)
@@ -217,7 +267,7 @@ enum PastItem {
 }
 
 extension FieldChange {
-    init(_ draft: FieldDraft) { self.init(name: draft.name, value: draft.value, isSecret: draft.isSecret) }
+    package init(_ draft: FieldDraft) { self.init(name: draft.name, value: draft.value, isSecret: draft.isSecret) }
 }
 
 extension Moment {

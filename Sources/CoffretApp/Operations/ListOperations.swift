@@ -6,6 +6,7 @@ package import CoffretCore
 internal import CoffretKeys
 package import CoffretSearch
 internal import CoffretStorage
+internal import CoffretTerminal
 package import CoffretWire
 
 extension Hello: PerformedOperation {
@@ -250,6 +251,21 @@ extension TagChange: PerformedOperation {
             answer.isTextChanged = item.text != text
             return answer
         }
+    }
+}
+
+extension TagRename: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let (old, new) = (try TagPath(wanted: tag), try TagPath(wanted: newTag))
+        let count = try desk.writing(desk.record(vault)) { vault in try vault.renameTag(old, to: new) }
+        guard count.itemCount > 0 else {
+            throw CommandFailure(
+                .notFound, .tagNotFound, "no item has the tag #\(TextWidth.displaySafe(old.path))",
+                hint: "coffret tag ls lists the tags")
+        }
+        var answer = Answer()
+        (answer.itemCount, answer.textCount) = count
+        return answer
     }
 }
 

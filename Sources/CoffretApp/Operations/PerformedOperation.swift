@@ -35,7 +35,8 @@ extension PerformedOperation {
 package enum Operations {
     package static let all: [any PerformedOperation.Type] = [
         Hello.self, VaultList.self, ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self,
-        ItemTrash.self, ItemRestore.self, ItemHistory.self, TagList.self, TagChange.self, CodeRead.self, StoreLock.self,
+        ItemFlag.self, ItemTrash.self, ItemRestore.self, ItemRemove.self, ItemHistory.self, LinkList.self, LinkAdd.self,
+        TagList.self, TagChange.self, TagRename.self, CodeRead.self, StoreLock.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

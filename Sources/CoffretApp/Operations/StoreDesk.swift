@@ -7,6 +7,7 @@ internal import CoffretCrypto
 package import CoffretKeys
 package import CoffretStorage
 internal import CoffretSync
+internal import CoffretWire
 
 /// The outside of a desk: time, chance, and the person.
 package struct DeskSurroundings {
@@ -139,6 +140,23 @@ package final class StoreDesk {
             throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
         }
         return place
+    }
+
+    /// Items of one vault: of the one that is named, else of the one that has the first.
+    package struct Places {
+        package let record: VaultRecord
+        package let vault: Vault
+        /// Each once, in the order in which they were named.
+        package private(set) var ids: [EntityID]
+    }
+
+    /// - Throws: as `find`; `OperationError.requestInvalid` if none is named.
+    package func find(all references: [String], vault name: String?) throws -> Places {
+        guard let first = references.first else { throw OperationError(.requestInvalid, at: "items") }
+        let place = try find(first, vault: name)
+        let ids = try [place.id] + references.dropFirst().map(place.vault.resolve)
+        var seen: Set<EntityID> = []
+        return Places(record: place.record, vault: place.vault, ids: ids.filter { seen.insert($0).inserted })
     }
 
     private func place(_ reference: String, _ record: VaultRecord) throws -> Place {

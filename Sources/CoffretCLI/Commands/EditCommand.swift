@@ -3,8 +3,11 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum EditCommand {
     static let title = OptionDescription.value("title", "TITLE", "give it another title")
@@ -28,14 +31,21 @@ enum EditCommand {
     static func run(_ context: CommandContext) throws {
         try FieldArguments.check(context, kind: nil)
         if let path = context.arguments.value(file) { try PathCheck.readable(path) }
-        let session = try VaultSession.open(context)
-        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        let item = try session.readable(session.vault.item(id))
+        let store = try StoreSession.open(context, with: .passphrase)
+        let place = try store.find(context.arguments.required(CommonArguments.item))
+        let item = try store.desk.readable(place)
+        var request = ItemEdit()
+        (request.item, request.vault) = (place.id.uuid.hex, place.record.vaultID.hex)
         let options = [title, file, remove] + FieldArguments.all
         if options.contains(where: context.arguments.isSet) {
-            try applyOptions(item, session, context)
+            let changes = try FieldArguments.changes(context, kind: item.kind)
+            try FieldArguments.check(changes, for: item)
+            request.title = context.arguments.value(title)
+            request.text = try context.arguments.value(file).map(InputText.read)
+            request.removeFields = context.arguments.values(remove)
+            request.setFields = changes
         } else if context.terminal.inputIsTerminal {
-            try editInEditor(item, session, context)
+            return try editInEditor(item, place, request, store, context)
         } else {
             let text = try InputText.readAll()
             guard text.contains(where: { !$0.isWhitespace }) else {
@@ -43,37 +53,24 @@ enum EditCommand {
                     .badInput, .inputEmpty, "the text is empty; nothing was changed",
                     hint: "coffret rm moves an item to the trash")
             }
-            try save(id, session, context) { $0.text = text }
+            request.text = text
         }
+        try report(try request.perform(on: store.desk), store, context)
     }
 
-    private static func applyOptions(_ item: Item, _ session: VaultSession, _ context: CommandContext) throws {
-        let changes = try FieldArguments.changes(context, kind: item.kind)
-        let text = try context.arguments.value(file).map(InputText.read)
-        try save(item.id, session, context) { item in
-            if let title = context.arguments.value(title) { item.givenTitle = title }
-            if let text { item.text = text }
-            for name in context.arguments.values(remove) {
-                let field = try item.field(named: name)
-                item.fields.removeAll { $0.key == field.key }
-            }
-            try FieldArguments.apply(changes, to: &item.fields, kind: item.kind, random: SystemRandomSource())
-        }
-    }
-
-    private static func editInEditor(_ item: Item, _ session: VaultSession, _ context: CommandContext) throws {
+    private static func editInEditor(
+        _ item: Item, _ place: StoreDesk.Place, _ request: ItemEdit, _ store: StoreSession, _ context: CommandContext
+    ) throws {
         let isPlain = item.kind == .note && item.fields.isEmpty
         let original = isPlain ? item.text : ItemForm.text(for: item)
-        let isSaved = try EditorSession.edit(original, target: item.id.uuid.hex, context: context) { text in
-            try save(item.id, session, context) { current in
-                if isPlain {
-                    current.text = try merged(text, over: current, original: item)
-                } else {
-                    try applyForm(text, to: &current)
-                }
-            }
+        let answer = try EditorSession.edit(original, target: item.id.uuid.hex, context: context) { text in
+            guard isPlain else { return try store.desk.edit(place) { try applyForm(text, to: &$0) } }
+            var request = request
+            (request.text, request.baseText) = (text, item.text)
+            return try request.perform(on: store.desk)
         }
-        if isSaved == nil { context.note("Nothing was changed.") }
+        guard let answer else { return context.note("Nothing was changed.") }
+        try report(answer, store, context)
     }
 
     private static func applyForm(_ text: String, to item: inout Item) throws {
@@ -85,31 +82,9 @@ enum EditCommand {
         }
     }
 
-    /// The edited text, with what another coffret saved to the same note in the meantime.
-    private static func merged(_ text: String, over current: Item, original: Item) throws -> String {
-        guard current.text != original.text else { return text }
-        guard let merged = LineMerge(base: original.text, first: text, second: current.text).text else {
-            throw CommandFailure(
-                .busy, .inputInvalid, "the same lines were changed by another coffret while you edited",
-                hint: "coffret show \(current.id.uuid.hex.prefix(8)) shows them")
+    private static func report(_ answer: ItemEdit.Answer, _ store: StoreSession, _ context: CommandContext) throws {
+        try context.confirmDone(answer.item.json) {
+            answer.isChanged ? "Saved \(try store.label(answer.item.id))" : "Nothing was changed."
         }
-        return merged
-    }
-
-    @discardableResult
-    private static func save(
-        _ id: EntityID, _ session: VaultSession, _ context: CommandContext, _ edit: (inout Item) throws -> Void
-    ) throws -> Bool {
-        var isChanged = false
-        try session.writing { vault in
-            var item = try vault.opened(vault.item(id))
-            try edit(&item)
-            isChanged = try vault.update(id) { $0 = item }
-        }
-        let item = try session.vault.item(id)
-        try context.confirmDone(.item(item, revealsSecrets: false)) {
-            isChanged ? "Saved \(context.label(item, try session.shortID(id)))" : "Nothing was changed."
-        }
-        return isChanged
     }
 }

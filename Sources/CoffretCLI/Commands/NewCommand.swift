@@ -3,8 +3,8 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum NewCommand {
     static let title = ArgumentDescription.optional("TITLE", "the title; a note can say it in its first line")
@@ -31,78 +31,81 @@ enum NewCommand {
 
     static func run(_ context: CommandContext) throws {
         let kind = context.arguments.value(CommonArguments.type).flatMap(ItemKind.init(name:)) ?? .note
-        var draft = ItemDraft(kind: kind, title: context.arguments.value(title), tags: try context.tags(tag))
-        draft.isPinned = context.arguments.isSet(pin)
+        var request = ItemCreate()
+        request.kind = kind.name
+        request.title = context.arguments.value(title)
+        request.tags = try context.tags(tag).map(\.path)
+        request.isPinned = context.arguments.isSet(pin)
         try FieldArguments.check(context, kind: kind)
         if let path = context.arguments.value(file) { try PathCheck.readable(path) }
-        let session = try VaultSession.open(context)
-        if let path = context.arguments.value(file) { draft.text = try InputText.read(path: path) }
+        let store = try StoreSession.open(context, with: .passphrase)
+        request.vault = store.namedVault
+        // Before anybody writes a long text.
+        _ = try store.desk.vault(store.desk.record(store.namedVault))
+        if let path = context.arguments.value(file) { request.text = try InputText.read(path: path) }
         if kind == .note {
-            try writeNote(draft, session, context)
+            try writeNote(request, store, context)
         } else {
-            try writeFields(draft, session, context)
+            try writeFields(request, kind, store, context)
         }
     }
 
-    private static func writeNote(_ draft: ItemDraft, _ session: VaultSession, _ context: CommandContext) throws {
-        var draft = draft
-        try addFields(to: &draft, context)
+    private static func writeNote(_ request: ItemCreate, _ store: StoreSession, _ context: CommandContext) throws {
+        var request = request
+        request.fields = try FieldArguments.changes(context, kind: .note)
         let isFromFile = context.arguments.isSet(file)
-        if !isFromFile, context.terminal.inputIsTerminal, draft.fields.isEmpty {
-            let start = draft.title.map { "# \($0)\n\n" } ?? ""
-            draft.title = nil
-            let id = try EditorSession.edit(start, target: EditorSession.newTarget, context: context) { text in
-                draft.text = text
-                return try save(draft, session)
+        if !isFromFile, context.terminal.inputIsTerminal, request.fields?.isEmpty != false {
+            let start = request.title.map { "# \($0)\n\n" } ?? ""
+            request.title = nil
+            let answer = try EditorSession.edit(start, target: EditorSession.newTarget, context: context) { text in
+                request.text = text
+                return try request.perform(on: store.desk)
             }
-            guard let id else {
+            guard let answer else {
                 context.note("Nothing was written, so nothing was saved.")
                 return
             }
-            try report(id, session, context)
-            return
+            return try report(answer, store, context)
         }
-        try addPipedText(to: &draft, context)
-        guard draft.title != nil || draft.text.contains(where: { !$0.isWhitespace }) else {
+        try addPipedText(to: &request, context)
+        guard request.title != nil || request.text?.contains(where: { !$0.isWhitespace }) == true else {
             throw CommandFailure(
                 .badInput, .inputEmpty, "the text is empty; nothing was saved",
                 hint: "give it a TITLE, or a text on a pipe")
         }
-        try report(try save(draft, session), session, context)
+        try report(try request.perform(on: store.desk), store, context)
     }
 
-    private static func writeFields(_ draft: ItemDraft, _ session: VaultSession, _ context: CommandContext) throws {
-        var draft = draft
-        if draft.title?.isEmpty != false, context.terminal.inputIsTerminal, let prompt = context.prompt() {
-            draft.title = try prompt.askLine("Title: ")?.trimmed
+    private static func writeFields(
+        _ request: ItemCreate, _ kind: ItemKind, _ store: StoreSession, _ context: CommandContext
+    ) throws {
+        var request = request
+        if request.title?.isEmpty != false, context.terminal.inputIsTerminal, let prompt = context.prompt() {
+            request.title = try prompt.askLine("Title: ")?.trimmed
         }
-        guard let title = draft.title, !title.isEmpty else {
+        guard let title = request.title, !title.isEmpty else {
             throw CommandFailure(
-                .usage, code: UsageError.Code.missingArgument.rawValue, "a \(draft.kind.name) needs a title",
-                hint: "coffret new --type \(draft.kind.name) TITLE")
+                .usage, code: UsageError.Code.missingArgument.rawValue, "a \(kind.name) needs a title",
+                hint: "coffret new --type \(kind.name) TITLE")
         }
-        try addFields(to: &draft, context)
-        if draft.fields.isEmpty, context.terminal.inputIsTerminal, let prompt = context.prompt() {
-            draft.fields = try askFields(draft.kind, prompt)
+        var fields = try FieldArguments.changes(context, kind: kind)
+        if fields.isEmpty, context.terminal.inputIsTerminal, let prompt = context.prompt() {
+            fields = try askFields(kind, prompt)
         }
-        try addPipedText(to: &draft, context)
-        try report(try save(draft, session), session, context)
+        request.fields = fields
+        try addPipedText(to: &request, context)
+        try report(try request.perform(on: store.desk), store, context)
     }
 
     /// What comes through a pipe is the text, behind the lines that were asked for as secrets.
-    private static func addPipedText(to draft: inout ItemDraft, _ context: CommandContext) throws {
+    private static func addPipedText(to request: inout ItemCreate, _ context: CommandContext) throws {
         guard !context.arguments.isSet(file), !context.terminal.inputIsTerminal else { return }
-        draft.text = try InputText.readAll()
-    }
-
-    private static func addFields(to draft: inout ItemDraft, _ context: CommandContext) throws {
-        let changes = try FieldArguments.changes(context, kind: draft.kind)
-        try FieldArguments.apply(changes, to: &draft.fields, kind: draft.kind, random: SystemRandomSource())
+        request.text = try InputText.readAll()
     }
 
     /// Asks for each usual field; Enter skips one, and makes a strong password for a password.
-    private static func askFields(_ kind: ItemKind, _ prompt: TerminalPrompt) throws -> [ItemField] {
-        var fields: [ItemField] = []
+    private static func askFields(_ kind: ItemKind, _ prompt: TerminalPrompt) throws -> [FieldDraft] {
+        var fields: [FieldDraft] = []
         for standard in kind.standardFields {
             let isPassword = standard.key.name == "password"
             let label = standard.kind == .oneTimeCode ? "Key of the one-time code" : standard.label
@@ -114,10 +117,7 @@ enum NewCommand {
                 value = try ask(question, standard, prompt)
             }
             if value.isEmpty, isPassword { value = try PasswordGenerator(random: SystemRandomSource()).password().text }
-            if !value.isEmpty {
-                fields.append(
-                    ItemField(key: standard.key, label: standard.label, kind: standard.kind, value: value))
-            }
+            if !value.isEmpty { fields.append(FieldDraft(name: standard.key.name, value: value)) }
         }
         return fields
     }
@@ -129,14 +129,7 @@ enum NewCommand {
         return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
     }
 
-    private static func save(_ draft: ItemDraft, _ session: VaultSession) throws -> EntityID {
-        try session.writing { vault in try vault.create(draft) }
-    }
-
-    private static func report(_ id: EntityID, _ session: VaultSession, _ context: CommandContext) throws {
-        let item = try session.vault.item(id)
-        try context.confirmDone(.item(item, revealsSecrets: false)) {
-            "Saved \(context.label(item, try session.shortID(id)))"
-        }
+    private static func report(_ item: ItemMessage, _ store: StoreSession, _ context: CommandContext) throws {
+        try context.confirmDone(item.json) { "Saved \(try store.label(item.id))" }
     }
 }

@@ -1,12 +1,14 @@
 // `coffret note passphrases|hint|sealed|hide|unhide`. The one thing to keep true: it is always said whether a note is
 // encrypted or merely hidden.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum NoteInspection {
     static func passphrases(_ context: CommandContext) throws {
@@ -78,19 +80,13 @@ enum NoteInspection {
     }
 
     static func setHidden(_ context: CommandContext, _ isHidden: Bool) throws {
-        let session = try VaultSession.open(context)
-        let ids = try NoteLocking.notes(context, session)
-        if !isHidden {
-            for id in ids {
-                let item = try session.vault.item(id)
-                if item.isHidden { try session.requirePresence(for: item) }
-            }
-        }
-        try session.writing { vault in try vault.setHidden(ids, isHidden) }
-        try context.confirmDone(.fields([isHidden ? "hidden" : "unhidden": .strings(ids.map(\.uuid.hex))])) {
-            let lines = try ids.map { id in
-                "\(isHidden ? "Hid" : "Shows again:") \(context.label(try session.vault.item(id), try session.shortID(id)))"
-            }
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ItemFlag()
+        (request.items, request.vault) = (context.arguments.values(NoteCommand.notes), store.namedVault)
+        request.isHidden = isHidden
+        let ids = try request.perform(on: store.desk).items.map(\.id)
+        try context.confirmDone(.fields([isHidden ? "hidden" : "unhidden": .strings(ids)])) {
+            let lines = try ids.map { "\(isHidden ? "Hid" : "Shows again:") \(try store.label($0))" }
             let note =
                 "Hidden is not encrypted: whoever opens the vault with another program reads it. coffret note lock encrypts."
             return (isHidden ? lines + [note] : lines).joined(separator: "\n")

@@ -3,6 +3,8 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
@@ -32,12 +34,12 @@ enum RemoveCommand {
             throw CommandFailure(
                 .usage, code: UsageError.Code.missingArgument.rawValue, "name the items, or say --empty-trash")
         }
-        if isEmptying || context.arguments.isSet(permanently) {
-            let session = try VaultSession.open(context)
-            try remove(isEmptying ? trashed(session) : references.map(session.vault.resolve), session, context)
-            return
-        }
         let store = try StoreSession.open(context, with: .passphrase)
+        if isEmptying { return try empty(store, context) }
+        if context.arguments.isSet(permanently) {
+            let places = try store.find(all: references)
+            return try remove(places.ids, places.record, places.vault, store, context)
+        }
         var request = ItemTrash()
         (request.items, request.vault) = (references, store.namedVault)
         let answer = try request.perform(on: store.desk)
@@ -49,26 +51,32 @@ enum RemoveCommand {
         }
     }
 
-    private static func trashed(_ session: VaultSession) throws -> [EntityID] {
+    private static func empty(_ store: StoreSession, _ context: CommandContext) throws {
+        let record = try store.desk.record(store.namedVault)
+        let vault = try store.desk.vault(record)
         var filter = ItemFilter.everything
         filter.isTrashed = true
-        return try session.vault.list(filter).map(\.id)
+        let ids = try vault.list(filter).map(\.id)
+        guard !ids.isEmpty else {
+            return try context.confirmDone(ItemRemove.Answer().json) { "The trash is empty." }
+        }
+        try remove(ids, record, vault, store, context)
     }
 
-    private static func remove(_ ids: [EntityID], _ session: VaultSession, _ context: CommandContext) throws {
-        guard !ids.isEmpty else {
-            try context.confirmDone(.fields(["removed": .array([])])) { "The trash is empty." }
-            return
-        }
-        let fileCount = try ids.reduce(0) { $0 + (try session.vault.item($1).attachments.count) }
+    private static func remove(
+        _ ids: [EntityID], _ record: VaultRecord, _ vault: Vault, _ store: StoreSession, _ context: CommandContext
+    ) throws {
+        let fileCount = try ids.reduce(0) { $0 + (try vault.item($1).attachments.count) }
         let files = fileCount == 0 ? "" : " and \(NumberText.counted(fileCount, "attached file"))"
         let what =
             "This removes \(NumberText.counted(ids.count, "item"))\(files) from the vault. Earlier versions stay in "
             + "the history until coffret compact drops it."
         try context.confirmDanger(
             what, question: "Remove?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        try session.writing { vault in try vault.deletePermanently(ids) }
-        try context.confirmDone(.fields(["removed": .strings(ids.map(\.uuid.hex))])) {
+        var request = ItemRemove()
+        (request.items, request.vault) = (ids.map(\.uuid.hex), record.vaultID.hex)
+        let answer = try request.perform(on: store.desk)
+        try context.confirmDone(answer.json) {
             "Removed \(NumberText.counted(ids.count, "item"))\(files)."
         }
     }

@@ -57,15 +57,4 @@ enum ShowCommand {
             context.note("Another device wrote something else at the same time: coffret conflicts show \(id)")
         }
     }
-
-    /// The item that a reference names, in the present or in the past. An item whose title was different
-    /// then is found by its present title too.
-    static func find(_ reference: String, _ session: VaultSession, at moment: Moment?) throws -> Item {
-        guard let moment else { return try session.vault.item(try session.vault.resolve(reference)) }
-        let view = try session.vault.view(at: moment)
-        if let id = try? session.vault.resolve(reference), let item = try view.item(id) { return item }
-        let id = try view.resolve(reference)
-        guard let item = try view.item(id) else { throw CoreError(.itemNotFound, at: reference) }
-        return item
-    }
 }

@@ -64,20 +64,19 @@ enum TagCommand {
     }
 
     private static func rename(_ context: CommandContext) throws {
-        let old = try TagPath(wanted: context.arguments.required(oldTag))
-        let new = try TagPath(wanted: context.arguments.required(newTag))
-        let session = try VaultSession.open(context)
-        let (count, textCount) = try session.writing { vault in try vault.renameTag(old, to: new) }
-        guard count > 0 else {
-            throw CommandFailure(
-                .notFound, .tagNotFound, "no item has the tag #\(TextWidth.displaySafe(old.path))",
-                hint: "coffret tag ls lists the tags")
-        }
-        try context.confirmDone(.fields(["itemCount": .integer(count), "textCount": .integer(textCount)])) {
-            let (before, after) = (TextWidth.displaySafe(old.path), TextWidth.displaySafe(new.path))
-            let texts = NumberText.counted(textCount, "text")
-            return "#\(before) is #\(after) now, in \(NumberText.counted(count, "item"))."
-                + (textCount == 0 ? "" : " It stood in \(texts), and was changed there.")
+        var request = TagRename()
+        (request.tag, request.newTag) = try (
+            TagPath(wanted: context.arguments.required(oldTag)).path,
+            TagPath(wanted: context.arguments.required(newTag)).path
+        )
+        let store = try StoreSession.open(context, with: .passphrase)
+        request.vault = store.namedVault
+        let answer = try request.perform(on: store.desk)
+        try context.confirmDone(answer.json) {
+            let (before, after) = (TextWidth.displaySafe(request.tag), TextWidth.displaySafe(request.newTag))
+            let texts = NumberText.counted(answer.textCount, "text")
+            return "#\(before) is #\(after) now, in \(NumberText.counted(answer.itemCount, "item"))."
+                + (answer.textCount == 0 ? "" : " It stood in \(texts), and was changed there.")
         }
     }
 }

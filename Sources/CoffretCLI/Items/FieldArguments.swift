@@ -7,6 +7,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretSSH
 internal import CoffretTerminal
+internal import CoffretWire
 
 /// Options of `new` and `edit` that set fields.
 enum FieldArguments {
@@ -23,29 +24,29 @@ enum FieldArguments {
     /// The changes that the command line asks for. Asks the person for secrets.
     ///
     /// - Parameter kind: of the item, which knows the standard fields.
-    static func changes(_ context: CommandContext, kind: ItemKind) throws -> [FieldChange] {
+    static func changes(_ context: CommandContext, kind: ItemKind) throws -> [FieldDraft] {
         var changes = try assignments(context, kind: kind)
         for name in context.arguments.values(secret) {
-            changes.append(FieldChange(name: name, value: try askSecret(name, context), isSecret: true))
+            changes.append(FieldDraft(name: name, value: try askSecret(name, context), isSecret: true))
         }
         for name in context.arguments.values(generate) {
             if kind == .sshKey, FieldChange.standardField(name, kind)?.key.name == "private-key" {
                 // A password would be no key.
                 let key = SSHPrivateKey.generate(from: SystemRandomSource())
                 changes += SSHKeyCommand.fields(of: key, comment: "").map { field in
-                    FieldChange(name: field.key.name, value: field.value, isSecret: field.kind.isSecret)
+                    FieldDraft(name: field.key.name, value: field.value, isSecret: field.kind.isSecret)
                 }
                 continue
             }
             let password = try PasswordGenerator(random: SystemRandomSource()).password()
-            changes.append(FieldChange(name: name, value: password.text, isSecret: true))
+            changes.append(FieldDraft(name: name, value: password.text, isSecret: true))
         }
         for change in changes { noteNewField(change, kind, context) }
         return changes
     }
 
     /// Any name is good for a field, so that a slip makes a new one: said where a standard field's name is near.
-    private static func noteNewField(_ change: FieldChange, _ kind: ItemKind, _ context: CommandContext) {
+    private static func noteNewField(_ change: FieldDraft, _ kind: ItemKind, _ context: CommandContext) {
         guard !change.value.isEmpty, FieldChange.standardField(change.name, kind) == nil,
             let meant = Suggestion.nearest(to: change.name, among: kind.standardFields.map(\.key.name))
         else { return }
@@ -57,7 +58,7 @@ enum FieldArguments {
     /// - Parameter kind: of the item; nil where it is not known yet.
     static func check(_ context: CommandContext, kind: ItemKind?) throws { _ = try assignments(context, kind: kind) }
 
-    private static func assignments(_ context: CommandContext, kind: ItemKind?) throws -> [FieldChange] {
+    private static func assignments(_ context: CommandContext, kind: ItemKind?) throws -> [FieldDraft] {
         try context.arguments.values(set).map { text in
             guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
                 throw CommandFailure(
@@ -65,12 +66,9 @@ enum FieldArguments {
             }
             let name = String(text[..<equals])
             if let kind, FieldChange.standardField(name, kind)?.kind.isSecret == true {
-                throw CommandFailure(
-                    .usage, code: UsageError.Code.invalidValue.rawValue,
-                    "\(TextWidth.displaySafe(name)) is a secret, and arguments can be seen by every process",
-                    hint: "--secret \(TextWidth.displaySafe(name)) asks for it")
+                throw isSecret(name)
             }
-            return FieldChange(name: name, value: String(text[text.index(after: equals)...]), isSecret: false)
+            return FieldDraft(name: name, value: String(text[text.index(after: equals)...]), isSecret: false)
         }
     }
 
@@ -87,21 +85,18 @@ enum FieldArguments {
         return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
     }
 
-    /// Applies changes to an item's fields. An empty value removes the field.
-    static func apply(
-        _ changes: [FieldChange], to fields: inout [ItemField], kind: ItemKind, random: any RandomSource
-    ) throws {
-        for change in changes {
-            // A value of --set stood in the arguments.
-            if change.isSecret == false, !change.value.isEmpty, let index = change.index(in: fields, of: kind),
-                fields[index].kind.isSecret
-            {
-                throw CommandFailure(
-                    .usage, code: UsageError.Code.invalidValue.rawValue,
-                    "\(TextWidth.displaySafe(change.name)) is a secret, and arguments can be seen by every process",
-                    hint: "--secret \(TextWidth.displaySafe(change.name)) asks for it")
-            }
-            try change.apply(to: &fields, kind: kind, random: random)
+    /// Refuses values that stood in the arguments for fields of an item that are secret.
+    static func check(_ changes: [FieldDraft], for item: Item) throws {
+        for change in changes where change.isSecret == false && !change.value.isEmpty {
+            let index = FieldChange(change).index(in: item.fields, of: item.kind)
+            if let index, item.fields[index].kind.isSecret { throw isSecret(change.name) }
         }
+    }
+
+    private static func isSecret(_ name: String) -> CommandFailure {
+        let name = TextWidth.displaySafe(name)
+        return CommandFailure(
+            .usage, code: UsageError.Code.invalidValue.rawValue,
+            "\(name) is a secret, and arguments can be seen by every process", hint: "--secret \(name) asks for it")
     }
 }

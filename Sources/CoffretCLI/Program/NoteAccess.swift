@@ -70,7 +70,7 @@ extension VaultSession {
     /// Brings the sealing of a note up to date. Reading never fails because of it.
     private func reseal(_ item: Item, _ passphrase: NotePassphrase?) {
         guard (try? vault.needsResealing(item)) == true else { return }
-        _ = try? writing { vault in try vault.resealSilently(item.id, passphrase: passphrase) }
+        _ = try? writingOnce { vault in try vault.resealSilently(item.id, passphrase: passphrase) }
     }
 
     // MARK: Presence

@@ -116,6 +116,11 @@ final class StoreSession {
     /// The item that a name means, wherever it is.
     func find(_ reference: String) throws -> StoreDesk.Place { try desk.find(reference, vault: namedVault) }
 
+    /// Items of one vault, the one that has the first.
+    func find(all references: [String]) throws -> StoreDesk.Places {
+        try desk.find(all: references, vault: namedVault)
+    }
+
     /// The item of an answer, for a line that says what was done.
     func label(_ id: String) throws -> String {
         let place = try find(id)

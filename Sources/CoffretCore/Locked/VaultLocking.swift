@@ -236,7 +236,7 @@ extension Vault {
     }
 
     /// Brings the index up to date and rewrites it, so that no words of what was just locked are left in it.
-    func forgetWords() throws(CoreError) {
+    package func forgetWords() throws(CoreError) {
         _ = try fromIndex { (index) throws(CoreError) in
             try inSearch(index.purge())
         }

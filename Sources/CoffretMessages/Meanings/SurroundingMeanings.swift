@@ -23,6 +23,9 @@ extension FailureMeaning {
         "operation.request.invalid": FailureMeaning(
             .usage, "the request has a field that is missing, unknown or wrong", showsPlace: true,
             hint: "Spec/operations.md lists the fields"),
+        "operation.text.changed": FailureMeaning(
+            .busy, "the same lines were changed by another coffret while you edited",
+            hint: "coffret show ITEM shows them"),
         "operation.answer.too-large": FailureMeaning(
             .inputOutput, "the answer is longer than a message may be", hint: "ask for a part of it"),
         "operation.cancelled": FailureMeaning(.cancelled, "cancelled"),

@@ -7,6 +7,8 @@ package struct OperationError: Error, Equatable, Sendable {
         case unknown = "operation.unknown"
         /// A field is missing, unknown, or not of its shape; the place names it.
         case requestInvalid = "operation.request.invalid"
+        /// Others changed the same lines since the text was read that this change began with.
+        case textChanged = "operation.text.changed"
         /// The answer is longer than a message may be.
         case answerTooLarge = "operation.answer.too-large"
         /// The client wants it no more. What was done until then stays, and is whole.

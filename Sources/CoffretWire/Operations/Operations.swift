@@ -191,9 +191,9 @@ package struct ItemEdit: StoreOperation {
     package var vault: String?
     package var title: String?
     package var text: String?
+    package var baseText: String?
     package var setFields: [FieldDraft]?
-    package var isPinned: Bool?
-    package var isArchived: Bool?
+    package var removeFields: [String]?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -201,8 +201,10 @@ package struct ItemEdit: StoreOperation {
         RecordField("vault", \.vault, "name or id; without it the vault that has it"),
         RecordField("title", \.title, "an empty one: what the text begins with"),
         RecordField("text", \.text, "the new text as a whole"),
-        RecordField("setFields", \.setFields, "fields to set or to remove"),
-        RecordField("isPinned", \.isPinned, "first in lists"), RecordField("isArchived", \.isArchived, "out of lists"))
+        RecordField(
+            "baseText", \.baseText, "the text that was changed into `text`: lines that others wrote since are kept"),
+        RecordField("setFields", \.setFields, "fields to set"),
+        RecordField("removeFields", \.removeFields, "names or labels; one that is not there is refused"))
 
     package struct Answer: Record {
         package static let recordName = "edit-result"

@@ -1,0 +1,145 @@
+// Requests about flags, links and tags of items, and about removing items.
+
+package struct ItemFlag: StoreOperation {
+    package static let name = "item.flag"
+    package static let access = OperationAccess.write
+    package static let meaning =
+        "Pins, archives or hides items of one vault, or undoes it, in one commit. Lists keep their order."
+
+    package var items: [String] = []
+    package var vault: String?
+    package var isPinned: Bool?
+    package var isArchived: Bool?
+    package var isHidden: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("items", \.items, "as in `item.read`"),
+        RecordField("vault", \.vault, "name or id; without it the vault that has the first"),
+        RecordField("isPinned", \.isPinned, "first in lists"), RecordField("isArchived", \.isArchived, "out of lists"),
+        RecordField(
+            "isHidden", \.isHidden, "shown only to a person who is there; taking it off asks for presence first"))
+
+    package struct Answer: Record {
+        package static let recordName = "flag-result"
+        package static let refusesUnknownFields = false
+        package var items: [ItemMessage] = []
+        package var changed: [String] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("items", \.items, "as they are now, without secrets, in the order of the request"),
+            RecordField("changed", \.changed, "ids of those that were not so before"))
+    }
+}
+
+package struct ItemRemove: StoreOperation {
+    package static let name = "item.remove"
+    package static let access = OperationAccess.write
+    package static let meaning =
+        "Removes items of one vault with their files, in one commit. The history has them until it is compacted."
+
+    package var items: [String] = []
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("items", \.items, "as in `item.read`"),
+        RecordField("vault", \.vault, "name or id; without it the vault that has the first"))
+
+    package struct Answer: Record {
+        package static let recordName = "remove-result"
+        package static let refusesUnknownFields = false
+        package var removed: [String] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("removed", \.removed, "ids, in the order of the request"))
+    }
+}
+
+package struct LinkList: StoreOperation {
+    package static let name = "link.list"
+    package static let access = OperationAccess.read
+    package static let meaning = "Lists what the text of an item links to, and the items that link to it."
+
+    package var item = ""
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("item", \.item, "as in `item.read`"),
+        RecordField("vault", \.vault, "name or id; without it the vault that has it"))
+
+    package struct Answer: Record {
+        package static let recordName = "link-list"
+        package static let refusesUnknownFields = false
+        package var links: [LinkMessage] = []
+        package var backlinks: [SummaryMessage] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("links", \.links, "in the order of the text"),
+            RecordField("backlinks", \.backlinks, "the items that link to it, those in the trash left out"))
+    }
+}
+
+/// A link in a text.
+package struct LinkMessage: Record {
+    package static let recordName = "link"
+    package static let refusesUnknownFields = false
+
+    package var target = ""
+    package var items: [SummaryMessage] = []
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("target", \.target, "as the text has it"),
+        RecordField("items", \.items, "the items that it can mean; none for one that is not there yet"))
+}
+
+package struct LinkAdd: StoreOperation {
+    package static let name = "link.add"
+    package static let access = OperationAccess.write
+    package static let meaning =
+        "Adds a link at the end of an item's text. It names the other item's id, so it holds when the title changes."
+
+    package var item = ""
+    package var target = ""
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("item", \.item, "as in `item.read`"),
+        RecordField("target", \.target, "an item of the same vault, as in `item.read`"),
+        RecordField("vault", \.vault, "name or id; without it the vault that has the item"))
+
+    package typealias Answer = ItemEdit.Answer
+}
+
+package struct TagRename: StoreOperation {
+    package static let name = "tag.rename"
+    package static let access = OperationAccess.write
+    package static let meaning = "Renames a tag, and all tags below it, in all items of a vault, in one commit."
+
+    package var tag = ""
+    package var newTag = ""
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("tag", \.tag, "with or without `#`"), RecordField("newTag", \.newTag, "with or without `#`"),
+        RecordField("vault", \.vault, "name or id; without it the default"))
+
+    package struct Answer: Record {
+        package static let recordName = "rename-result"
+        package static let refusesUnknownFields = false
+        package var itemCount = 0
+        package var textCount = 0
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("itemCount", \.itemCount, "items that had the tag"),
+            RecordField("textCount", \.textCount, "texts in which it stood, which were changed"))
+    }
+}
