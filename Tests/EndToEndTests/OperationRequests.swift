@@ -39,6 +39,23 @@ extension OperationTests {
         add(ItemRead(), refusedAs: "core.item.not-found") { $0.item = "nothing like it" }
         add(ItemHistory()) { $0.item = "tomatoes" }
         add(ItemHistory()) { ($0.item, $0.limit) = ("tomatoes", 1) }
+        add(ItemCompare()) { $0.item = "tomatoes" }
+        add(ItemCompare()) { ($0.item, $0.at) = (OperationWorld.login, WireMoment(4_000_000_000_000)) }
+        add(ItemCompare(), refusedAs: "cli.version.not-found") { $0.item = OperationWorld.login }
+        add(ItemCompare(), refusedAs: "operation.request.invalid") {
+            ($0.item, $0.newAt, $0.newVersion) = ("tomatoes", WireMoment(1), "abcd")
+        }
+        add(ConflictList())
+        add(ConflictRead()) { $0.item = "Plan" }
+        add(ConflictRead()) { $0.item = "tomatoes" }
+        add(ConflictSettle(), refusedAs: "cli.input.invalid") { ($0.item, $0.number) = ("Plan", 2) }
+        add(ConflictSettle(), refusedAs: "cli.input.invalid") { ($0.item, $0.number) = ("Plan", -1) }
+        add(ConflictSettle(), refusedAs: "core.field.not-found") { ($0.item, $0.attribute) = ("Plan", "title") }
+        add(ConflictSettle(), refusedAs: "operation.request.invalid") {
+            ($0.item, $0.number, $0.keepsAll) = ("Plan", 1, true)
+        }
+        add(ConflictSettle()) { ($0.item, $0.number) = ("Plan", 1) }
+        add(ConflictSettle()) { $0.item = "Plan" }
         add(TagList())
         add(CodeRead(), refusedAs: "cli.field.not-found") { $0.item = "tomatoes" }
         add(ItemCreate()) { ($0.text, $0.tags) = ("# Leeks\n", ["#garden"]) }

@@ -16,12 +16,14 @@ import Glibc
 import Testing
 
 /// A store with known contents, to be copied: each way of asking has one of its own.
-struct OperationWorld {
+final class OperationWorld {
     let agent: AgentRunner
 
     static let login = "Registrar"
+    private let server: ServerRunner?
 
-    init() throws {
+    /// - Parameter isSynced: whether the store has an account, two devices, and a note that both changed at once.
+    init(isSynced: Bool = false) throws {
         agent = try AgentRunner()
         let runner = agent.runner
         try runner.succeed("vault", "new", "Work")
@@ -33,6 +35,24 @@ struct OperationWorld {
             input: "hush\nGEZDGNBVGY3TQOJQ\n")
         try runner.makeNote("# Old\n")
         try runner.succeed("rm", "Old")
+        server = isSynced ? try Self.sync(runner) : nil
+    }
+
+    deinit { server?.stop() }
+
+    private static func sync(_ runner: CoffretRunner) throws -> ServerRunner {
+        let server = try ServerRunner()
+        let phone = try CoffretRunner()
+        try runner.succeed("server", "join", server.url, "--fingerprint", server.fingerprint)
+        try runner.succeed("vault", "sync", "Personal")
+        let plan = try runner.makeNote("# Plan\n\nOne\nTwo\n")
+        try runner.succeed("sync")
+        try DevicePairing.pair(phone, runner, server, name: "Phone")
+        try phone.succeed("sync")
+        try runner.succeed("edit", plan, input: "# Plan\n\nOne\nTwo here\n")
+        try phone.succeed("edit", plan, input: "# Plan\n\nOne\nTwo there\n")
+        for device in [phone, runner, phone] { try device.succeed("sync") }
+        return server
     }
 
     /// A session over the agent's socket.
@@ -68,13 +88,14 @@ struct OperationTests {
     func conformance() throws {
         var transcripts: [String: [String]] = [:]
         for isJSON in [false, true] {
-            let alone = try OperationWorld()
+            let alone = try OperationWorld(isSynced: true)
             let desk = try alone.desk()
             transcripts["in place, \(isJSON)"] = try Self.requests.map { request in
                 try Self.masked(Operations.answer(Self.form(request, isJSON), on: desk), request, isJSON)
             }
             withExtendedLifetime(alone) {}
-            let world = try OperationWorld()
+            let world = try OperationWorld(isSynced: true)
+            try world.agent.succeed("agent", "settings", "--sync", "off")
             #expect(try world.agent.unlock().exitCode == 0)
             let session = try world.session(isJSON: isJSON)
             transcripts["agent, \(isJSON)"] = try Self.requests.map { request in
@@ -110,7 +131,7 @@ struct OperationTests {
         var text = try operation.replyText(reply, isJSON: isJSON)
         text.replace(/[0-9a-f]{16,}/, with: "ID")
         text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d/, with: "TIME")
-        text.replace(/coffret (edit|history) [0-9a-f]{4,}/, with: "coffret ID")
+        text.replace(/coffret (edit|history|conflicts show) [0-9a-f]{4,}/, with: "coffret ID")
         text.replace(/"code":"\d{6}","remainingSeconds":\d+/, with: "CODE")
         return text
     }

@@ -33,10 +33,13 @@ extension PerformedOperation {
 }
 
 package enum Operations {
-    package static let all: [any PerformedOperation.Type] = [
-        Hello.self, VaultList.self, ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self,
-        ItemFlag.self, ItemTrash.self, ItemRestore.self, ItemRemove.self, ItemHistory.self, LinkList.self, LinkAdd.self,
-        TagList.self, TagChange.self, TagRename.self, CodeRead.self, StoreLock.self,
+    package static let all: [any PerformedOperation.Type] =
+        [Hello.self, VaultList.self] + items + [CodeRead.self, StoreLock.self]
+
+    private static let items: [any PerformedOperation.Type] = [
+        ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self, ItemFlag.self, ItemTrash.self,
+        ItemRestore.self, ItemRemove.self, ItemHistory.self, ItemCompare.self, ConflictList.self, ConflictRead.self,
+        ConflictSettle.self, LinkList.self, LinkAdd.self, TagList.self, TagChange.self, TagRename.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

@@ -1,10 +1,12 @@
 // `coffret conflicts`: what devices wrote at the same time, and settling it.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum ConflictsCommand {
     static let take = OptionDescription.value(
@@ -36,25 +38,23 @@ enum ConflictsCommand {
         ], run: list)
 
     private static func list(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let items = try session.vault.conflictedItems()
-        let value = JSONValue.array(
-            items.map {
-                .fields([
-                    "id": .string($0.id.uuid.hex), "title": .string($0.title),
-                    "conflicts": .strings($0.conflicts.map(\.attribute)),
-                ])
-            })
-        try context.print(value) {
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ConflictList()
+        request.vault = store.namedVault
+        let items = try request.perform(on: store.desk).items
+        try context.print(.array(items.map(\.json))) {
             guard !items.isEmpty else { return context.terminal.outputIsTerminal ? "There are no conflicts." : "" }
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true, role: .title), .init(isFlexible: true, role: .faint),
+                .init(role: .faint),
             ])
-            let ids = try session.shortIDs(items.map(\.id))
-            for item in items {
+            for found in try request.listed(on: store.desk) {
+                let item = found.item
+                let labels = Set(item.conflicts.map { $0.label(in: item) }).sorted()
                 table.add([
-                    ids[item.id] ?? item.id.uuid.hex, TextWidth.displaySafe(item.title),
-                    TextWidth.displaySafe(Suggestion.list(Set(item.conflicts.map { label($0, item) }).sorted())),
+                    try found.vault.shortID(item.id), TextWidth.displaySafe(item.title),
+                    TextWidth.displaySafe(Suggestion.list(labels)),
+                    items[0].vault == nil ? "" : TextWidth.displaySafe(found.vault.name),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -63,51 +63,36 @@ enum ConflictsCommand {
     }
 
     private static func show(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        let item = try session.readable(session.vault.item(id))
-        let reveals = context.arguments.isSet(reveal)
-        let value = JSONValue.fields([
-            "id": .string(id.uuid.hex), "title": .string(item.title),
-            "conflicts": .array(
-                item.conflicts.enumerated().map { index, conflict in
-                    .fields([
-                        "number": .integer(index + 1), "attribute": .string(conflict.attribute),
-                        "shown": hidden(conflict, item, reveals) ? nil : text(shown(conflict, item)),
-                        "other": hidden(conflict, item, reveals) ? nil : text(conflict.otherText),
-                    ])
-                }),
-        ])
-        try context.print(value) {
-            let name = context.label(item, try session.shortID(id))
-            guard !item.conflicts.isEmpty else { return "\(name) has no conflicts." }
-            var lines = [name]
-            for (index, conflict) in item.conflicts.enumerated() {
-                lines += [""] + part(index, conflict, item, reveals: reveals)
-            }
-            return lines.joined(separator: "\n")
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ConflictRead()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        request.revealsSecrets = context.arguments.isSet(reveal)
+        let answer = try request.perform(on: store.desk)
+        try context.print(answer.json) {
+            let name = try store.label(answer.id)
+            guard !answer.conflicts.isEmpty else { return "\(name) has no conflicts." }
+            return ([name] + answer.conflicts.flatMap { [""] + part($0, reveals: request.revealsSecrets == true) })
+                .joined(separator: "\n")
         }
     }
 
     /// A text as a difference from what is shown; any other value as it is.
-    private static func part(_ index: Int, _ conflict: ItemConflict, _ item: Item, reveals: Bool) -> [String] {
-        let head = "\(index + 1)  \(TextWidth.displaySafe(label(conflict, item)))"
-        guard !hidden(conflict, item, reveals) else { return ["\(head): \(ItemText.mask)"] }
-        let other = conflict.otherText ?? "?"
+    private static func part(_ conflict: ConflictMessage, reveals: Bool) -> [String] {
+        let head = "\(conflict.number)  \(TextWidth.displaySafe(conflict.label))"
+        guard reveals || !conflict.isSecret else { return ["\(head): \(ItemText.mask)"] }
+        let other = conflict.other ?? "?"
         guard conflict.attribute == ItemAttribute.text.name else {
             return [
                 "\(head): \(TextWidth.displaySafe(other))",
-                "   shown now: \(TextWidth.displaySafe(shown(conflict, item) ?? "nothing"))",
+                "   shown now: \(TextWidth.displaySafe(conflict.shown ?? "nothing"))",
             ]
         }
-        let difference = UnifiedDifference(LineDifference(from: item.text, to: other))
+        let difference = UnifiedDifference(LineDifference(from: conflict.shown ?? "", to: other))
         return ["\(head), against what is shown now:"]
             + difference.hunks.flatMap { hunk in
                 ["   " + hunk.head] + hunk.lines.map { "   \(sign($0.mark))\(TextWidth.displaySafe($0.text))" }
             }
     }
-
-    private static func text(_ value: String?) -> JSONValue? { value.map { JSONValue.string($0) } }
 
     private static func sign(_ mark: UnifiedDifference.Mark) -> String {
         switch mark {
@@ -124,64 +109,17 @@ enum ConflictsCommand {
             throw CommandFailure(
                 .usage, code: UsageError.Code.conflict.rawValue, "--take and --both exclude each other")
         }
-        let session = try VaultSession.open(context)
-        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        let before = try session.vault.item(id)
-        let attribute = try context.arguments.value(field).map { try self.attribute($0, before) }
-        if let number, number > before.conflicts.count {
-            let title = TextWidth.displaySafe(before.title)
-            let count = before.conflicts.count
-            throw CommandFailure(
-                .usage, .inputInvalid,
-                count == 0
-                    ? "\"\(title)\" has no conflicts, so there is no other value to take"
-                    : "\"\(title)\" has \(NumberText.counted(count, "other value")) to take, and none with the number \(number)",
-                hint: count == 0
-                    ? "coffret conflicts ls lists what conflicts"
-                    : "coffret conflicts show \(try session.shortID(id)) numbers them; without --take what is shown now stays"
-            )
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ConflictSettle()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        (request.number, request.attribute) = (number, context.arguments.value(field))
+        request.keepsAll = keepsAll
+        let answer = try request.perform(on: store.desk)
+        try context.confirmDone(answer.json) {
+            let label = try store.label(answer.item.id)
+            guard answer.settledCount > 0 else { return "\(label) has no conflicts." }
+            let count = answer.item.conflicts?.count ?? 0
+            return "Settled \(label)" + (count == 0 ? "" : " (\(NumberText.counted(count, "conflict")) left)")
         }
-        let choice = number.map { ConflictChoice.other($0 - 1) } ?? (keepsAll ? .all : .shown)
-        let count = try session.writing { vault in
-            try vault.settleConflicts(of: id, attribute: attribute, choice: choice)
-        }
-        let item = try session.vault.item(id)
-        try context.confirmDone(.fields(["settledCount": .integer(count), "item": .item(item, revealsSecrets: false)]))
-        {
-            let label = context.label(item, try session.shortID(id))
-            guard count > 0 else { return "\(label) has no conflicts." }
-            let left = item.conflicts.isEmpty ? "" : " (\(NumberText.counted(item.conflicts.count, "conflict")) left)"
-            return "Settled \(label)\(left)"
-        }
-    }
-
-    private static func attribute(_ name: String, _ item: Item) throws -> String {
-        if let exact = item.conflicts.first(where: { $0.attribute == name || label($0, item) == name }) {
-            return exact.attribute
-        }
-        return try ItemAttribute.fieldPrefix + item.field(named: name).key.name
-    }
-
-    private static func label(_ conflict: ItemConflict, _ item: Item) -> String {
-        guard conflict.attribute.hasPrefix(ItemAttribute.fieldPrefix) else { return conflict.attribute }
-        let key = String(conflict.attribute.dropFirst(ItemAttribute.fieldPrefix.count))
-        return item.fields.first { $0.key.name == key }?.label ?? key
-    }
-
-    private static func shown(_ conflict: ItemConflict, _ item: Item) -> String? {
-        switch conflict.attribute {
-        case ItemAttribute.text.name: return item.text
-        case ItemAttribute.title.name: return item.givenTitle
-        case ItemAttribute.path.name: return item.path
-        default:
-            let key = String(conflict.attribute.dropFirst(ItemAttribute.fieldPrefix.count))
-            return item.fields.first { $0.key.name == key }?.value
-        }
-    }
-
-    private static func hidden(_ conflict: ItemConflict, _ item: Item, _ reveals: Bool) -> Bool {
-        guard !reveals, conflict.attribute.hasPrefix(ItemAttribute.fieldPrefix) else { return false }
-        let key = String(conflict.attribute.dropFirst(ItemAttribute.fieldPrefix.count))
-        return item.fields.first { $0.key.name == key }?.kind.isSecret ?? true
     }
 }

@@ -1,9 +1,9 @@
 // `coffret diff`: what is different between two versions of an item.
 
-internal import CoffretBase
+internal import CoffretApp
 internal import CoffretCore
-internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum DiffCommand {
     static let from = ArgumentDescription.optional("FROM", "a moment or version (the one before the latest)")
@@ -20,35 +20,16 @@ enum DiffCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let (start, end) = try (
-            context.arguments.value(from).map(context.pointInTime), context.arguments.value(to).map(context.pointInTime)
-        )
-        let session = try VaultSession.open(context)
-        let vault = session.vault
-        let id = try vault.resolve(context.arguments.required(CommonArguments.item))
-        let old: BlobName
-        if let start {
-            old = try vault.commit(at: start).name
-        } else {
-            let versions = try vault.history(of: id, limit: 2)
-            guard versions.count == 2 else {
-                throw CommandFailure(
-                    .notFound, .versionNotFound, "there is only one version of this item so far")
-            }
-            old = versions[1].commit
+        var request = ItemCompare()
+        request.item = context.arguments.required(CommonArguments.item)
+        (request.at, request.version) = try context.pointInMessage(context.arguments.value(from))
+        (request.newAt, request.newVersion) = try context.pointInMessage(context.arguments.value(to))
+        let store = try StoreSession.open(context, with: .passphrase)
+        request.vault = store.namedVault
+        let compared = try request.compared(on: store.desk)
+        try context.print(ItemCompare.Answer(compared).json) {
+            lines(compared.change, compared.text, context.terminal.style).joined(separator: "\n")
         }
-        let new = try end.map { try vault.commit(at: $0).name }
-        // Both versions are opened: a locked note's old passphrase may be another one.
-        for version in [old, new] {
-            let view = try version.map { try vault.view(at: $0) } ?? vault.present
-            if let item = try view.item(id) { _ = try session.readable(item) }
-        }
-        let (change, text) = try vault.difference(of: id, from: old, to: new)
-        let value = JSONValue.fields([
-            "id": .string(id.uuid.hex), "from": .string(old.description), "to": new.map { .string($0.description) },
-            "summary": .string(change.summary), "hunks": .array(text.hunks.map(json)),
-        ])
-        try context.print(value) { lines(change, text, context.terminal.style).joined(separator: "\n") }
     }
 
     private static func lines(_ change: ItemChange, _ text: UnifiedDifference, _ style: TextStyler) -> [String] {
@@ -78,13 +59,5 @@ enum DiffCommand {
             }
         }
         return lines
-    }
-
-    private static func json(_ hunk: UnifiedDifference.Hunk) -> JSONValue {
-        .fields([
-            "oldStart": .integer(hunk.oldRange.lowerBound), "newStart": .integer(hunk.newRange.lowerBound),
-            "lines": .array(
-                hunk.lines.map { .fields(["mark": .string($0.mark.rawValue), "text": .string($0.text)]) }),
-        ])
     }
 }

@@ -34,7 +34,12 @@ extension CommandContext {
 
     /// The same, as fields of an operation.
     func pointInMessage() throws -> (at: WireMoment?, version: String?) {
-        switch try pointInTime() {
+        try pointInMessage(arguments.value(CommonArguments.at))
+    }
+
+    /// A point in the past as fields of an operation.
+    func pointInMessage(_ text: String?) throws -> (at: WireMoment?, version: String?) {
+        switch try text.map(pointInTime) {
         case .time(let time)?: (WireMoment(time), nil)
         case .commit(let digits)?: (nil, digits)
         case nil: (nil, nil)

@@ -1,0 +1,83 @@
+// The operation that compares two versions of an item.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretMessages
+package import CoffretStorage
+internal import CoffretTerminal
+package import CoffretWire
+
+/// Two versions of an item, compared.
+package struct ItemComparison {
+    package let id: EntityID
+    package let old: BlobName
+    /// Nil for the present.
+    package let new: BlobName?
+    package let change: ItemChange
+    package let text: UnifiedDifference
+}
+
+extension ItemCompare: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer { Answer(try compared(on: desk)) }
+
+    package func compared(on desk: StoreDesk) throws -> ItemComparison {
+        let start = try Moment(at: at, version: version)
+        let end = try Moment(at: newAt, version: newVersion)
+        let place = try desk.find(item, vault: vault)
+        let (vault, id) = (place.vault, place.id)
+        let old = try start.map { try vault.commit(at: $0).name } ?? versionBeforeLatest(of: id, in: vault)
+        let new = try end.map { try vault.commit(at: $0).name }
+        // Both versions are opened: a locked note's old passphrase may be another one.
+        for version in [old, new] {
+            let view = try version.map { try vault.view(at: $0) } ?? vault.present
+            if let item = try view.item(id) { _ = try desk.readable(item, of: place.record, in: vault) }
+        }
+        let (change, text) = try vault.difference(of: id, from: old, to: new)
+        return ItemComparison(id: id, old: old, new: new, change: change, text: text)
+    }
+
+    private func versionBeforeLatest(of id: EntityID, in vault: Vault) throws -> BlobName {
+        let versions = try vault.history(of: id, limit: 2)
+        guard versions.count == 2 else {
+            throw CommandFailure(.notFound, .versionNotFound, "there is only one version of this item so far")
+        }
+        return versions[1].commit
+    }
+}
+
+extension ItemCompare.Answer {
+    package init(_ compared: ItemComparison) {
+        self.init()
+        let change = compared.change
+        id = compared.id.uuid.hex
+        from = compared.old.description
+        to = compared.new?.description
+        summary = change.summary
+        oldTitle = change.title?.old
+        newTitle = change.title?.new
+        addedTags = change.addedTags.map(\.path)
+        removedTags = change.removedTags.map(\.path)
+        fields = change.fields.map { field in
+            var message = FieldDifference()
+            (message.name, message.label, message.change) = (field.key.name, field.label, field.verb.rawValue)
+            return message
+        }
+        flags = change.flags.map { flag in
+            var message = FlagDifference()
+            (message.name, message.isSet) = (flag.name, flag.isSet)
+            return message
+        }
+        addedAttachments = change.addedAttachments
+        removedAttachments = change.removedAttachments
+        hunks = compared.text.hunks.map { hunk in
+            var message = HunkMessage()
+            (message.oldStart, message.newStart) = (hunk.oldRange.lowerBound, hunk.newRange.lowerBound)
+            message.lines = hunk.lines.map { line in
+                var shown = LineMessage()
+                (shown.mark, shown.text) = (line.mark.rawValue, line.text)
+                return shown
+            }
+            return message
+        }
+    }
+}
