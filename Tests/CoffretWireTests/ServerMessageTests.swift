@@ -3,6 +3,7 @@
 import CoffretBase
 import CoffretTestSupport
 import CoffretWire
+import Foundation
 import Testing
 
 @Suite("Server messages")
@@ -15,12 +16,14 @@ struct ServerMessageTests {
     /// A message and a way to read it again: nil if it is refused, else its bytes.
     struct Sample: Sendable {
         let name: String
+        let notation: String
         let bytes: [UInt8]
         let reread: @Sendable ([UInt8]) throws(WireError) -> [UInt8]
         let isEqualAfterReading: Bool
 
         init<Message: ServerMessage>(_ message: Message) {
             name = "\(Message.self)"
+            notation = Message.notation
             bytes = message.encoded()
             reread = { (bytes: [UInt8]) throws(WireError) -> [UInt8] in try Message(decoding: bytes).encoded() }
             isEqualAfterReading = (try? Message(decoding: bytes)) == message
@@ -75,6 +78,26 @@ struct ServerMessageTests {
         let sample = Self.samples[index]
         #expect(sample.isEqualAfterReading, "\(sample.name)")
         #expect(try sample.reread(sample.bytes) == sample.bytes, "\(sample.name)")
+    }
+
+    /// The whole page, each run of spaces one space.
+    static let page: String = {
+        let root = (0..<3).reduce(URL(fileURLWithPath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let text = (try? String(contentsOf: root.appendingPathComponent("Spec/server.md"), encoding: .utf8)) ?? ""
+        return text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }()
+
+    @Test("Spec/server.md has every message as the program writes and reads it")
+    func notations() {
+        for sample in Self.samples {
+            #expect(Self.page.contains(sample.notation), "\(sample.name): \(sample.notation)")
+        }
+        for (name, count) in [
+            ("cursor", ServerLimits.cursorByteCountMax), ("link", ServerLimits.linkByteCountMax),
+            ("ciphertext", ServerLimits.objectByteCountMax),
+        ] {
+            #expect(Self.page.contains("\(name) = bstr .size (0..\(count))"))
+        }
     }
 
     @Test("a message cut short or with a byte too many is refused", arguments: samples.indices)

@@ -156,6 +156,14 @@
         guard try readArrayHeader() == count else { throw CBORError(.unexpectedItem, byteOffset: start) }
     }
 
+    /// The number that begins an array, by which a message of several forms is told apart; nothing is taken.
+    package mutating func peekKind() throws(CBORError) -> UInt64 {
+        let start = byteOffset
+        defer { byteOffset = start }
+        guard try readArrayHeader() > 0 else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        return try readUnsigned()
+    }
+
     /// Reads a map's header. Its keys are read through `readKey` and its siblings, which check order.
     package mutating func readMapHeader() throws(CBORError) -> CBORMapPosition {
         CBORMapPosition(remaining: try readCount(.map, byteCountPerItem: 2))

@@ -9,39 +9,25 @@ package struct ChainLinks: ServerMessage {
 
     package init(_ links: [[UInt8]]) { self.links = links }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: links.count)
-        for link in links { encoder.encode(bytes: link) }
-    }
+    package static let form = CBORForm<[UInt8]>.link.list(countMax: ServerLimits.linkCountMaxPerRequest)
+    package static var notation: String { form.notation }
 
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        var links: [[UInt8]] = []
-        for _ in 0..<(try decoder.readArrayHeader(countMax: ServerLimits.linkCountMaxPerRequest)) {
-            links.append(try decoder.readBytes(countMax: ServerLimits.linkByteCountMax))
-        }
-        self.links = links
-    }
+    package func encode(to encoder: inout CBOREncoder) { Self.form.encode(links, &encoder) }
+
+    package init(from decoder: inout CBORDecoder) throws(CBORError) { links = try Self.form.decode(&decoder) }
 }
 
 /// `POST /v1/chains/{kind}/{id}`: [link], the next one of the chain.
-package struct ChainAppend: ServerMessage {
+package struct ChainAppend: ServerMessage, CBORRecord {
     package let link: [UInt8]
 
     package init(link: [UInt8]) { self.link = link }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 1)
-        encoder.encode(bytes: link)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 1)
-        link = try decoder.readBytes(countMax: ServerLimits.linkByteCountMax)
-    }
+    package static let layout = CBORLayout(Self.init, CBORField("link", \.link, .link))
 }
 
 /// Where a chain ends: [sequence number, link hash(32)]. Answers an append, with 200 or, if another link was there first, 409.
-package struct ChainHead: ServerMessage {
+package struct ChainHead: ServerMessage, CBORRecord {
     package let sequenceNumber: UInt64
     package let linkHash: [UInt8]
 
@@ -50,15 +36,6 @@ package struct ChainHead: ServerMessage {
         self.linkHash = linkHash
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 2)
-        encoder.encode(unsigned: sequenceNumber)
-        encoder.encode(bytes: linkHash)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 2)
-        sequenceNumber = try decoder.readUnsigned()
-        linkHash = try decoder.readID()
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("sequence number", \.sequenceNumber, .unsigned), CBORField("link hash", \.linkHash, .hash))
 }

@@ -15,35 +15,33 @@ package enum ChangeFrame: ServerMessage {
 
     package static let lengthByteCount = 4
 
+    private static let objectLayout = CBORLayout(
+        version: 1, { (address: $0, ciphertext: $1, uploader: $2) }, CBORField("address", \.address, .address),
+        CBORField("ciphertext", \.ciphertext, .ciphertext), CBORField("uploader", \.uploader, .account))
+    private static let markLayout = CBORLayout(
+        version: 2, { (head: $0, cursor: $1, hasMore: $2) }, CBORField("head", \.head, .addressOrEmpty),
+        CBORField("cursor", \.cursor, .cursor), CBORField("more", \.hasMore, .bool))
+
+    package static var notation: String { "\(objectLayout.notation) / \(markLayout.notation)" }
+
     package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 4)
         switch self {
         case .object(let object, let uploader):
-            encoder.encode(unsigned: 1)
-            encoder.encode(bytes: object.address)
-            encoder.encode(bytes: object.ciphertext)
-            encoder.encode(bytes: uploader)
-        case .mark(let head, let cursor, let hasMore):
-            encoder.encode(unsigned: 2)
-            encoder.encode(bytes: head ?? [])
-            encoder.encode(bytes: cursor)
-            encoder.encode(bool: hasMore)
+            Self.objectLayout.encode((object.address, object.ciphertext, uploader), to: &encoder)
+        case .mark(let head, let cursor, let hasMore): Self.markLayout.encode((head, cursor, hasMore), to: &encoder)
         }
     }
 
     package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 4)
-        let start = decoder.byteOffset
-        switch try decoder.readUnsigned() {
+        switch try decoder.peekKind() {
         case 1:
-            let address = try decoder.readBytes(count: ServerLimits.addressByteCount)
-            let ciphertext = try decoder.readBytes(countMax: ServerLimits.objectByteCountMax)
-            self = .object(ZoneObject(address: address, ciphertext: ciphertext), uploader: try decoder.readID())
+            let object = try Self.objectLayout.decode(from: &decoder)
+            self = .object(
+                ZoneObject(address: object.address, ciphertext: object.ciphertext), uploader: object.uploader)
         case 2:
-            let head = try decoder.readOptionalAddress()
-            let cursor = try decoder.readCursor()
-            self = .mark(head: head, cursor: cursor, hasMore: try decoder.readBool())
-        default: throw CBORError(.unexpectedItem, byteOffset: start)
+            let mark = try Self.markLayout.decode(from: &decoder)
+            self = .mark(head: mark.head, cursor: mark.cursor, hasMore: mark.hasMore)
+        default: throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         }
     }
 

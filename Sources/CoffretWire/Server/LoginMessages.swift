@@ -4,7 +4,7 @@
 package import CoffretBase
 
 /// `POST /v1/login/challenge`: [account(32), device(16), client nonce(32)].
-package struct LoginChallengeRequest: ServerMessage {
+package struct LoginChallengeRequest: ServerMessage, CBORRecord {
     package let accountID: [UInt8]
     package let deviceID: UniqueID
     package let clientNonce: [UInt8]
@@ -15,23 +15,13 @@ package struct LoginChallengeRequest: ServerMessage {
         self.clientNonce = clientNonce
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 3)
-        encoder.encode(bytes: accountID)
-        encoder.encode(bytes: deviceID.bytes)
-        encoder.encode(bytes: clientNonce)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 3)
-        accountID = try decoder.readID()
-        deviceID = try decoder.readDeviceID()
-        clientNonce = try decoder.readBytes(count: ServerLimits.nonceByteCount)
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("account", \.accountID, .account), CBORField("device", \.deviceID, .id),
+        CBORField("client nonce", \.clientNonce, .nonce))
 }
 
 /// Its answer: [server name, server nonce(32), expiry in ms since 1970].
-package struct LoginChallenge: ServerMessage {
+package struct LoginChallenge: ServerMessage, CBORRecord {
     package let serverName: String
     package let serverNonce: [UInt8]
     /// When the server forgets the nonce, by its own clock.
@@ -43,25 +33,15 @@ package struct LoginChallenge: ServerMessage {
         self.expiry = expiry
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 3)
-        encoder.encode(text: serverName)
-        encoder.encode(bytes: serverNonce)
-        encoder.encode(unsigned: expiry)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 3)
-        serverName = try decoder.readText(byteCountMax: ServerLimits.serverNameByteCountMax)
-        serverNonce = try decoder.readBytes(count: ServerLimits.nonceByteCount)
-        expiry = try decoder.readUnsigned()
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("server name", \.serverName, .text(byteCountMax: ServerLimits.serverNameByteCountMax)),
+        CBORField("server nonce", \.serverNonce, .nonce), CBORField("expiry", \.expiry, .unsigned))
 }
 
 /// `POST /v1/login`: [account(32), device(16), client nonce(32), server nonce(32), expiry, signature(64)].
 ///
 /// `LoginProof` of CoffretTrust has the signed message.
-package struct LoginRequest: ServerMessage {
+package struct LoginRequest: ServerMessage, CBORRecord {
     package let accountID: [UInt8]
     package let deviceID: UniqueID
     package let clientNonce: [UInt8]
@@ -69,38 +49,22 @@ package struct LoginRequest: ServerMessage {
     package let expiry: UInt64
     package let signature: [UInt8]
 
+    package static let layout = CBORLayout(
+        Self.init, CBORField("account", \.accountID, .account), CBORField("device", \.deviceID, .id),
+        CBORField("client nonce", \.clientNonce, .nonce), CBORField("server nonce", \.serverNonce, .nonce),
+        CBORField("expiry", \.expiry, .unsigned), CBORField("signature", \.signature, .signature))
+}
+
+extension LoginRequest {
     package init(challenge: LoginChallenge, request: LoginChallengeRequest, signature: [UInt8]) {
-        accountID = request.accountID
-        deviceID = request.deviceID
-        clientNonce = request.clientNonce
-        serverNonce = challenge.serverNonce
-        expiry = challenge.expiry
-        self.signature = signature
-    }
-
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 6)
-        encoder.encode(bytes: accountID)
-        encoder.encode(bytes: deviceID.bytes)
-        encoder.encode(bytes: clientNonce)
-        encoder.encode(bytes: serverNonce)
-        encoder.encode(unsigned: expiry)
-        encoder.encode(bytes: signature)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 6)
-        accountID = try decoder.readID()
-        deviceID = try decoder.readDeviceID()
-        clientNonce = try decoder.readBytes(count: ServerLimits.nonceByteCount)
-        serverNonce = try decoder.readBytes(count: ServerLimits.nonceByteCount)
-        expiry = try decoder.readUnsigned()
-        signature = try decoder.readBytes(count: ServerLimits.signatureByteCount)
+        self.init(
+            accountID: request.accountID, deviceID: request.deviceID, clientNonce: request.clientNonce,
+            serverNonce: challenge.serverNonce, expiry: challenge.expiry, signature: signature)
     }
 }
 
 /// Its answer: [token(32), expiry in ms since 1970]. The token goes into `Authorization: Bearer` as hexadecimal digits.
-package struct LoginSession: ServerMessage {
+package struct LoginSession: ServerMessage, CBORRecord {
     package let token: [UInt8]
     package let expiry: UInt64
 
@@ -109,21 +73,13 @@ package struct LoginSession: ServerMessage {
         self.expiry = expiry
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 2)
-        encoder.encode(bytes: token)
-        encoder.encode(unsigned: expiry)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 2)
-        token = try decoder.readBytes(count: ServerLimits.tokenByteCount)
-        expiry = try decoder.readUnsigned()
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("token", \.token, .bytes(count: ServerLimits.tokenByteCount)),
+        CBORField("expiry", \.expiry, .unsigned))
 }
 
 /// `POST /v1/accounts`: [link 0 of the device chain, invitation or empty]. The account's id is the link's hash.
-package struct AccountRegistration: ServerMessage {
+package struct AccountRegistration: ServerMessage, CBORRecord {
     package let link: [UInt8]
     package let invitation: [UInt8]
 
@@ -132,15 +88,7 @@ package struct AccountRegistration: ServerMessage {
         self.invitation = invitation
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 2)
-        encoder.encode(bytes: link)
-        encoder.encode(bytes: invitation)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 2)
-        link = try decoder.readBytes(countMax: ServerLimits.linkByteCountMax)
-        invitation = try decoder.readBytes(countMax: ServerLimits.invitationByteCountMax)
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("link 0", \.link, .link),
+        CBORField("invitation", \.invitation, .bytes(countMax: ServerLimits.invitationByteCountMax)))
 }

@@ -5,6 +5,8 @@ package import CoffretBase
 
 /// A body of a request or a response: one item of deterministic CBOR.
 package protocol ServerMessage: Equatable, Sendable {
+    /// As Spec/server.md writes it.
+    static var notation: String { get }
     func encode(to encoder: inout CBOREncoder)
     init(from decoder: inout CBORDecoder) throws(CBORError)
 }
@@ -74,45 +76,30 @@ package enum ServerLimits {
     package static let pairingRequestCountMax = 4
 }
 
-extension CBORDecoder {
-    /// Reads the header of an array of at most `countMax` items.
-    mutating func readArrayHeader(countMax: Int) throws(CBORError) -> Int {
-        let start = byteOffset
-        let count = try readArrayHeader()
-        guard count <= countMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
-        return count
-    }
+extension ServerMessage where Self: CBORRecord {
+    package static var notation: String { layout.notation }
+}
 
-    mutating func readID() throws(CBORError) -> [UInt8] { try readBytes(count: ServerLimits.idByteCount) }
+extension CBORForm<[UInt8]> {
+    static var account: Self { .bytes(count: ServerLimits.idByteCount) }
+    static var zone: Self { .bytes(count: ServerLimits.idByteCount) }
+    static var hash: Self { .bytes(count: ServerLimits.idByteCount) }
+    static var address: Self { .bytes(count: ServerLimits.addressByteCount) }
+    static var nonce: Self { .bytes(count: ServerLimits.nonceByteCount) }
+    static var signature: Self { .bytes(count: ServerLimits.signatureByteCount) }
+    static var cursor: Self { .bytes(countMax: ServerLimits.cursorByteCountMax).named("cursor") }
+    static var ciphertext: Self { .bytes(countMax: ServerLimits.objectByteCountMax).named("ciphertext") }
+    static var link: Self { .bytes(countMax: ServerLimits.linkByteCountMax).named("link") }
+    static var mail: Self { .bytes(countMax: ServerLimits.mailboxEntryByteCountMax) }
+}
 
-    mutating func readDeviceID() throws(CBORError) -> UniqueID {
-        let start = byteOffset
-        guard let id = UniqueID(bytes: try readBytes(countMax: UniqueID.byteCount)) else {
-            throw CBORError(.unexpectedItem, byteOffset: start)
-        }
-        return id
-    }
+extension CBORForm<[UInt8]?> {
+    /// An address, or an empty string: a zone without a head.
+    static var addressOrEmpty: Self { .bytesOrEmpty(count: ServerLimits.addressByteCount).named("head") }
+}
 
-    /// Reads an id, or nil from an empty string: nobody.
-    mutating func readOptionalDeviceID() throws(CBORError) -> UniqueID? {
-        let start = byteOffset
-        let bytes = try readBytes(countMax: UniqueID.byteCount)
-        let id = UniqueID(bytes: bytes)
-        guard bytes.isEmpty || id != nil else { throw CBORError(.unexpectedItem, byteOffset: start) }
-        return id
-    }
-
-    /// Reads an address, or nil from an empty string: a zone without a head.
-    mutating func readOptionalAddress() throws(CBORError) -> [UInt8]? {
-        let start = byteOffset
-        let bytes = try readBytes(countMax: ServerLimits.addressByteCount)
-        guard bytes.isEmpty || bytes.count == ServerLimits.addressByteCount else {
-            throw CBORError(.unexpectedItem, byteOffset: start)
-        }
-        return bytes.isEmpty ? nil : bytes
-    }
-
-    mutating func readCursor() throws(CBORError) -> [UInt8] {
-        try readBytes(countMax: ServerLimits.cursorByteCountMax)
+extension CBORForm<[[UInt8]]> {
+    static func addresses(countMax: Int, name: String = "address") -> Self {
+        CBORForm<[UInt8]>.address.list(countMax: countMax, name: name)
     }
 }

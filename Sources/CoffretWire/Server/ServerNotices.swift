@@ -6,7 +6,7 @@ package import CoffretBase
 /// A message for a mailbox: [recipient device(16) or empty, bytes].
 ///
 /// `POST /v1/mailboxes/{account}`. With a device named, only that device sees it.
-package struct MailboxPost: ServerMessage {
+package struct MailboxPost: ServerMessage, CBORRecord {
     package let deviceID: UniqueID?
     package let bytes: [UInt8]
 
@@ -15,23 +15,14 @@ package struct MailboxPost: ServerMessage {
         self.bytes = bytes
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 2)
-        encoder.encode(bytes: deviceID?.bytes ?? [])
-        encoder.encode(bytes: bytes)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 2)
-        deviceID = try decoder.readOptionalDeviceID()
-        bytes = try decoder.readBytes(countMax: ServerLimits.mailboxEntryByteCountMax)
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("recipient device", \.deviceID, .idOrEmpty), CBORField("bytes", \.bytes, .mail))
 }
 
 /// `GET /v1/mailboxes/{account}`: [[id(16), recipient device(16) or empty, bytes]…], oldest first. An entry stays until it is
 /// deleted by its id; when more wait than one answer holds, they come after that.
 package struct MailboxEntries: ServerMessage {
-    package struct Entry: Equatable, Sendable {
+    package struct Entry: Equatable, Sendable, CBORRecord {
         package let id: UniqueID
         package let deviceID: UniqueID?
         package let bytes: [UInt8]
@@ -41,38 +32,27 @@ package struct MailboxEntries: ServerMessage {
             self.deviceID = deviceID
             self.bytes = bytes
         }
+
+        package static let layout = CBORLayout(
+            Self.init, CBORField("id", \.id, .id), CBORField("recipient device", \.deviceID, .idOrEmpty),
+            CBORField("bytes", \.bytes, .mail))
     }
 
     package let entries: [Entry]
 
     package init(_ entries: [Entry]) { self.entries = entries }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: entries.count)
-        for entry in entries {
-            encoder.encodeArrayHeader(count: 3)
-            encoder.encode(bytes: entry.id.bytes)
-            encoder.encode(bytes: entry.deviceID?.bytes ?? [])
-            encoder.encode(bytes: entry.bytes)
-        }
-    }
+    package static let form = CBORForm<Entry>.record.list(countMax: ServerLimits.mailboxEntryCountMax)
+    package static var notation: String { form.notation }
 
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        var entries: [Entry] = []
-        for _ in 0..<(try decoder.readArrayHeader(countMax: ServerLimits.mailboxEntryCountMax)) {
-            try decoder.readArrayHeader(count: 3)
-            let id = try decoder.readDeviceID()
-            let deviceID = try decoder.readOptionalDeviceID()
-            let bytes = try decoder.readBytes(countMax: ServerLimits.mailboxEntryByteCountMax)
-            entries.append(Entry(id: id, deviceID: deviceID, bytes: bytes))
-        }
-        self.entries = entries
-    }
+    package func encode(to encoder: inout CBOREncoder) { Self.form.encode(entries, &encoder) }
+
+    package init(from decoder: inout CBORDecoder) throws(CBORError) { entries = try Self.form.decode(&decoder) }
 }
 
 /// `GET /v1/pairings`: [[relay id(16), age]…], oldest first. New devices, by their own word, that wait on the relay.
 package struct PairingRequests: ServerMessage {
-    package struct Request: Equatable, Sendable {
+    package struct Request: Equatable, Sendable, CBORRecord {
         /// 16 bytes, made by the server.
         package let relayID: UniqueID
         /// Milliseconds for which it has waited.
@@ -82,30 +62,21 @@ package struct PairingRequests: ServerMessage {
             self.relayID = relayID
             self.age = age
         }
+
+        package static let layout = CBORLayout(
+            Self.init, CBORField("relay id", \.relayID, .id), CBORField("age in milliseconds", \.age, .unsigned))
     }
 
     package let requests: [Request]
 
     package init(_ requests: [Request]) { self.requests = requests }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: requests.count)
-        for request in requests {
-            encoder.encodeArrayHeader(count: 2)
-            encoder.encode(bytes: request.relayID.bytes)
-            encoder.encode(unsigned: request.age)
-        }
-    }
+    package static let form = CBORForm<Request>.record.list(countMax: ServerLimits.pairingRequestCountMax)
+    package static var notation: String { form.notation }
 
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        var requests: [Request] = []
-        for _ in 0..<(try decoder.readArrayHeader(countMax: ServerLimits.pairingRequestCountMax)) {
-            try decoder.readArrayHeader(count: 2)
-            let relayID = try decoder.readDeviceID()
-            requests.append(Request(relayID: relayID, age: try decoder.readUnsigned()))
-        }
-        self.requests = requests
-    }
+    package func encode(to encoder: inout CBOREncoder) { Self.form.encode(requests, &encoder) }
+
+    package init(from decoder: inout CBORDecoder) throws(CBORError) { requests = try Self.form.decode(&decoder) }
 }
 
 /// One message of `GET /v1/events`: [1, zone id(32), head(32) or empty, cursor], [2, account(32)],
@@ -118,47 +89,42 @@ package enum ServerEvent: ServerMessage {
     /// Somebody waits on the relay and says that he is a new device.
     case pairing(accountID: [UInt8])
 
+    private static let zoneLayout = CBORLayout(
+        version: 1, { (id: $0, head: $1, cursor: $2) }, CBORField("zone", \.id, .zone),
+        CBORField("head", \.head, .addressOrEmpty), CBORField("cursor", \.cursor, .cursor))
+    private static let chainLayout = CBORLayout(
+        version: 3, { (kind: $0, id: $1, sequenceNumber: $2) },
+        CBORField("chain kind", \.kind, CBORForm<UInt64>.unsigned.narrowed(to: UInt8.self)),
+        CBORField("id", \.id, .hash), CBORField("sequence number", \.sequenceNumber, .unsigned))
+    private static func accountLayout(_ kind: UInt64) -> CBORLayout<[UInt8], [UInt8]> {
+        CBORLayout(version: kind, { $0 }, CBORField("account", \.self, .account))
+    }
+
+    package static var notation: String {
+        [zoneLayout.notation, accountLayout(2).notation, chainLayout.notation, accountLayout(4).notation]
+            .joined(separator: " / ")
+    }
+
     package func encode(to encoder: inout CBOREncoder) {
         switch self {
-        case .zone(let id, let head, let cursor):
-            encoder.encodeArrayHeader(count: 4)
-            encoder.encode(unsigned: 1)
-            encoder.encode(bytes: id)
-            encoder.encode(bytes: head ?? [])
-            encoder.encode(bytes: cursor)
-        case .mailbox(let accountID):
-            encoder.encodeArrayHeader(count: 2)
-            encoder.encode(unsigned: 2)
-            encoder.encode(bytes: accountID)
-        case .chain(let kind, let id, let sequenceNumber):
-            encoder.encodeArrayHeader(count: 4)
-            encoder.encode(unsigned: 3)
-            encoder.encode(unsigned: UInt64(kind))
-            encoder.encode(bytes: id)
-            encoder.encode(unsigned: sequenceNumber)
-        case .pairing(let accountID):
-            encoder.encodeArrayHeader(count: 2)
-            encoder.encode(unsigned: 4)
-            encoder.encode(bytes: accountID)
+        case .zone(let id, let head, let cursor): Self.zoneLayout.encode((id, head, cursor), to: &encoder)
+        case .mailbox(let accountID): Self.accountLayout(2).encode(accountID, to: &encoder)
+        case .chain(let kind, let id, let number): Self.chainLayout.encode((kind, id, number), to: &encoder)
+        case .pairing(let accountID): Self.accountLayout(4).encode(accountID, to: &encoder)
         }
     }
 
     package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        let start = decoder.byteOffset
-        let count = try decoder.readArrayHeader()
-        guard count > 0 else { throw CBORError(.unexpectedItem, byteOffset: start) }
-        switch (try decoder.readUnsigned(), count) {
-        case (1, 4):
-            let id = try decoder.readID()
-            let head = try decoder.readOptionalAddress()
-            self = .zone(id: id, head: head, cursor: try decoder.readCursor())
-        case (2, 2): self = .mailbox(accountID: try decoder.readID())
-        case (3, 4):
-            let kind = try decoder.readUnsigned(as: UInt8.self)
-            let id = try decoder.readID()
-            self = .chain(kind: kind, id: id, sequenceNumber: try decoder.readUnsigned())
-        case (4, 2): self = .pairing(accountID: try decoder.readID())
-        default: throw CBORError(.unexpectedItem, byteOffset: start)
+        switch try decoder.peekKind() {
+        case 1:
+            let zone = try Self.zoneLayout.decode(from: &decoder)
+            self = .zone(id: zone.id, head: zone.head, cursor: zone.cursor)
+        case 2: self = .mailbox(accountID: try Self.accountLayout(2).decode(from: &decoder))
+        case 3:
+            let chain = try Self.chainLayout.decode(from: &decoder)
+            self = .chain(kind: chain.kind, id: chain.id, sequenceNumber: chain.sequenceNumber)
+        case 4: self = .pairing(accountID: try Self.accountLayout(4).decode(from: &decoder))
+        default: throw CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         }
     }
 }
@@ -172,6 +138,8 @@ package struct ServerRefusal: ServerMessage {
         self.code = code
         self.message = message
     }
+
+    package static let notation = "{0: code: tstr, 1: message: tstr}"
 
     package func encode(to encoder: inout CBOREncoder) {
         encoder.encodeMapHeader(count: 2)

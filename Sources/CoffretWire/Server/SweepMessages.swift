@@ -5,7 +5,7 @@ package import CoffretBase
 /// A part of the addresses of a zone: [next(0..64), [address(32)…]]; `next` is empty at the end.
 ///
 /// Answers `GET /v1/zones/{zone}/objects` and `GET /v1/zones/{zone}/chunks`.
-package struct AddressPage: ServerMessage {
+package struct AddressPage: ServerMessage, CBORRecord {
     package let next: [UInt8]
     package let addresses: [[UInt8]]
 
@@ -14,21 +14,13 @@ package struct AddressPage: ServerMessage {
         self.addresses = addresses
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 2)
-        encoder.encode(bytes: next)
-        encoder.encode(addresses: addresses)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 2)
-        next = try decoder.readBytes(countMax: ServerLimits.cursorByteCountMax)
-        addresses = try decoder.readAddresses(countMax: ServerLimits.addressCountMax)
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("next", \.next, .cursor),
+        CBORField("", \.addresses, .addresses(countMax: ServerLimits.addressCountMax)))
 }
 
 /// `POST /v1/zones/{zone}/sweep`: [expected head(32), [object address(32)…], [chunk address(32)…], signature(64)].
-package struct ZoneSweep: ServerMessage {
+package struct ZoneSweep: ServerMessage, CBORRecord {
     package let expectedHead: [UInt8]
     package let objects: [[UInt8]]
     package let chunks: [[UInt8]]
@@ -42,25 +34,15 @@ package struct ZoneSweep: ServerMessage {
         self.signature = signature
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 4)
-        encoder.encode(bytes: expectedHead)
-        encoder.encode(addresses: objects)
-        encoder.encode(addresses: chunks)
-        encoder.encode(bytes: signature)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 4)
-        expectedHead = try decoder.readBytes(count: ServerLimits.addressByteCount)
-        objects = try decoder.readAddresses(countMax: ServerLimits.sweepAddressCountMax)
-        chunks = try decoder.readAddresses(countMax: ServerLimits.sweepAddressCountMax)
-        signature = try decoder.readBytes(count: ServerLimits.signatureByteCount)
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("expected head", \.expectedHead, .address),
+        CBORField("", \.objects, .addresses(countMax: ServerLimits.sweepAddressCountMax, name: "object address")),
+        CBORField("", \.chunks, .addresses(countMax: ServerLimits.sweepAddressCountMax, name: "chunk address")),
+        CBORField("signature", \.signature, .signature))
 }
 
 /// The objects that a garbage collection removed: [count, bytes].
-package struct SweepReceipt: ServerMessage {
+package struct SweepReceipt: ServerMessage, CBORRecord {
     package let count: UInt64
     package let byteCount: UInt64
 
@@ -69,32 +51,6 @@ package struct SweepReceipt: ServerMessage {
         self.byteCount = byteCount
     }
 
-    package func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 2)
-        encoder.encode(unsigned: count)
-        encoder.encode(unsigned: byteCount)
-    }
-
-    package init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 2)
-        count = try decoder.readUnsigned()
-        byteCount = try decoder.readUnsigned()
-    }
-}
-
-extension CBOREncoder {
-    mutating func encode(addresses: [[UInt8]]) {
-        encodeArrayHeader(count: addresses.count)
-        for address in addresses { encode(bytes: address) }
-    }
-}
-
-extension CBORDecoder {
-    mutating func readAddresses(countMax: Int) throws(CBORError) -> [[UInt8]] {
-        var addresses: [[UInt8]] = []
-        for _ in 0..<(try readArrayHeader(countMax: countMax)) {
-            addresses.append(try readBytes(count: ServerLimits.addressByteCount))
-        }
-        return addresses
-    }
+    package static let layout = CBORLayout(
+        Self.init, CBORField("count", \.count, .unsigned), CBORField("bytes", \.byteCount, .unsigned))
 }
