@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Asks a store that the agent has unlocked, as Spec/agent.md and Spec/operations.md say.
 
-usage: session.py [--store PATH] OPERATION [FIELDS AS JSON]
+usage: session.py [--store PATH] [--token-file FILE] OPERATION [FIELDS AS JSON]
        session.py item.search '{"query": "tomato bl"}'
+
+With a token (coffret token new) the session has what the token allows, and nothing else.
 
 Needs no package beside Python's own. `Session` may be copied into other programs.
 """
@@ -64,7 +66,12 @@ def texts(message):
 class Session:
     """An open session. Each call of `ask` is one request."""
 
-    def __init__(self, store, environment=os.environ):
+    def __init__(self, store, token=None, environment=os.environ):
+        self._terms = store, token, environment
+        self._open()
+
+    def _open(self):
+        store, token, environment = self._terms
         runtime = environment.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(os.path.join(runtime, "coffret", "agent.sock"))
@@ -72,7 +79,7 @@ class Session:
         if self._receive() != cbor([1, 1]):
             raise Refused("wire.message.unsupported", "the agent speaks another version")
         variables = {name: environment[name] for name in VARIABLES if environment.get(name)}
-        self._send(cbor([12, os.path.realpath(store), 1, variables]))
+        self._send(cbor([12, os.path.realpath(store), 1, variables] + ([token] if token else [])))
         answer = self._receive()
         if answer != cbor([6]):
             words = texts(answer)
@@ -80,11 +87,22 @@ class Session:
 
     def ask(self, operation, fields=None, by="person"):
         """Performs an operation and returns its answer."""
-        self._send(json.dumps({"do": operation, "by": by, "with": fields or {}}).encode())
-        reply = json.loads(self._receive())
+        request = json.dumps({"do": operation, "by": by, "with": fields or {}}).encode()
+        reply = self._exchange(request)
+        if "end" in reply:
+            # Nobody asked for a while, and the session ended by itself: the request was not looked at.
+            self._open()
+            reply = self._exchange(request)
         if "error" in reply:
             raise Refused(reply["error"]["code"], reply["error"]["message"])
         return reply["ok"]
+
+    def _exchange(self, request):
+        try:
+            self._send(request)
+        except BrokenPipeError:
+            pass  # The session may have said why it ended.
+        return json.loads(self._receive())
 
     def _send(self, message):
         self.socket.sendall(struct.pack(">I", len(message)) + message)
@@ -106,13 +124,19 @@ class Session:
 def main():
     words = sys.argv[1:]
     store = os.environ.get("COFFRET_STORE")
-    if words[:1] == ["--store"]:
-        store, words = words[1], words[2:]
+    token = None
+    while words[:1] in (["--store"], ["--token-file"]):
+        if words[0] == "--store":
+            store = words[1]
+        else:
+            with open(words[1], encoding="ascii") as file:
+                token = file.readline().strip()
+        words = words[2:]
     if not words:
         sys.exit(__doc__)
     data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     try:
-        session = Session(store or os.path.join(data, "coffret"))
+        session = Session(store or os.path.join(data, "coffret"), token)
         answer = session.ask(words[0], json.loads(words[1]) if len(words) > 1 else None)
     except (Refused, OSError) as refused:
         sys.exit(f"session.py: {refused}")

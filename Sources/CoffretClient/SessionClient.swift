@@ -8,27 +8,37 @@ package import CoffretWire
 
 /// A store that another process has open, asked over a connection of its own.
 package final class SessionClient {
-    private let connection: UnixConnection
+    /// Opens another connection, if an agent runs.
+    private let reconnect: () throws -> UnixConnection?
+    private var connection: UnixConnection
     private let isJSON: Bool
 
-    private init(_ connection: UnixConnection, isJSON: Bool) {
+    private init(_ connection: UnixConnection, isJSON: Bool, reconnect: @escaping () throws -> UnixConnection?) {
         self.connection = connection
         self.isJSON = isJSON
+        self.reconnect = reconnect
     }
 
     /// Opens a session with a store that the agent has unlocked.
     ///
-    /// - Parameter store: an absolute path without links.
+    /// - Parameters:
+    ///   - store: an absolute path without links.
+    ///   - token: the secret of a token that narrows the session down.
     /// - Returns: nil if no agent runs.
-    /// - Throws: `AgentRefused` with `agent.store.locked` if the store is locked; what else the agent refuses.
+    /// - Throws: `AgentRefused` with `agent.store.locked` if the store is locked, `token.invalid`; what else the agent refuses.
     package static func open(
-        _ environment: ProcessEnvironment, store: String, isJSON: Bool = false
+        _ environment: ProcessEnvironment, store: String, isJSON: Bool = false, token: String? = nil
     ) throws -> SessionClient? {
-        let session = AgentSession(store: store, isJSON: isJSON, environment: environment.travelling)
+        let session = AgentSession(store: store, isJSON: isJSON, environment: environment.travelling, token: token)
+        let connect: () throws -> UnixConnection? = { try Self.connect(environment, session) }
+        return try connect().map { SessionClient($0, isJSON: isJSON, reconnect: connect) }
+    }
+
+    private static func connect(_ environment: ProcessEnvironment, _ session: AgentSession) throws -> UnixConnection? {
         for attempt in 1... {
             guard let client = try AgentClient.connect(environment) else { return nil }
             switch try client.ask(.session(session)) {
-            case .done: return SessionClient(client.connection, isJSON: isJSON)
+            case .done: return client.connection
             // The keys were replaced while the session began.
             case .locked(AgentResponse.reasonToRunAgain) where attempt < 4: continue
             case .locked: throw AgentRefused(code: AgentErrorCode.storeLocked.rawValue)
@@ -53,6 +63,12 @@ package final class SessionClient {
         let message = OperationRequest(request, by: asker, wantsProgress: progress != nil, isJSON: isJSON)
         var bytes = try exchange(message.encoded, descriptors: descriptors)
         defer { bytes.zero() }
+        if SessionEnd(message: bytes, isJSON: isJSON) != nil {
+            // The request crossed the end, and was not looked at.
+            guard let next = try reconnect() else { throw NetError(.closed) }
+            connection = next
+            bytes = try exchange(message.encoded, descriptors: descriptors)
+        }
         while let progress, let step = OperationProgress(message: bytes, isJSON: isJSON) {
             try progress(step)
             bytes = try receive()
@@ -71,7 +87,11 @@ package final class SessionClient {
 
     /// Sends a request that is encoded already, and waits for the next message: its reply, or its progress.
     package func exchange(_ request: [UInt8], descriptors: [Int32] = []) throws -> [UInt8] {
-        try send(request, descriptors: descriptors)
+        do {
+            try send(request, descriptors: descriptors)
+        } catch let error as NetError where error.code == .closed {
+            // A session that ended by itself has said so before.
+        }
         return try receive()
     }
 

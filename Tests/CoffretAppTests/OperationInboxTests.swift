@@ -31,8 +31,13 @@ struct OperationInboxTests {
 
         func cancel() throws { try client.send(SessionClientMessage.encodedCancel(isJSON: false)) }
 
+        func entry() throws -> OperationInbox.Entry {
+            guard case .request(let entry) = try inbox.next() else { throw NetError(.closed) }
+            return entry
+        }
+
         func next() throws -> (query: String, isCancelled: Bool) {
-            let entry = try #require(try inbox.next())
+            let entry = try entry()
             return (try entry.request.get().read(as: ItemSearch.self).query, entry.isCancelled)
         }
     }
@@ -82,7 +87,7 @@ struct OperationInboxTests {
         #expect(!pair.inbox.isCurrentCancelled(), "the rest may come")
         pair.client.shutDown()
         #expect(pair.inbox.isCurrentCancelled())
-        #expect(try pair.inbox.next() == nil)
+        #expect(throws: NetError.self) { try pair.entry() }
     }
 
     @Test("no more than 64 messages are read ahead; those after them, and a cancel there, count in their turn")
@@ -106,9 +111,9 @@ struct OperationInboxTests {
         try pair.ask("first")
         try pair.ask("second", descriptors: [ends[1]])
         close(ends[1])
-        let first = try #require(try pair.inbox.next())
+        let first = try pair.entry()
         #expect(!pair.inbox.isCurrentCancelled() && first.descriptors.count == 0)
-        var entry = try pair.inbox.next()
+        var entry: OperationInbox.Entry? = try pair.entry()
         let taken = try #require(entry?.descriptors.take())
         #expect(taken.count == 1)
         #expect(unsafe write(taken[0], "x", 1) == 1)

@@ -24,6 +24,7 @@ struct AgentMessageTests {
         .renewed(store: "/home/a b/coffret", sealedKey: [1, 2, 3]),
         .session(AgentSession(store: "/s", isJSON: true, environment: ["HOME": "/home/a"])),
         .session(AgentSession(store: "/home/a b", isJSON: false, environment: [:])),
+        .session(AgentSession(store: "/s", isJSON: false, environment: [:], token: "coffret_abc")),
         .interrupted,
     ]
 
@@ -99,7 +100,7 @@ struct AgentMessageTests {
                             store: secret.store, kind: secret.kind, wanted: .settings(idle: idle, absolute: absolute)))
                 case .run(let command): .command(store: command.store, isUse: true)
                 case .look(let command): .command(store: command.store, isUse: false)
-                case .session(let session): .session(store: session.store)
+                case .session(let session): .session(store: session.store, hasToken: session.token != nil)
                 default: .open
                 }
             #expect(try head(request.encoded()) == expected)

@@ -98,7 +98,8 @@ struct HiddenItemTests {
     /// Commands without a call above: they make things, work with keys, devices, servers or other programs' data, or serve.
     /// Those that read items have tests of their own for hidden ones.
     private static let others: Set<String> = [
-        "agent settings", "agent start", "agent status", "agent stop", "backup restore", "backup verify", "completions",
+        "agent log", "agent settings", "token new", "token ls", "token rm", "agent start", "agent status", "agent stop",
+        "backup restore", "backup verify", "completions",
         "device approve", "device ls", "device pair", "device recover", "device rename", "device renew",
         "device rescue", "device revoke", "doctor", "ecies keygen", "ecies open", "ecies public", "ecies seal",
         "ecies sign", "ecies verify", "generate", "git-credential erase", "git-credential get", "git-credential store",

@@ -23,8 +23,8 @@ final class OperationWorld {
     private let server: ServerRunner?
 
     /// - Parameter isSynced: whether the store has an account, two devices, and a note that both changed at once.
-    init(isSynced: Bool = false) throws {
-        agent = try AgentRunner()
+    init(isSynced: Bool = false, environment: [String: String?] = [:]) throws {
+        agent = try AgentRunner(environment: environment)
         let runner = agent.runner
         try runner.succeed("vault", "new", "Work")
         try runner.makeNote("# Tomatoes\n\nBlight on the second row. #garden/beds\n", "-t", "kitchen")
@@ -56,12 +56,13 @@ final class OperationWorld {
     }
 
     /// A session over the agent's socket.
-    func session(isJSON: Bool) throws -> SessionClient {
+    func session(isJSON: Bool, token: String? = nil) throws -> SessionClient {
         var variables = agent.runner.environment().filter { !$0.key.hasPrefix("COFFRET_") }
         variables["XDG_RUNTIME_DIR"] = agent.runtimeFolder
         let store = try #require(AgentLocation.canonical(agent.runner.storePath))
         return try #require(
-            try SessionClient.open(ProcessEnvironment(variables), store: store, isJSON: isJSON), "no agent runs")
+            try SessionClient.open(ProcessEnvironment(variables), store: store, isJSON: isJSON, token: token),
+            "no agent runs")
     }
 
     /// The same store, opened in this process.
@@ -91,7 +92,7 @@ struct OperationTests {
             let alone = try OperationWorld(isSynced: true)
             let desk = try alone.desk()
             transcripts["in place, \(isJSON)"] = try Self.requests.map { request in
-                try Self.masked(Operations.answer(Self.form(request, isJSON), on: desk), request, isJSON)
+                try Self.masked(Operations.perform(Self.form(request, isJSON), on: desk).reply, request, isJSON)
             }
             withExtendedLifetime(alone) {}
             let world = try OperationWorld(isSynced: true)

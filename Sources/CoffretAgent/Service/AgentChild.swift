@@ -25,8 +25,9 @@ final class AgentChild {
         case presence(store: String)
         /// Serves an SSH client out of a store.
         case connection(store: String)
-        /// Answers operations of a client for as long as it stays connected and the store unlocked.
-        case session(store: String)
+        /// Answers operations of a client for as long as it stays connected and the store unlocked; within the limits of a token,
+        /// if it has one.
+        case session(store: String, hasToken: Bool)
         /// Lets the TPM take, or give back, the key that a store's keys are sealed with.
         case wrapping(store: String)
         case unwrapping(store: String)
@@ -35,7 +36,7 @@ final class AgentChild {
         var store: String? {
             switch self {
             case .command(let store), .look(let store), .sync(let store), .tending(let store), .connection(let store),
-                .session(let store), .wrapping(let store), .unwrapping(let store), .presence(let store):
+                .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store):
                 store
             case .judge: nil
             }
@@ -55,8 +56,9 @@ final class AgentChild {
                 (.look, .noteKeyForgotten):
                 true
             case (.command, .presenceWanted), (.look, .presenceWanted), (.connection, .presenceWanted): true
-            case (.session, .noteKeyHeld), (.session, .noteKeyForgotten), (.session, .presenceWanted): true
-            case (.session, .used), (.session, .lockWanted): true
+            case (.session(_, hasToken: false), .noteKeyHeld), (.session(_, hasToken: false), .noteKeyForgotten): true
+            case (.session(_, hasToken: false), .lockWanted): true
+            case (.session, .presenceWanted), (.session, .used): true
             case (.command, .stale), (.look, .stale), (.connection, .stale), (.session, .stale): true
             case (.command, _), (.look, _), (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
             default: false

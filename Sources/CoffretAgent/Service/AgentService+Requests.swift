@@ -24,8 +24,10 @@ extension AgentService {
                 return withOpenKeys(of: store, for: client, isUse: isUse) {
                     self.run(message, store: store, isUse: isUse, descriptors.take(), for: client)
                 }
-            case .session(let store):
-                return withOpenKeys(of: store, for: client) { self.openSession(message, store: store, for: client) }
+            case .session(let store, let hasToken):
+                return withOpenKeys(of: store, for: client, isUse: !hasToken) {
+                    self.openSession(message, store: store, hasToken: hasToken, for: client)
+                }
             case .open:
                 request = try unsafe message.withUnsafeBytes { (bytes) throws(WireError) in
                     try unsafe AgentRequest(decoding: bytes)

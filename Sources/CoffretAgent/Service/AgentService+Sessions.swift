@@ -13,21 +13,28 @@ extension AgentService {
     static let sessionCountMax = 16
 
     /// Starts the process that answers the client from then on. It says `done` itself, once the store is open there.
-    func openSession(_ message: ReceivedMessage, store path: String, for client: AgentPeer) {
+    func openSession(_ message: ReceivedMessage, store path: String, hasToken: Bool, for client: AgentPeer) {
         let now = BootClock.now
         guard let store = stores[path] else {
             client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
             return
         }
-        let use = store.use(at: now)
+        if hasToken, let seconds = store.tokenTries.secondsToWait(at: now) {
+            return client.answer(.failed(code: AccessError.Code.pausing.rawValue, waitSeconds: seconds))
+        }
+        // A program that opens sessions does not keep the store unlocked by it.
+        let use = store.use(at: now, isUse: !hasToken)
         guard let key = use.key else {
             client.answer(.locked(reason: use.reason.rawValue))
             return
         }
-        let count = children.values.count { if case .session(path) = $0.work { true } else { false } }
+        let count = children.values.count { if case .session(path, _) = $0.work { true } else { false } }
         guard count < Self.sessionCountMax else { return client.refuse(.exhausted) }
-        let (own, noteKeys, parent) = (environment, use.noteKeys, getpid())
-        let child = start(.session(store: path), for: client) { control in
+        // Locked notes are opened by a person, for a person.
+        let (own, noteKeys, parent) = (environment, hasToken ? [] : use.noteKeys, getpid())
+        let idleTime = wrapping == nil ? nil : IdleLock.delay
+        let child = start(.session(store: path, hasToken: hasToken), for: client) { control in
+            let program = AskingProgram.words(client.credentials.processID)
             let socket = client.descriptor
             withExtendedLifetime(client) { forget(except: path) }
             let null = unsafe open("/dev/null", O_RDWR)
@@ -49,21 +56,28 @@ extension AgentService {
                 report: { AgentChild.report($0, over: 3) })
             hosted.enter()
             return OperationSession.serve(
-                UnixConnection(descriptor: 4), isJSON: session.isJSON, hosted,
-                noteUse: { AgentChild.report(.used, over: 3) }, lock: { AgentChild.report(.lockWanted, over: 3) })
+                UnixConnection(descriptor: 4),
+                SessionTerms(isJSON: session.isJSON, token: session.token, program: program, idleTime: idleTime),
+                hosted,
+                SessionReports(
+                    used: { AgentChild.report(.used, over: 3) },
+                    lockWanted: { AgentChild.report(.lockWanted, over: 3) },
+                    refused: { AgentChild.report(.refused(code: $0, waitSeconds: nil), over: 3) }))
         }
         child?.keyCount = store.keyCount
     }
 
     /// Takes the reports of a session beside news of keys: a use of the store, and the wish to lock it.
     func takeRequests(of child: AgentChild) {
-        guard case .session(let path) = child.work, let store = stores[path], child.lockReason == nil else { return }
+        guard case .session(let path, let hasToken) = child.work, let store = stores[path], child.lockReason == nil
+        else { return }
         let isUse: (ChildReport) -> Bool = { if case .used = $0 { true } else { false } }
         let wantsLock = child.reports.contains { if case .lockWanted = $0 { true } else { false } }
         if child.reports.contains(where: isUse) {
             child.hasBegun = true
             child.reports.removeAll(where: isUse)
-            _ = store.check(at: BootClock.now, isUse: true)
+            if hasToken { store.tokenTries.forget() }
+            _ = store.check(at: BootClock.now, isUse: !hasToken)
             scheduleTending(of: path)
         }
         if wantsLock { lock(store, because: .command) }
@@ -79,7 +93,7 @@ extension AgentService {
     func endSessions(of path: String, sparing spared: AgentChild?) {
         for child in children.values where child !== spared {
             // One that is at work ends when it has answered.
-            if case .session(path) = child.work { kill(child.processID, SIGTERM) }
+            if case .session(path, _) = child.work { kill(child.processID, SIGTERM) }
         }
     }
 }

@@ -2,6 +2,7 @@
 // hands them to its own children, and everything that reads a vault or stretches a secret is a child.
 
 internal import CPlatform
+internal import CoffretApp
 internal import CoffretBase
 package import CoffretKeys
 internal import CoffretMessages
@@ -313,7 +314,7 @@ package final class AgentService {
         let answer: AgentResponse
         switch child.work {
         case .session where child.hasBegun: return finishSession(child, client)
-        case .command(let store), .look(let store), .connection(let store), .session(let store):
+        case .command(let store), .look(let store), .connection(let store), .session(let store, _):
             answer = finishCommand(child, store: store, status: status)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
@@ -350,6 +351,7 @@ package final class AgentService {
         }
         if child.lockReason != nil { return .failed(code: AgentErrorCode.commandLocked.rawValue, waitSeconds: nil) }
         for case .refused(let code, let waitSeconds) in child.reports {
+            if code == AccessError.Code.invalid.rawValue { stores[path]?.tokenTries.noteWrong(at: BootClock.now) }
             return .failed(code: code, waitSeconds: waitSeconds)
         }
         guard status & 0x7F == 0 else {

@@ -26,6 +26,8 @@ final class UnlockedStore {
     private var intervals: LockIntervals
     /// How many keys there were; another number is another key.
     private(set) var keyCount = 0
+    /// Wrong tokens that were offered.
+    var tokenTries = TokenTries()
     /// Of who unlocked it: where home, the desktop and a proxy are.
     private(set) var variables: KeptVariables?
 

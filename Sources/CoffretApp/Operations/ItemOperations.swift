@@ -39,8 +39,12 @@ extension ItemCreate: PerformedOperation {
         guard draft.title?.isEmpty == false || draft.kind == .note && hasContent else {
             throw OperationError(.requestInvalid, at: "title")
         }
-        return try desk.writing(desk.record(vault)) { vault in
-            ItemMessage(try vault.item(try vault.create(draft)), revealsSecrets: false)
+        try desk.requireWithin(draft)
+        let record = try desk.record(vault)
+        return try desk.writing(record) { vault in
+            let id = try vault.create(draft)
+            desk.subject = (record.vaultID, id)
+            return ItemMessage(try vault.item(id), revealsSecrets: false)
         }
     }
 }
@@ -179,7 +183,8 @@ extension ItemRestore: PerformedOperation {
             var found: [(place: StoreDesk.Place, summary: ItemSummary)] = []
             for record in try desk.records(vault) where !sought.isEmpty {
                 let vault = try desk.vault(record)
-                for summary in try vault.list(filter) where summary.title.lowercased().hasPrefix(sought) {
+                for summary in try vault.list(filter)
+                where desk.grant.admits(summary) && summary.title.lowercased().hasPrefix(sought) {
                     found.append((StoreDesk.Place(record: record, vault: vault, id: summary.id), summary))
                 }
             }
@@ -251,6 +256,8 @@ enum PastItem {
         {
             return (place.record, item)
         }
+        // The present decides what the session may see.
+        guard desk.grant.tags == nil else { throw CoreError(.itemNotFound, at: reference) }
         for record in try desk.records(name) {
             let view: VaultView
             do {

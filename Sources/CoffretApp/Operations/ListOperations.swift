@@ -13,7 +13,7 @@ extension Hello: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         var answer = Answer()
         answer.version = CoffretVersion.text
-        answer.operations = Operations.all.map { $0.name }
+        answer.operations = Operations.all.filter { desk.grant.allows($0) }.map { $0.name }
         return answer
     }
 }
@@ -22,7 +22,7 @@ extension VaultList: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let chosen = try desk.defaultVault.vaultID
         var answer = Answer()
-        answer.vaults = try desk.store.vaults.map { VaultMessage($0, isDefault: $0.vaultID == chosen) }
+        answer.vaults = try desk.vaultRecords.map { VaultMessage($0, isDefault: $0.vaultID == chosen) }
         return answer
     }
 }
@@ -66,20 +66,22 @@ extension ItemList: PerformedOperation {
         let (limit, offset) = (max(0, limit), max(0, offset ?? 0))
         let moment = try Moment(at: at, version: version)
         let records = try desk.records(vault)
+        let isWhole = records.count > 1 || desk.grant.tags != nil
         var listing = ItemListing()
         for (index, record) in records.enumerated() {
             try desk.work.step(index, of: records.count)
             let vault = try desk.vault(record)
             listing.vaults.append(vault)
-            // Of several lists, all may come from one.
+            // Of several lists, all may come from one; of a limited one, any.
             let page = try page(
-                of: vault, filter, order, limit: records.count == 1 ? limit : .max,
-                offset: records.count == 1 ? offset : 0, at: moment, &listing.withoutIndex)
+                of: vault, filter, order, limit: isWhole ? .max : limit, offset: isWhole ? 0 : offset, at: moment,
+                &listing.withoutIndex)
             if listing.withoutIndex.last === vault { desk.indexIsDue(record, vault) }
-            listing.rows += page.items.map { ListedItem(item: $0, vault: vault) }
-            listing.totalCount += page.totalCount
+            let within = try desk.within(page, of: vault)
+            listing.rows += within.items.map { ListedItem(item: $0, vault: vault) }
+            listing.totalCount += within.totalCount
         }
-        guard records.count > 1 else { return listing }
+        guard isWhole else { return listing }
         listing.rows.sort { order.isBefore($0.item, $1.item) }
         listing.rows = Array(listing.rows.dropFirst(offset).prefix(limit))
         return listing
@@ -88,7 +90,9 @@ extension ItemList: PerformedOperation {
     /// The list of one vault as it comes; nil for several vaults, and for the past.
     package func pieces(on desk: StoreDesk, limit: Int) throws -> Pieces? {
         let records = try desk.records(vault)
-        guard let record = records.first, records.count == 1, at == nil, version == nil else { return nil }
+        guard let record = records.first, records.count == 1, at == nil, version == nil, desk.grant.tags == nil else {
+            return nil
+        }
         let vault = try desk.vault(record)
         // A reader of a list does not wait for an index.
         let isIndexDue = try vault.isIndexFarOff()
@@ -177,7 +181,7 @@ extension ItemSearch: PerformedOperation {
         for (index, record) in records.enumerated() {
             try desk.work.step(index, of: records.count)
             let vault = try desk.vault(record)
-            let results = try vault.search(query, options: options, limit: max(0, limit), offset: max(0, offset ?? 0))
+            let results = try found(in: vault, on: desk, options, limit: max(0, limit), offset: max(0, offset ?? 0))
             listing.found.vaults.append(vault)
             // A word that another vault has is somewhere; a vault with nothing like it says nothing.
             if results.totalCount > 0 || !results.corrections.isEmpty {
@@ -192,6 +196,21 @@ extension ItemSearch: PerformedOperation {
         listing.found.rows = Array(listing.found.rows.prefix(max(0, limit)))
         listing.corrections = corrections ?? []
         return listing
+    }
+}
+
+extension ItemSearch {
+    private func found(
+        in vault: Vault, on desk: StoreDesk, _ options: SearchQueryOptions, limit: Int, offset: Int
+    ) throws -> ItemSearchResult {
+        guard desk.grant.tags != nil else {
+            return try vault.search(query, options: options, limit: limit, offset: offset)
+        }
+        let all = try vault.search(query, options: options, limit: .max, offset: 0)
+        let hits = all.hits.filter { desk.grant.admits($0.item) }
+        // Words that others' items have are none that may be suggested.
+        return ItemSearchResult(
+            hits: Array(hits.dropFirst(offset).prefix(limit)), totalCount: hits.count, exclusions: all.exclusions)
     }
 }
 
@@ -223,7 +242,7 @@ extension ItemSearch.Answer {
 extension TagList: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         var answer = Answer()
-        answer.tags = try desk.vault(desk.record(vault)).tags().map { use in
+        answer.tags = try desk.tags(in: desk.vault(desk.record(vault))).map { use in
             var tag = TagMessage()
             tag.tag = use.path
             tag.count = use.itemCount

@@ -1,6 +1,7 @@
 // What a client of a session has sent and nobody has answered. Invariant: a cancel counts for everything that was sent before
 // it and for nothing that was sent after it, whenever it is read.
 
+internal import CPlatform
 internal import CoffretBase
 internal import CoffretNet
 internal import CoffretWire
@@ -29,37 +30,61 @@ final class OperationInbox {
     private static let entryCountMax = 64
     private static let byteCountMax = AgentSession.messageByteCountMax
 
+    /// What a wait ended with.
+    enum Next {
+        case request(Entry)
+        /// The client is gone, or a signal came.
+        case ended
+        /// The moment came first.
+        case timeout
+    }
+
     private let connection: UnixConnection
+    /// Becomes readable with a signal that ends the session; -1 for none.
+    private let signals: Int32
+    private let timer = coffret_boot_timer()
     private let isJSON: Bool
     private let receiver = MessageReceiver(byteCountMax: AgentSession.messageByteCountMax)
     private var waiting: [Entry] = []
     private var current: Entry?
     private var isClosed = false
 
-    init(_ connection: UnixConnection, isJSON: Bool) {
+    init(_ connection: UnixConnection, isJSON: Bool, signals: Int32 = -1) {
         self.connection = connection
         self.isJSON = isJSON
+        self.signals = signals
     }
+
+    deinit { close(timer) }
 
     /// Waits for the next request.
     ///
-    /// - Parameter seconds: how long to wait; nil for ever.
-    /// - Returns: nil once the client is gone, or after that time.
+    /// - Parameter moment: until when, on the clock that counts suspend; nil for ever.
     /// - Throws: `NetError` for a connection that broke off in the middle of a message.
-    func next(within milliseconds: Int32? = nil) throws(NetError) -> Entry? {
+    func next(until moment: BootInstant? = nil) throws(NetError) -> Next {
         current = nil
-        while waiting.isEmpty {
-            guard !isClosed, isReadable(within: milliseconds ?? -1) else { return nil }
-            try receive()
+        _ = coffret_set_boot_timer(timer, moment.map { max(1, $0.nanoseconds) } ?? 0)
+        while !isClosed {
+            // What a signal ends is not begun.
+            if isReadable(signals, within: 0) { return .ended }
+            if !waiting.isEmpty {
+                let entry = waiting.removeFirst()
+                current = entry
+                return .request(entry)
+            }
+            var polled = [connection.descriptor, signals, timer].map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
+            guard unsafe poll(&polled, 3, -1) > 0 else { continue }
+            if polled[0].revents != 0 { try receive() } else if polled[1].revents == 0 { return .timeout }
         }
-        current = waiting.removeFirst()
-        return current
+        return .ended
     }
 
     /// Whether the client wants what it is waiting for no more, or is gone.
     func isCurrentCancelled() -> Bool {
         // What broke off is found again by `next`.
-        while !isClosed, hasRoom, isReadable(within: 0) {
+        while !isClosed, hasRoom, isReadable(connection.descriptor, within: 0) {
             do throws(NetError) { try receive() } catch { isClosed = true }
         }
         return isClosed || current?.isCancelled == true
@@ -69,8 +94,8 @@ final class OperationInbox {
         waiting.count < Self.entryCountMax && waiting.reduce(0) { $0 + $1.byteCount } < Self.byteCountMax
     }
 
-    private func isReadable(within milliseconds: Int32) -> Bool {
-        var polled = [pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)]
+    private func isReadable(_ descriptor: Int32, within milliseconds: Int32) -> Bool {
+        var polled = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
         var count: Int32
         repeat { count = unsafe poll(&polled, 1, milliseconds) } while count < 0 && errno == EINTR
         return count > 0

@@ -1,6 +1,7 @@
 // A session: requests and replies over one connection. Invariant: one reply to each request, in their order; between two
 // requests nothing is held that keeps another process from writing.
 
+internal import CPlatform
 internal import CoffretBase
 internal import CoffretClient
 internal import CoffretCore
@@ -11,66 +12,106 @@ internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
 
+/// How a session was opened.
+package struct SessionTerms {
+    package var isJSON: Bool
+    /// The secret of a token; nil for a session that may ask for everything.
+    package var token: String?
+    /// Who opened it, in words for the log.
+    package var program: String
+    /// Whether the process ends after so long without a request: it has the store's keys. Nil for never.
+    package var idleTime: Duration?
+
+    package init(isJSON: Bool, token: String? = nil, program: String, idleTime: Duration? = nil) {
+        self.isJSON = isJSON
+        self.token = token
+        self.program = program
+        self.idleTime = idleTime
+    }
+}
+
+/// What a session tells the agent.
+package struct SessionReports {
+    /// The session answers; or a person has asked something.
+    package var used: () -> Void
+    package var lockWanted: () -> Void
+    /// The session was not opened.
+    package var refused: (_ code: String) -> Void
+
+    package init(
+        used: @escaping () -> Void, lockWanted: @escaping () -> Void, refused: @escaping (_ code: String) -> Void
+    ) {
+        self.used = used
+        self.lockWanted = lockWanted
+        self.refused = refused
+    }
+}
+
 /// Serves one client of the agent.
 package final class OperationSession {
     /// A person's use of the store is told this often, at most.
     private static let useInterval = Duration.seconds(10)
-
     /// Progress is told this often, at most.
     private static let progressInterval = Duration.milliseconds(100)
 
     private let connection: UnixConnection
     private let inbox: OperationInbox
-    private let isJSON: Bool
+    private let terms: SessionTerms
     private let hosted: HostedCommand
-    private let noteUse: () -> Void
+    private let reports: SessionReports
     private let environment: StoreEnvironment
+    private let access: SessionAccess
     private var desk: StoreDesk
-    private var keyring: KeyringStamp
+    private var keyring: FileStamp
     private var lastUse = ContinuousClock.now
     private var wantsLock = false
 
     /// Opens the store, says `done`, and answers until the client goes away.
     ///
-    /// - Parameters:
-    ///   - noteUse: tells the agent that the session answers, and then of uses by a person.
-    ///   - lock: tells the agent that the store is to be locked.
     /// - Returns: the exit code of the process.
     package static func serve(
-        _ connection: UnixConnection, isJSON: Bool, _ hosted: HostedCommand, noteUse: @escaping () -> Void,
-        lock: @escaping () -> Void
+        _ connection: UnixConnection, _ terms: SessionTerms, _ hosted: HostedCommand, _ reports: SessionReports
     ) -> Int32 {
+        // The agent ends a session by SIGTERM, which takes effect between two requests.
+        SignalMask.block([SIGTERM])
         do {
-            let session = try OperationSession(connection, isJSON: isJSON, hosted, noteUse: noteUse)
-            noteUse()
+            let session = try OperationSession(connection, terms, hosted, reports)
+            defer { session.access.noteEnd() }
+            reports.used()
             try connection.send(AgentResponse.done.encoded())
             while try session.serveNext() {}
-            if session.wantsLock { lock() }
+            if session.wantsLock { reports.lockWanted() }
             return 0
         } catch let handedOver as CommandHandedOver {
             return handedOver.exitCode
+        } catch let refused as AccessError {
+            reports.refused(refused.code.rawValue)
+            return 1
         } catch {
             return 1
         }
     }
 
     private init(
-        _ connection: UnixConnection, isJSON: Bool, _ hosted: HostedCommand, noteUse: @escaping () -> Void
+        _ connection: UnixConnection, _ terms: SessionTerms, _ hosted: HostedCommand, _ reports: SessionReports
     ) throws {
         self.connection = connection
-        inbox = OperationInbox(connection, isJSON: isJSON)
-        self.isJSON = isJSON
+        inbox = OperationInbox(
+            connection, isJSON: terms.isJSON, signals: unsafe coffret_signal_descriptor([SIGTERM], 1))
+        self.terms = terms
         self.hosted = hosted
-        self.noteUse = noteUse
+        self.reports = reports
         let (fileSystem, random) = (PosixFileSystem(), SystemRandomSource())
         guard let state = AgentLocation.stateDirectory else { throw SystemFailure(number: ENOENT) }
         environment = StoreEnvironment(
             stateDirectory: state, fileSystem: fileSystem, random: random, clock: SystemWallClock(),
             memory: hosted.memory,
             attempts: .files(stateDirectory: state, fileSystem: fileSystem, random: random))
-        keyring = KeyringStamp(ofStore: hosted.store)
-        desk = StoreDesk(try hosted.openStore(at: hosted.store, environment), DeskSurroundings(stateDirectory: state))
-        desk = StoreDesk(desk.store, surroundings())
+        keyring = FileStamp(StoreLayout(hosted.store).keyringPath)
+        let store = try hosted.openStore(at: hosted.store, environment)
+        access = try SessionAccess(store, environment, terms)
+        desk = StoreDesk(store, DeskSurroundings(stateDirectory: state))
+        desk = StoreDesk(store, surroundings(), grant: access.grant)
     }
 
     private func surroundings() -> DeskSurroundings {
@@ -90,54 +131,74 @@ package final class OperationSession {
 
     /// - Returns: false once the session is over.
     private func serveNext() throws -> Bool {
-        // The agent ends a session by SIGTERM, which takes effect between two requests.
-        SignalMask.unblock(SIGTERM)
-        let next = try inbox.next()
-        SignalMask.block([SIGTERM])
-        guard let next else { return false }
-        var reply = try answer(next)
-        defer { reply.zero() }
-        do throws(NetError) {
-            try connection.send(reply, byteCountMax: AgentSession.messageByteCountMax)
-        } catch {
-            guard error.code == .messageTooLarge else { throw error }
-            try connection.send(Operations.refusal(OperationError(.answerTooLarge), isJSON: isJSON))
+        switch try inbox.next(until: terms.idleTime.map { BootClock.now.advanced(by: $0) }) {
+        case .ended: return false
+        case .timeout:
+            // A request that crosses this was not looked at, and the client knows it.
+            try connection.send(SessionEnd.idle.message(isJSON: terms.isJSON))
+            return false
+        case .request(let entry):
+            let isOpen = try serve(entry)
+            if isOpen { desk.catchUp() }
+            return isOpen
         }
-        if wantsLock { return false }
-        desk.catchUp()
-        return true
     }
 
-    private func answer(_ entry: OperationInbox.Entry) throws -> [UInt8] {
-        if entry.isCancelled { return Operations.refusal(OperationError(.cancelled), isJSON: isJSON) }
+    private func serve(_ entry: OperationInbox.Entry) throws -> Bool {
+        var isOpen = true
+        var outcome: OperationOutcome
+        do {
+            outcome = try self.outcome(of: entry)
+        } catch let refused as AccessError {
+            outcome = Operations.refusal(refused, isJSON: terms.isJSON)
+            isOpen = false
+        }
+        defer { outcome.reply.zero() }
+        if case .success(let request) = entry.request { access.note(request.name, outcome.code, desk.subject) }
+        do throws(NetError) {
+            try connection.send(outcome.reply, byteCountMax: AgentSession.messageByteCountMax)
+        } catch {
+            guard error.code == .messageTooLarge else { throw error }
+            try connection.send(Operations.refusal(OperationError(.answerTooLarge), isJSON: terms.isJSON).reply)
+        }
+        return isOpen && !wantsLock
+    }
+
+    /// - Throws: `AccessError` if the token of the session counts no more.
+    private func outcome(of entry: OperationInbox.Entry) throws -> OperationOutcome {
+        desk.subject = nil
+        try access.check()
+        if entry.isCancelled { return Operations.refusal(OperationError(.cancelled), isJSON: terms.isJSON) }
         let request: OperationRequest
         do throws(OperationError) {
             request = try entry.request.get()
         } catch {
-            return Operations.refusal(error, isJSON: isJSON)
+            return Operations.refusal(error, isJSON: terms.isJSON)
         }
         if request.asker == .person, ContinuousClock.now - lastUse > Self.useInterval {
             lastUse = ContinuousClock.now
-            noteUse()
+            reports.used()
         }
         // Vaults that were added, slots that were changed: the key is the same, or the session is over.
-        let now = KeyringStamp(ofStore: hosted.store)
+        let now = FileStamp(StoreLayout(hosted.store).keyringPath)
         if now != keyring {
             keyring = now
-            desk = StoreDesk(try hosted.openStore(at: hosted.store, environment), surroundings())
+            desk = StoreDesk(
+                try hosted.openStore(at: hosted.store, environment), surroundings(), grant: access.grant)
         }
         desk.work = work(on: request, entry)
         defer { desk.work = OperationWork() }
-        return Operations.answer(request, on: desk)
+        return Operations.perform(request, on: desk)
     }
 
     private func work(on request: OperationRequest, _ entry: OperationInbox.Entry) -> OperationWork {
         var work = OperationWork()
         work.isCancelled = { [inbox] in inbox.isCurrentCancelled() }
+        work.checkAccess = { [access] in try access.check() }
         work.takeDescriptors = { entry.descriptors.take() }
         guard request.wantsProgress else { return work }
         var last: ContinuousClock.Instant?
-        work.report = { [connection, isJSON] progress in
+        work.report = { [connection, isJSON = terms.isJSON] progress in
             let now = ContinuousClock.now
             if let last, now - last < Self.progressInterval { return }
             last = now
@@ -145,21 +206,5 @@ package final class OperationSession {
             try? connection.send(progress.message(isJSON: isJSON), byteCountMax: AgentSession.messageByteCountMax)
         }
         return work
-    }
-}
-
-/// Which file the keyring of a store is, and how it was when it was looked at.
-private struct KeyringStamp: Equatable {
-    private let numbers: [Int]
-
-    init(ofStore path: String) {
-        var information = stat()
-        guard unsafe stat(StoreLayout(path).keyringPath, &information) == 0 else {
-            numbers = []
-            return
-        }
-        numbers = [
-            Int(information.st_ino), Int(information.st_size), information.st_mtim.tv_sec, information.st_mtim.tv_nsec,
-        ]
     }
 }

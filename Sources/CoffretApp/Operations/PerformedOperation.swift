@@ -27,9 +27,19 @@ extension PerformedOperation {
     }
 
     /// The answer, or the refusal, in the form of the request.
-    fileprivate static func answer(to request: OperationRequest, on desk: StoreDesk) -> [UInt8] {
-        reply(to: request, on: desk).encoded(isJSON: request.isJSON)
+    fileprivate static func outcome(of request: OperationRequest, on desk: StoreDesk) -> OperationOutcome {
+        let reply = reply(to: request, on: desk)
+        let code: String? = if case .failure(let failure) = reply { failure.code } else { nil }
+        return OperationOutcome(reply: reply.encoded(isJSON: request.isJSON), code: code)
     }
+}
+
+/// What came of a request.
+package struct OperationOutcome {
+    /// In the form of the request.
+    package var reply: [UInt8]
+    /// Why it was refused or failed; nil for an answer.
+    package let code: String?
 }
 
 package enum Operations {
@@ -44,18 +54,23 @@ package enum Operations {
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
-    /// Performs a request.
+    /// Performs a request, if the desk's grant allows it: the one place where that is asked.
     ///
-    /// - Returns: the reply in the form of the request; a refusal is one, too.
-    package static func answer(_ request: OperationRequest, on desk: StoreDesk) -> [UInt8] {
+    /// - Returns: an answer or a refusal.
+    package static func perform(_ request: OperationRequest, on desk: StoreDesk) -> OperationOutcome {
         guard let operation = byName[request.name] else {
             return refusal(OperationError(.unknown, at: request.name), isJSON: request.isJSON)
         }
-        return operation.answer(to: request, on: desk)
+        guard desk.grant.allows(operation) else {
+            return refusal(OperationError(.notAllowed, at: request.name), isJSON: request.isJSON)
+        }
+        return operation.outcome(of: request, on: desk)
     }
 
     /// A reply that says no more than why there is no answer.
-    package static func refusal(_ error: any Error, isJSON: Bool) -> [UInt8] {
-        OperationReply<NothingMessage>.failure(OperationFailure(error)).encoded(isJSON: isJSON)
+    package static func refusal(_ error: any Error, isJSON: Bool) -> OperationOutcome {
+        let failure = OperationFailure(error)
+        return OperationOutcome(
+            reply: OperationReply<NothingMessage>.failure(failure).encoded(isJSON: isJSON), code: failure.code)
     }
 }

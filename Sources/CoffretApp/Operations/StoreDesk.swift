@@ -3,7 +3,7 @@
 
 package import CoffretBase
 package import CoffretCore
-internal import CoffretCrypto
+package import CoffretCrypto
 package import CoffretKeys
 package import CoffretStorage
 internal import CoffretSync
@@ -35,15 +35,20 @@ package struct DeskSurroundings {
 package final class StoreDesk {
     package let store: Store
     package let surroundings: DeskSurroundings
+    /// What whoever asks may reach.
+    package let grant: AccessGrant
+    /// The vault and the item that the request turned out to be about, for the log.
+    package var subject: (vault: VaultID, item: EntityID?)?
     /// The request that is being performed: where progress goes, and whether it is still wanted.
     package var work = OperationWork()
     private var vaults: [VaultID: Vault] = [:]
     /// Vaults whose index somebody waited for in vain: it is made once the answer is on its way.
     private var dueIndexes: [VaultID: Vault] = [:]
 
-    package init(_ store: Store, _ surroundings: DeskSurroundings) {
+    package init(_ store: Store, _ surroundings: DeskSurroundings, grant: AccessGrant = .everything) {
         self.store = store
         self.surroundings = surroundings
+        self.grant = grant
     }
 
     // MARK: Vaults
@@ -55,24 +60,32 @@ package final class StoreDesk {
                 stateDirectory: surroundings.stateDirectory, storeID: store.keyring.storeID,
                 fileSystem: store.fileSystem)
             if let chosen = records.defaultVault,
-                let record = try store.vaults.first(where: { $0.vaultID.hex == chosen })
+                let record = try vaultRecords.first(where: { $0.vaultID.hex == chosen })
             {
                 return record
             }
-            return try store.firstVault ?? store.vaultRecord(nil)
+            if let first = try store.firstVault, grant.admits(first) { return first }
+            guard grant.vaults == nil else { return try firstAdmitted() }
+            return try store.vaultRecord(nil)
         }
+    }
+
+    private func firstAdmitted() throws -> VaultRecord {
+        guard let first = try vaultRecords.first else { throw CoreError(.vaultNotFound) }
+        return first
     }
 
     /// - Parameter reference: name or id; nil for the default.
     package func record(_ reference: String?) throws -> VaultRecord {
-        try reference.map { try store.vaultRecord($0) } ?? defaultVault
+        guard let reference else { return try defaultVault }
+        return try store.vaultRecord(reference, among: grant.admits)
     }
 
     /// The one that is named, else all, the default first.
     package func records(_ reference: String?) throws -> [VaultRecord] {
-        if let reference { return [try store.vaultRecord(reference)] }
+        if let reference { return [try record(reference)] }
         let first = try defaultVault
-        return try [first] + store.vaults.filter { $0.vaultID != first.vaultID }
+        return try [first] + vaultRecords.filter { $0.vaultID != first.vaultID }
     }
 
     /// A vault for reading, with what others have written meanwhile.
@@ -118,6 +131,12 @@ package final class StoreDesk {
     ///
     /// - Throws: `CoreError.itemAmbiguous` with the vaults if several hold such an item: nothing is guessed (R34).
     package func find(_ reference: String, vault name: String?) throws -> Place {
+        let place = try search(reference, vault: name)
+        subject = (place.record.vaultID, place.id)
+        return place
+    }
+
+    private func search(_ reference: String, vault name: String?) throws -> Place {
         let records = try records(name)
         if records.count == 1 { return try place(reference, records[0]) }
         var found: [Place] = []
@@ -154,14 +173,14 @@ package final class StoreDesk {
     package func find(all references: [String], vault name: String?) throws -> Places {
         guard let first = references.first else { throw OperationError(.requestInvalid, at: "items") }
         let place = try find(first, vault: name)
-        let ids = try [place.id] + references.dropFirst().map(place.vault.resolve)
+        let ids = try [place.id] + references.dropFirst().map { try resolve($0, in: place.vault) }
         var seen: Set<EntityID> = []
         return Places(record: place.record, vault: place.vault, ids: ids.filter { seen.insert($0).inserted })
     }
 
     private func place(_ reference: String, _ record: VaultRecord) throws -> Place {
         let vault = try vault(record)
-        return Place(record: record, vault: vault, id: try vault.resolve(reference))
+        return Place(record: record, vault: vault, id: try resolve(reference, in: vault))
     }
 
     /// An item with its contents: those of a hidden one once a person has shown to be there, those of a locked one once

@@ -43,6 +43,7 @@ enum AgentFamilyCommand {
                     CommandExample("coffret agent settings --sync off", "syncs when coffret sync is called only"),
                 ],
                 run: settings),
+            AgentLogCommand.description,
         ])
 
     private static func start(_ context: CommandContext) throws {

@@ -52,6 +52,7 @@ enum FsckCommand {
         case .files: "byte"
         case .commits: "change"
         case .trees: "state"
+        case .attachments: "item"
         }
     }
 

@@ -21,6 +21,7 @@ enum RootCommand {
             GenerateCommand.description,
             ReadCommand.description, RunCommand.description, InjectCommand.description,
             GitCredentialCommand.description, SSHAgentCommand.description, SSHKeyCommand.description,
+            TokenCommand.description,
             ResolveReferencesCommand.description, SSHAgentCommand.connection,
             ImportCommand.description, ExportCommand.description, ECIESCommand.description,
             ThemisCommand.description,

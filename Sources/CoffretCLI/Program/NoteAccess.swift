@@ -97,7 +97,6 @@ extension StoreSession {
     ///
     /// - Parameter kind: what the item is; nil where only its title is known.
     func requirePresence(toShow title: String, _ kind: ItemKind? = nil) throws {
-        if store.hiddenGate.isOpen { return }
         // Whoever wrote the title may be another device, or an imported file.
         let title = TextWidth.truncate(TextWidth.displaySafe(title), to: 40)
         let word =
@@ -107,8 +106,18 @@ extension StoreSession {
             case .custom?, nil: "item"
             case let kind?: kind.name
             }
-        guard try PersonCheck(context, store: self).ask(reason: "show the hidden \(word) \"\(title)\"") else {
-            throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; the \(word) stays hidden")
+        try requirePerson(to: "show the hidden \(word) \"\(title)\"", orElse: "the \(word) stays hidden")
+    }
+
+    /// As above, for anything that a person has to want.
+    ///
+    /// - Parameters:
+    ///   - reason: ends a sentence that begins with "Show that you are there, to".
+    ///   - outcome: of a no.
+    func requirePerson(to reason: String, orElse outcome: String) throws {
+        if store.hiddenGate.isOpen { return }
+        guard try PersonCheck(context, store: self).ask(reason: reason) else {
+            throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; \(outcome)")
         }
         store.hiddenGate.open()
     }

@@ -106,9 +106,12 @@ package final class Store {
     /// The vault with a name, in any case, or with an id that begins with these hex digits; the only vault
     /// if `reference` is nil.
     ///
+    /// - Parameter admits: others do not exist for the caller.
     /// - Throws: `CoreError` `.vaultNotFound`, `.vaultAmbiguous` with the candidates.
-    package func vaultRecord(_ reference: String?) throws(CoreError) -> VaultRecord {
-        let vaults = try vaults
+    package func vaultRecord(
+        _ reference: String?, among admits: (VaultRecord) -> Bool = { _ in true }
+    ) throws(CoreError) -> VaultRecord {
+        let vaults = try vaults.filter(admits)
         guard let reference else { return try only(vaults, reference: nil) }
         let sought = reference.lowercased()
         if let exact = vaults.first(where: { $0.name == reference }) { return exact }

@@ -54,6 +54,17 @@ struct ReferenceResolver {
         throw CoreError(.itemAmbiguous, at: reference, candidates: candidates)
     }
 
+    /// The item that is meant among some.
+    ///
+    /// - Throws: `.itemNotFound`, or `.itemAmbiguous` with the candidates.
+    func resolve(among items: [ItemSummary]) throws(CoreError) -> EntityID {
+        if digits != nil {
+            let start = reference.lowercased().filter { $0 != "-" }
+            if let id = try only(items.filter { $0.id.uuid.hex.hasPrefix(start) }) { return id }
+        }
+        return try resolveByTitle(among: items)
+    }
+
     /// The item with that title among all items.
     ///
     /// - Throws: `.itemNotFound`, or `.itemAmbiguous` with the candidates.

@@ -25,6 +25,15 @@ package struct ItemSearchResult: Equatable, Sendable {
     package var corrections: [WordCorrection] = []
     /// The words that the query leaves out, as they were written.
     package var exclusions: [String] = []
+
+    package init(
+        hits: [ItemHit], totalCount: Int, corrections: [WordCorrection] = [], exclusions: [String] = []
+    ) {
+        self.hits = hits
+        self.totalCount = totalCount
+        self.corrections = corrections
+        self.exclusions = exclusions
+    }
 }
 
 /// The beginning of a list.
@@ -43,6 +52,11 @@ package struct ItemPage: Equatable, Sendable {
 package struct TagUse: Equatable, Sendable {
     package let path: String
     package let itemCount: Int
+
+    package init(path: String, itemCount: Int) {
+        self.path = path
+        self.itemCount = itemCount
+    }
 }
 
 /// A link in a note and what it leads to.
@@ -119,6 +133,11 @@ extension Vault {
             }
         if let found { return try resolver.resolveByTitle(among: found) }
         return try resolver.resolveByTitle(among: pageByReading(.everything, limit: .max).items)
+    }
+
+    /// As above, where the caller may know of these items only.
+    package func resolve(_ reference: String, among items: [ItemSummary]) throws(CoreError) -> EntityID {
+        try ReferenceResolver(reference).resolve(among: items)
     }
 
     /// The items with exactly this title, in any case, in the trash or not.

@@ -68,51 +68,70 @@ extension Vault {
     /// Checks all of the vault: files, commits, signatures, trees and values, and every attachment of the current state.
     ///
     /// - Parameter signers: the devices whose signatures count; nil for the own device alone.
+    /// - Parameter progress: an error that it throws ends the check, and is thrown.
+    /// - Throws: `CoreError` if the vault cannot be read at all.
     /// - Complexity: reads everything.
     package func check(
-        signers: (any CommitSignerDirectory)? = nil, progress: (FsckProgress) -> Void = { _ in }
-    ) throws(CoreError) -> VaultCheck {
-        let report = repository.fsck(signers: signers, progress: progress)
-        var count = 0
-        var absentCount = 0
-        var problems: [CoreError] = []
+        signers: (any CommitSignerDirectory)? = nil, progress: (FsckProgress) throws -> Void = { _ in }
+    ) throws -> VaultCheck {
+        let report = try repository.fsck(signers: signers, progress: progress)
+        var check = AttachmentCheck()
         if let attachmentStore, report.isClean {
             // Devices of a synced vault may leave files at the server; anywhere else a file that is not there is lost.
-            let isSynced = try inStorage(!repository.syncNote().isEmpty)
-            try whole.forEachItem { (item) throws(CoreError) in
-                // Without a passphrase all that can be said of a locked note's file is that it is there.
-                for file in item.lock?.files ?? [] {
-                    count += 1
-                    let isThere = try inStorage(attachmentStore.containsFile(file.fileID))
-                    if isThere { continue }
-                    if isSynced {
-                        absentCount += 1
-                    } else {
-                        problems.append(
-                            CoreError(
-                                .storage, at: "a file of locked \(item.id.uuid.hex): \(AttachmentFault.missing.words)"))
-                    }
-                }
-                for attachment in item.attachments {
-                    count += 1
-                    do throws(CoreError) {
-                        try unsafe read(attachment) { _ in }
-                    } catch {
-                        if isSynced, (error.cause as? StorageError)?.code == .attachmentMissing {
-                            absentCount += 1
-                            continue
-                        }
-                        let words = AttachmentFault(error).map { ": \($0.words)" } ?? ""
-                        problems.append(
-                            CoreError(
-                                error.code, at: "\(attachment.name) of \(item.id.uuid.hex)\(words)", cause: error.cause)
-                        )
-                    }
-                }
+            check.isSynced = try inStorage(!repository.syncNote().isEmpty)
+            var items: [Item] = []
+            try whole.forEachItem { item in
+                guard !item.attachments.isEmpty || item.lock?.files.isEmpty == false else { return }
+                var item = item
+                // Texts are not looked at here, and may be long.
+                item.text = ""
+                items.append(item)
+            }
+            for (index, item) in items.enumerated() {
+                try progress(FsckProgress(phase: .attachments, doneCount: index, totalCount: items.count))
+                try checkFiles(of: item, in: attachmentStore, &check)
             }
         }
         return VaultCheck(
-            repository: report, attachmentCount: count, attachmentProblems: problems, absentCount: absentCount,
-            index: report.isClean ? try checkIndex() : nil)
+            repository: report, attachmentCount: check.count, attachmentProblems: check.problems,
+            absentCount: check.absentCount, index: report.isClean ? try checkIndex() : nil)
+    }
+
+    private struct AttachmentCheck {
+        var isSynced = false
+        var count = 0
+        var absentCount = 0
+        var problems: [CoreError] = []
+    }
+
+    private func checkFiles(
+        of item: Item, in store: AttachmentStore, _ check: inout AttachmentCheck
+    ) throws(CoreError) {
+        // Without a passphrase all that can be said of a locked note's file is that it is there.
+        for file in item.lock?.files ?? [] {
+            check.count += 1
+            let isThere = try inStorage(store.containsFile(file.fileID))
+            if isThere { continue }
+            if check.isSynced {
+                check.absentCount += 1
+            } else {
+                check.problems.append(
+                    CoreError(.storage, at: "a file of locked \(item.id.uuid.hex): \(AttachmentFault.missing.words)"))
+            }
+        }
+        for attachment in item.attachments {
+            check.count += 1
+            do throws(CoreError) {
+                try unsafe read(attachment) { _ in }
+            } catch {
+                if check.isSynced, (error.cause as? StorageError)?.code == .attachmentMissing {
+                    check.absentCount += 1
+                    continue
+                }
+                let words = AttachmentFault(error).map { ": \($0.words)" } ?? ""
+                check.problems.append(
+                    CoreError(error.code, at: "\(attachment.name) of \(item.id.uuid.hex)\(words)", cause: error.cause))
+            }
+        }
     }
 }

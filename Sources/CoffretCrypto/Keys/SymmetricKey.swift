@@ -77,6 +77,8 @@ package enum KeyPurposes {
     package enum LinkDetails: KeyPurpose { package static var name: String { "link details key" } }
     /// Seals what a device says of the heads of its vaults, to the person's own devices or to itself.
     package enum Heads: KeyPurpose { package static var name: String { "heads key" } }
+    /// Seals what this machine keeps of programs that ask the store: their tokens, and what they asked.
+    package enum Access: KeyPurpose { package static var name: String { "access key" } }
     /// Derived from the passphrase of locked notes; the keys of notes come from it.
     package enum NoteApplication: KeyPurpose { package static var name: String { "key of a note passphrase" } }
     /// Seals one locked note.
@@ -105,6 +107,7 @@ package typealias SlotSecretKey = SymmetricKey<KeyPurposes.SlotSecret>
 package typealias AuthenticationKey = SymmetricKey<KeyPurposes.Authentication>
 package typealias LinkDetailsKey = SymmetricKey<KeyPurposes.LinkDetails>
 package typealias HeadsKey = SymmetricKey<KeyPurposes.Heads>
+package typealias AccessKey = SymmetricKey<KeyPurposes.Access>
 package typealias NoteApplicationKey = SymmetricKey<KeyPurposes.NoteApplication>
 package typealias NoteKey = SymmetricKey<KeyPurposes.Note>
 package typealias HintKey = SymmetricKey<KeyPurposes.Hint>

@@ -20,6 +20,8 @@ package enum Context: String, CaseIterable, Sendable {
     // from the marker key of this store.
     case headsKey = "heads/key"
     case headsLocalKey = "heads/local"
+    // From the marker key of this store: for what this machine keeps of programs that ask the store.
+    case accessKey = "access/local"
 
     // Derivations from a vault's split key; context: vault id ‖ tree generation.
     case nodeBoundary = "tree/boundary"
@@ -79,6 +81,8 @@ package enum Context: String, CaseIterable, Sendable {
     case acknowledgementSeal = "acknowledgement/seal"
     case headsSeal = "heads/seal"
     case headRecord = "heads/record"
+    case accessTokens = "access/tokens"
+    case accessLog = "access/log"
 
     // Signatures.
     case link = "link/signature"

@@ -233,4 +233,10 @@ extension UnlockedKeyring {
     package func headRecordKey() throws(KeyError) -> HeadsKey {
         KDF.derive(from: try body().markerKey, .headsLocalKey, storeID.bytes)
     }
+
+    /// Seals what this machine keeps of programs that ask the store: KDF(marker key, "access/local", store id). It stays the same
+    /// when the keyring changes.
+    package func accessKey() throws(KeyError) -> AccessKey {
+        KDF.derive(from: try body().markerKey, .accessKey, storeID.bytes)
+    }
 }

@@ -1,7 +1,7 @@
 // The newest generation of a store's keyring, remembered where a backup of the disk does not reach: behind a TPM's
 // counter, or in the desktop's keyring. Invariant: what is remembered only goes up.
 
-internal import CoffretBase
+package import CoffretBase
 
 /// The result of reading a record by its name.
 package enum ProtectedRecord: Equatable, Sendable {
@@ -20,9 +20,9 @@ package protocol ProtectedRecords: Sendable {
     func exclusively<Result>(_ name: String, _ body: () throws -> Result) throws -> Result
 }
 
-/// Remembers a keyring's generation beside the marker.
+/// Remembers a keyring's generation beside the marker, and other counts that only go up.
 ///
-/// Record `<store id in hex>.generation`: 8 bytes, big-endian. Source: protocol decision 5.
+/// Record `<store id in hex>.generation`, or `.tokens`: 8 bytes, big-endian. Source: protocol decision 5.
 package struct GenerationMemory: Sendable {
     private let records: @Sendable () -> (any ProtectedRecords)?
     /// Whether an opening waits for what is remembered; else only changes are written down.
@@ -45,23 +45,32 @@ package struct GenerationMemory: Sendable {
 
     /// nil if nothing is known: no record, one that was altered, or a home that does not answer. The marker and the
     /// vaults remember too.
-    func generation(of storeID: UniqueID) -> UInt64? {
-        records().flatMap { generation(of: storeID, in: $0) }
-    }
+    func generation(of storeID: UniqueID) -> UInt64? { count(Self.generation, of: storeID) }
 
     /// A generation that could not be written down is caught up with at the next opening.
-    func remember(_ generation: UInt64, of storeID: UniqueID) {
+    func remember(_ generation: UInt64, of storeID: UniqueID) { remember(generation, Self.generation, of: storeID) }
+
+    private static let generation = "generation"
+
+    /// A count of another kind that is remembered in the same way.
+    package func count(_ kind: String, of storeID: UniqueID) -> UInt64? {
+        records().flatMap { read(name(kind, storeID), in: $0) }
+    }
+
+    /// Remembers a count unless a higher one is known.
+    package func remember(_ count: UInt64, _ kind: String, of storeID: UniqueID) {
         guard let records = records() else { return }
-        try? records.exclusively(name(storeID)) {
-            if let known = self.generation(of: storeID, in: records), known >= generation { return }
-            try records.write(name(storeID), generation.bigEndianBytes)
+        let name = name(kind, storeID)
+        try? records.exclusively(name) {
+            if let known = read(name, in: records), known >= count { return }
+            try records.write(name, count.bigEndianBytes)
         }
     }
 
-    private func generation(of storeID: UniqueID, in records: any ProtectedRecords) -> UInt64? {
-        guard case .present(let bytes) = records.read(name(storeID)), bytes.count == 8 else { return nil }
+    private func read(_ name: String, in records: any ProtectedRecords) -> UInt64? {
+        guard case .present(let bytes) = records.read(name), bytes.count == 8 else { return nil }
         return bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    private func name(_ storeID: UniqueID) -> String { storeID.hex + ".generation" }
+    private func name(_ kind: String, _ storeID: UniqueID) -> String { "\(storeID.hex).\(kind)" }
 }

@@ -28,6 +28,25 @@ extension FailureMeaning {
             hint: "coffret show ITEM shows them"),
         "operation.answer.too-large": FailureMeaning(
             .inputOutput, "the answer is longer than a message may be", hint: "ask for a part of it"),
+        "token.invalid": FailureMeaning(
+            .permission, "there is no such token, or it was removed", hint: "coffret token new makes another one"),
+        "token.expired": FailureMeaning(
+            .permission, "the time of the token is over", hint: "coffret token new makes another one"),
+        "token.pausing": FailureMeaning(
+            .unavailable, "wrong tokens were offered; another try has to wait", hint: "try again in a minute"),
+        "token.exists": FailureMeaning(
+            .alreadyExists, "there is a token of this name", showsPlace: true, hint: "coffret token rm removes it"),
+        "token.not-found": FailureMeaning(
+            .notFound, "there is no token of this name", showsPlace: true, hint: "coffret token ls lists them"),
+        "token.exhausted": FailureMeaning(
+            .usage, "there are 64 tokens already", hint: "coffret token rm removes one"),
+        "token.scope.invalid": FailureMeaning(
+            .usage, "a token cannot allow this", showsPlace: true,
+            hint: "Spec/operations.md lists operations; none with control is a token's, and vaults and tags limit some"
+        ),
+        "token.file.altered": FailureMeaning(
+            .damaged, "the file of tokens was altered, or an earlier one was put back: no token counts",
+            hint: "coffret token rm --all makes a new one; then make the tokens again"),
         "operation.cancelled": FailureMeaning(.cancelled, "cancelled"),
         "operation.not-allowed": FailureMeaning(
             .permission, "this session may not do that", showsPlace: true,

@@ -24,22 +24,26 @@ extension BlobStore {
     /// of each index, and whether they agree.
     ///
     /// In a store opened for writing, bytes of an unfinished append are cleared away first, with a notice.
-    /// - Parameter progress: called after each file with bytes done and bytes in all.
-    package func check(progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }) -> BlobCheckReport {
+    /// - Parameter progress: called after each file with bytes done and bytes in all; an error that it
+    ///   throws ends the check.
+    package func check(progress: (_ done: Int, _ total: Int) throws -> Void) rethrows -> BlobCheckReport {
         var report = BlobCheckReport()
         let total = fileByteCount
         for entry in manifest.sealed {
             report.collect { (report) throws(StorageError) in try check(SealedFile(entry, context: context), &report) }
             report.byteCount += entry.byteCount
-            progress(report.byteCount, total)
+            try progress(report.byteCount, total)
         }
         report.collect { (report) throws(StorageError) in try checkActive(&report) }
         report.byteCount += active.capacityByteCount
-        progress(report.byteCount, total)
+        try progress(report.byteCount, total)
         report.collect { (report) throws(StorageError) in try checkOrphans(&report) }
         report.fileCount = manifest.sealed.count + 1
         return report
     }
+
+    /// As above, in silence.
+    package func check() -> BlobCheckReport { check { _, _ in } }
 
     private func check(_ file: SealedFile, _ report: inout BlobCheckReport) throws(StorageError) {
         let damagedIndex = StorageError(.indexDamaged, place: file.place)

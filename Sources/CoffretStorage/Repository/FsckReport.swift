@@ -36,9 +36,18 @@ package struct FsckProgress: Sendable {
         case files
         case commits
         case trees
+        /// Files of items; how many there are is known at the end.
+        case attachments
     }
 
     package let phase: Phase
     package let doneCount: Int
-    package let totalCount: Int
+    /// Nil where it is not known.
+    package let totalCount: Int?
+
+    package init(phase: Phase, doneCount: Int, totalCount: Int?) {
+        self.phase = phase
+        self.doneCount = doneCount
+        self.totalCount = totalCount
+    }
 }

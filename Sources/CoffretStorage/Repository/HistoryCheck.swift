@@ -35,11 +35,11 @@ struct HistoryCheck {
         verifier = signers.map { CommitVerifier(vaultID: repository.keys.vaultID.bytes, signers: $0) }
     }
 
-    mutating func run(progress: (FsckProgress) -> Void) {
+    mutating func run(progress: (FsckProgress) throws -> Void) rethrows {
         readHistory()
         for (index, commit) in commits.enumerated() {
             if index % 64 == 0 {
-                progress(FsckProgress(phase: .commits, doneCount: index, totalCount: commits.count))
+                try progress(FsckProgress(phase: .commits, doneCount: index, totalCount: commits.count))
             }
             collect(commit) { (check) throws(StorageError) in try check.checkSignature(commit) }
             collect(commit) { (check) throws(StorageError) in try check.checkSequence(commit) }

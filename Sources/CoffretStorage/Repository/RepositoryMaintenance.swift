@@ -9,5 +9,7 @@ package protocol BlobMaintenance: BlobRepositoryBackend {
     ) throws(StorageError) -> BlobCompaction
 
     /// Reads and verifies everything on disk.
-    func check(progress: (_ done: Int, _ total: Int) -> Void) -> BlobCheckReport
+    ///
+    /// - Parameter progress: an error that it throws ends the check.
+    func check(progress: (_ done: Int, _ total: Int) throws -> Void) rethrows -> BlobCheckReport
 }

@@ -7,33 +7,39 @@ extension VaultRepository {
     /// Checks files, commits, signatures, sequences, roots, trees and values; reports all it finds.
     ///
     /// - Parameter signers: knows the devices that may have written; nil for the own device alone.
+    /// - Parameter progress: an error that it throws ends the check.
     /// - Complexity: reads everything; recomputes the root of every commit.
     package func fsck(
-        signers: (any CommitSignerDirectory)? = nil, progress: (FsckProgress) -> Void = { _ in }
-    ) -> FsckReport {
+        signers: (any CommitSignerDirectory)? = nil, progress: (FsckProgress) throws -> Void
+    ) rethrows -> FsckReport {
         var report = FsckReport()
         if let backend = backend as? any BlobMaintenance {
-            report.blobs = backend.check { done, total in
-                progress(FsckProgress(phase: .files, doneCount: done, totalCount: total))
+            report.blobs = try backend.check { done, total in
+                try progress(FsckProgress(phase: .files, doneCount: done, totalCount: total))
             }
         }
         let directory = signers ?? author.map { SingleSignerDirectory(author: $0) }
         var check = HistoryCheck(repository: self, signers: directory)
-        check.run(progress: progress)
+        try check.run(progress: progress)
         report.commitCount = check.commitCount
         report.signatureCount = check.signatureCount
         report.rootCount = check.rootCount
         report.removals = check.removals
         report.problems = check.problems
         report.isHistoryPending = check.isHistoryPending
-        checkTrees(check.commits, &report, progress: progress)
+        try checkTrees(check.commits, &report, progress: progress)
         return report
+    }
+
+    /// As above, in silence.
+    package func fsck(signers: (any CommitSignerDirectory)? = nil) -> FsckReport {
+        fsck(signers: signers) { _ in }
     }
 
     /// Walks everything that is stored, rebuilds the head's tree from its facts, and reads all values.
     private func checkTrees(
-        _ commits: [CommitSummary], _ report: inout FsckReport, progress: (FsckProgress) -> Void
-    ) {
+        _ commits: [CommitSummary], _ report: inout FsckReport, progress: (FsckProgress) throws -> Void
+    ) rethrows {
         var names: Set<BlobName> = []
         var values: Set<StoredValue> = []
         let walk = ReachableBlobs(history: history, nodes: nodes, kinds: .all)
@@ -43,7 +49,7 @@ extension VaultRepository {
         }
         for (index, commit) in commits.enumerated() {
             if index % 256 == 0 {
-                progress(FsckProgress(phase: .trees, doneCount: index, totalCount: commits.count))
+                try progress(FsckProgress(phase: .trees, doneCount: index, totalCount: commits.count))
             }
             report.collect { () throws(StorageError) in
                 try walk.walk(commit, visit: visit, visitFact: visitFact)
@@ -66,7 +72,10 @@ extension VaultRepository {
         report.factCount = factCount
         report.valueCount = values.count
         let reader = (try? present.values) ?? ValueReader(reader: backend, unstored: [:])
-        for value in values {
+        for (index, value) in values.enumerated() {
+            if index % 256 == 0 {
+                try progress(FsckProgress(phase: .trees, doneCount: commits.count, totalCount: commits.count))
+            }
             report.collect { () throws(StorageError) in
                 // A value that only a commit carries has been verified with the commit.
                 guard try backend.containsBlob(value.name) || reader.unstored[value.name] != nil else {

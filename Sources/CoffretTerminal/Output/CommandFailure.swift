@@ -80,6 +80,7 @@ package enum CLIErrorCode: String, Sendable, CaseIterable {
     case commandNotFound = "cli.run.not-found"
     case commandNotExecutable = "cli.run.not-executable"
     case momentInvalid = "cli.moment.invalid"
+    case tokenIncomplete = "cli.token.incomplete"
     case editorMissing = "cli.editor.missing"
     case editorFailed = "cli.editor.failed"
     case editorUnsafe = "cli.editor.no-private-memory"

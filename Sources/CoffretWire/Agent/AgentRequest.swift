@@ -111,11 +111,14 @@ package struct AgentSession: Equatable, Sendable {
     package let isJSON: Bool
     /// The variables of the client, by name.
     package let environment: [String: String]
+    /// What narrows the session down: a secret, which the process that serves the session compares.
+    package let token: String?
 
-    package init(store: String, isJSON: Bool, environment: [String: String]) {
+    package init(store: String, isJSON: Bool, environment: [String: String], token: String? = nil) {
         self.store = store
         self.isJSON = isJSON
         self.environment = environment
+        self.token = token
     }
 
     /// The longest request and reply: a note's text may have 16 MiB.
@@ -142,6 +145,7 @@ extension AgentRequest {
     package static let version: UInt32 = 1
     static let pathByteCountMax = 4096
     private static let secretByteCountMax = 64 << 10
+    private static let tokenByteCountMax = 256
     private static let sealedKeyByteCountMax = 4096
 
     /// The part of a request that a server of several clients reads. The rest may be secret, and is for the process
@@ -152,7 +156,7 @@ extension AgentRequest {
         /// A command for the store at this path: handed on, too.
         case command(store: String, isUse: Bool)
         /// A session with the store at this path: handed on, too.
-        case session(store: String)
+        case session(store: String, hasToken: Bool)
         /// Nothing that anybody would hide.
         case open
     }
@@ -167,7 +171,8 @@ extension AgentRequest {
             switch (try decoder.readUnsigned(), count) {
             case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: true)
             case (10, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: false)
-            case (12, 4): return .session(store: try decoder.readText(byteCountMax: pathByteCountMax))
+            case (12, 4), (12, 5):
+                return .session(store: try decoder.readText(byteCountMax: pathByteCountMax), hasToken: count == 5)
             case (3, 6):
                 let (store, kind) = try readSecretHead(from: &decoder)
                 return .secret(
@@ -233,10 +238,11 @@ extension AgentRequest {
                 encoder.encode(text: store)
                 if let sealedKey { encoder.encode(bytes: sealedKey) } else { encoder.encodeNull() }
             case .session(let session):
-                encoder.encode(kind: 12, fieldCount: 3)
+                encoder.encode(kind: 12, fieldCount: session.token == nil ? 3 : 4)
                 encoder.encode(text: session.store)
                 encoder.encode(unsigned: session.isJSON ? 1 : 0)
                 encoder.encode(texts: session.environment)
+                if let token = session.token { encoder.encode(text: token) }
             case .interrupted: encoder.encode(kind: 13, fieldCount: 0)
             }
         }
@@ -322,10 +328,12 @@ extension AgentRequest {
                 return .renewed(store: store, sealedKey: nil)
             }
             return .renewed(store: store, sealedKey: try decoder.readBytes(countMax: sealedKeyByteCountMax))
-        case (12, 3):
+        case (12, 3), (12, 4):
             let store = try decoder.readText(byteCountMax: pathByteCountMax)
             let isJSON = try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
-            return .session(AgentSession(store: store, isJSON: isJSON, environment: try decoder.readTextMap()))
+            let environment = try decoder.readTextMap()
+            let token = fieldCount == 4 ? try decoder.readText(byteCountMax: tokenByteCountMax) : nil
+            return .session(AgentSession(store: store, isJSON: isJSON, environment: environment, token: token))
         case (13, 0): return .interrupted
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }

@@ -4,7 +4,7 @@
 package import CoffretBase
 
 /// The access that an operation needs.
-package enum OperationAccess: String, CaseIterable, Sendable {
+package enum OperationAccess: String, CaseIterable, Comparable, Sendable {
     /// No store.
     case none
     /// Names of vaults, titles, tags, times; words around what was searched for.
@@ -14,6 +14,11 @@ package enum OperationAccess: String, CaseIterable, Sendable {
     case write
     /// The store's own state, such as its lock.
     case control
+
+    /// Each allows what those before it allow.
+    package static func < (left: OperationAccess, right: OperationAccess) -> Bool {
+        allCases.firstIndex(of: left)! < allCases.firstIndex(of: right)!
+    }
 }
 
 /// One kind of request, and its answer.

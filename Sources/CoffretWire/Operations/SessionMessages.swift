@@ -74,3 +74,25 @@ package struct OperationProgress: Record {
         } catch { return nil }
     }
 }
+
+/// The last message of a session that ends by itself. A request whose reply it stands for was not looked at.
+package enum SessionEnd: String, RecordChoice {
+    /// Nobody asked for so long that the keys go.
+    case idle
+
+    /// Layout: `{ "end": why }`.
+    package func message(isJSON: Bool) -> [UInt8] {
+        if isJSON { return Array(JSONValue.object([JSONValue.Member("end", json)]).text().utf8) }
+        return CBOREncoder.encode { encoder in
+            encoder.encodeMapHeader(count: 1)
+            encoder.encode(text: "end")
+            encode(to: &encoder)
+        }
+    }
+
+    /// - Returns: nil for a message of another kind.
+    package init?(message bytes: [UInt8], isJSON: Bool) {
+        guard let end = Self.allCases.first(where: { $0.message(isJSON: isJSON) == bytes }) else { return nil }
+        self = end
+    }
+}

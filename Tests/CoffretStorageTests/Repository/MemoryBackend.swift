@@ -136,7 +136,7 @@ extension MemoryBackend: BlobMaintenance {
             blobCount: names.count, packCount: 1, byteCountBefore: before, byteCountAfter: names.count)
     }
 
-    func check(progress: (_ done: Int, _ total: Int) -> Void) -> BlobCheckReport {
+    func check(progress: (_ done: Int, _ total: Int) throws -> Void) rethrows -> BlobCheckReport {
         var report = BlobCheckReport()
         report.blobCount = blobs.blobs.count
         return report

@@ -1,0 +1,68 @@
+// `coffret agent log`: what programs asked the store. The one thing to keep true: titles are looked up now, and stand in no
+// file.
+
+internal import CoffretApp
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretMessages
+internal import CoffretStorage
+internal import CoffretTerminal
+internal import CoffretWire
+
+enum AgentLogCommand {
+    static let description = CommandDescription(
+        "log", "Say which programs asked the unlocked store, and for what",
+        discussion: [
+            "Each session's beginning and end is in the log, and each use of a token. It lies sealed on this computer and keeps the last 2,048 entries; equal ones in a row are counted together. A session that ended with the store's lock has no end here."
+        ],
+        options: [CommonArguments.limit], run: run)
+
+    private static func run(_ context: CommandContext) throws {
+        let session = try StoreSession.open(context, with: .passphrase)
+        let entries = try AccessLog(session.store, StoreAccess.environment(context)).entries()
+        let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 50 : .max)
+        let shown = Array(entries.suffix(max(0, limit)).reversed())
+        if let first = entries.first, let last = entries.last, last.number - first.number + 1 != entries.count {
+            context.warn("entries are missing: the file of the log was changed, or a crash tore one")
+        }
+        try context.print(.array(shown.map(\.json))) {
+            guard !shown.isEmpty else { return context.isQuiet ? "" : "No program has asked this store anything yet." }
+            var table = TextTable([
+                .init(), .init(isFlexible: true, maximumWidth: 20), .init(isFlexible: true, minimumWidth: 20),
+            ])
+            for entry in shown {
+                table.add([
+                    context.relativeTime.moment((entry.last ?? entry.time).milliseconds),
+                    TextWidth.displaySafe(entry.token ?? entry.session), what(entry, session),
+                ])
+            }
+            return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
+                .joined(separator: "\n")
+        }
+    }
+
+    private static func what(_ entry: AccessEntry, _ session: StoreSession) -> String {
+        let program = TextWidth.displaySafe(entry.program ?? "a program")
+        let count = entry.count.map { $0 > 1 ? ", \(NumberText.grouped($0)) times" : "" } ?? ""
+        let code = entry.code.map { " [\($0)]" } ?? ""
+        switch entry.event {
+        case .opened: return "session of \(program)" + count
+        case .ended: return "end of the session" + count
+        case .refused where entry.operation == nil: return "no session for \(program)\(code)\(count)"
+        case .asked, .refused:
+            let words = [entry.operation ?? "something unknown", subject(entry, session)].compactMap(\.self)
+            return (entry.event == .refused ? "refused: " : "") + words.joined(separator: " ") + code + count
+        }
+    }
+
+    /// The item by its title of now.
+    private static func subject(_ entry: AccessEntry, _ session: StoreSession) -> String? {
+        guard let hex = entry.item, let vaultID = entry.vault else { return nil }
+        guard let bytes = try? Hex.decode(hex), let uuid = UniqueID(bytes: bytes),
+            let record = try? session.store.vaultRecord(vaultID), let vault = try? session.desk.vault(record),
+            let id = try? vault.resolve(uuid.hex), let item = try? vault.item(id)
+        else { return "an item that is gone" }
+        return "\"\(TextWidth.truncate(TextWidth.displaySafe(ItemSummary(item).title), to: 40))\""
+    }
+}
