@@ -1,7 +1,10 @@
 // With a TPM the agent's memory holds no key while nobody uses the store. The one thing to keep true: the key is found
 // before and after, by the same search.
 
+import CoffretClient
+import CoffretTerminal
 import CoffretTestSupport
+import CoffretWire
 import Foundation
 import Glibc
 import Testing
@@ -205,6 +208,30 @@ struct IdleKeysTests {
         #expect(try !world.isConnected())
         try world.leap()
         try Waiting.until("connected again") { try world.isConnected() }
+    }
+
+    @Test(
+        "R31: a session nobody asks ends, and its keys with it; a client that asks again does not notice",
+        arguments: [false, true])
+    func session(isJSON: Bool) throws {
+        let world = try World()
+        defer { try? world.agent.stop() }
+        var variables = world.agent.runner.environment().filter { !$0.key.hasPrefix("COFFRET_") }
+        variables["XDG_RUNTIME_DIR"] = world.agent.runtimeFolder
+        let store = try #require(AgentLocation.canonical(world.agent.runner.storePath))
+        let session = try #require(
+            try SessionClient.open(ProcessEnvironment(variables), store: store, isJSON: isJSON))
+        for round in 0..<2 {
+            #expect(try session.perform(ItemList()).items.map(\.title) == ["Tomatoes"], "round \(round)")
+            #expect(try world.isInMemory(), "the session has the key while it is used")
+            try world.rest()
+            #expect(try ProcessFiles.children(of: world.processID).count <= 1, "its process is gone")
+        }
+        // A change is made once, though its request crossed the end of the session.
+        var create = ItemCreate()
+        create.text = "# Beans"
+        _ = try session.perform(create)
+        #expect(try session.perform(ItemList()).total == 2)
     }
 
     @Test("a TPM that is gone, or was started anew, locks the store, and the next command says why", arguments: [0, 1])

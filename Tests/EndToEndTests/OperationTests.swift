@@ -222,6 +222,11 @@ struct OperationTests {
         for session in sessions { _ = try session.perform(Hello()) }
     }
 
+    static func samplePath(_ name: String) -> String {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Samples/" + name).path
+    }
+
     @Test(
         "another user is refused, and a program in Python from the page alone lists, reads and writes",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3"), "python3 is missing"))
@@ -229,8 +234,7 @@ struct OperationTests {
         let world = try OperationWorld()
         defer { try? world.agent.stop() }
         #expect(try world.agent.unlock().exitCode == 0)
-        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("Samples/session.py").path
+        let script = Self.samplePath("session.py")
         let variables = world.agent.runner.environment().merging(["XDG_RUNTIME_DIR": world.agent.runtimeFolder]) { $1 }
         func ask(_ words: String..., as user: UInt32? = nil) throws -> ProcessResult {
             let python = ["/usr/bin/python3", script, "--store", world.agent.runner.storePath] + words
