@@ -113,6 +113,8 @@ let libraries: [Target] = [
     library("CoffretTerminal", ["CoffretBase", "CPlatform"]),
     // 6. How a program without keys reaches the agent.
     library("CoffretClient", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretWire", "CoffretTerminal"]),
+    // 7. What a program in Swift asks of the store that the agent has unlocked; the one library for others.
+    library("CoffretKit", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
     // 7. Errors of all layers in the words of a person.
     library(
         "CoffretMessages",
@@ -182,6 +184,12 @@ let executables: [Target] = [
         ],
         swiftSettings: settings),
 ]
+
+/// Samples that have a package of their own each. They are built here too, with what others see of the library and no more.
+let samples: [Target] = ["RecentNotes", "ImportBookmarks"].map { name in
+    .executableTarget(
+        name: name, dependencies: ["CoffretKit"], path: "Samples/\(name)/Sources/\(name)", packageAccess: false)
+}
 
 let testTargets: [Target] = [
     // Vectors, seeded randomness, faulty file systems, manual clocks: shared by all tests.
@@ -272,11 +280,12 @@ let testTargets: [Target] = [
 let package = Package(
     name: "coffret",
     products: [
+        .library(name: "CoffretKit", targets: ["CoffretKit"]),
         .library(name: "CoffretInterop", targets: ["CoffretInterop"]),
         .executable(name: "coffret", targets: ["coffret"]),
         .executable(name: "coffret-agent", targets: ["coffret-agent"]),
         .executable(name: "coffret-server", targets: ["coffret-server"]),
     ],
-    targets: systemLibraries + libraries + desktopLibraries + executables + testTargets,
+    targets: systemLibraries + libraries + desktopLibraries + executables + samples + testTargets,
     cxxLanguageStandard: .cxx17
 )

@@ -25,6 +25,8 @@ extension OperationTests {
         }
         add(Hello())
         add(VaultList())
+        add(VaultVerify()) { $0.vault = "Work" }
+        add(VaultVerify(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
         add(ItemList())
         add(ItemList()) { ($0.includesAll, $0.order, $0.limit, $0.vault) = (true, .title, 2, "personal") }
         add(ItemList()) { $0.isTrashed = true }

@@ -51,6 +51,33 @@ struct OperationWorkTests {
         #expect(try session.perform(VaultList()).vaults.count == 2)
     }
 
+    @Test("a check of a whole vault says how far it is, and stops in its middle; then the session answers as before")
+    func verified() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        #expect(try world.agent.unlock().exitCode == 0)
+        let session = try world.session(isJSON: false)
+        var create = ItemCreate()
+        for number in 0..<300 {
+            create.text = "# Note \(number)"
+            _ = try session.perform(create)
+        }
+        var stages: [String] = []
+        let reports = try session.perform(VaultVerify()) { stages.append($0.stage ?? "") }.vaults
+        #expect(reports.count == 2 && reports.allSatisfy(\.isClean) && (reports.map(\.changeCount).max() ?? 0) > 300)
+        #expect(stages.contains("files"), "the first step is always told")
+        var count = 0
+        let cancelled = OperationFailure.code {
+            _ = try session.perform(VaultVerify()) { _ in
+                count += 1
+                try session.cancel()
+            }
+        }
+        #expect(cancelled == "operation.cancelled" && count >= 1)
+        #expect(try session.perform(VaultVerify()).vaults.count == 2, "a cancel is used up")
+        #expect(try world.agent.run("fsck").exitCode == 0)
+    }
+
     @Test("progress comes before the reply, to the request that wants it and to no other", arguments: [false, true])
     func progress(isJSON: Bool) throws {
         let world = try OperationWorld()
@@ -69,6 +96,16 @@ struct OperationWorkTests {
         var steps: [OperationProgress] = []
         #expect(try session.perform(search) { steps.append($0) }.hits.map(\.title) == ["Beans"])
         #expect(steps.first == OperationProgress(done: 0, total: 2))
+    }
+}
+
+extension OperationFailure {
+    /// The code of the refusal that `body` throws; nil if it throws none.
+    fileprivate static func code(_ body: () throws -> Void) -> String? {
+        do {
+            try body()
+            return nil
+        } catch { return (error as? OperationFailure)?.code }
     }
 }
 

@@ -107,8 +107,9 @@ struct LayerTests {
 
     @Test("a program that asks the agent links no code that holds keys or opens vaults")
     func frontsHoldNoKeys() throws {
-        let reached = try Self.reach(of: "CoffretClient")
-        #expect(reached.isSuperset(of: ["CoffretTerminal", "CoffretWire"]), "the manifest is read wrongly")
+        let reached = try Self.reach(of: "CoffretKit")
+        #expect(
+            reached.isSuperset(of: ["CoffretClient", "CoffretTerminal", "CoffretWire"]), "the manifest is read wrongly")
         let holding: Set<String> = [
             "CoffretKeys", "CoffretStorage", "CoffretCore", "CoffretSync", "CoffretAccount", "CoffretApp",
         ]

@@ -44,7 +44,7 @@ package struct OperationOutcome {
 
 package enum Operations {
     package static let all: [any PerformedOperation.Type] =
-        [Hello.self, VaultList.self] + items + [CodeRead.self, StoreLock.self]
+        [Hello.self, VaultList.self, VaultVerify.self] + items + [CodeRead.self, StoreLock.self]
 
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self, ItemFlag.self, ItemTrash.self,
