@@ -24,7 +24,7 @@ extension SearchIndex {
         try read { session throws(SQLiteError) in
             var kinds: [UInt8: Int] = [:]
             var trashed = 0
-            for record in session.attributes.records where record.kind != 0 {
+            for record in session.attributes.records where record.isDocument {
                 if record.has(DocumentAttributes.trashed) { trashed += 1 } else { kinds[record.kind, default: 0] += 1 }
             }
             return (kinds, trashed)
@@ -80,21 +80,9 @@ extension SearchIndex {
         }
     }
 
-    /// The links in a document, in its order, with the documents that answer to each.
-    package func links(of entity: [UInt8]) throws(SearchError) -> [ResolvedLink] {
-        try readNames { session throws(SQLiteError) in
-            guard let number = try session.number(of: entity) else { return [] }
-            var links: [ResolvedLink] = []
-            for key in try session.keys("links", of: number) {
-                links.append(ResolvedLink(key: key, documents: try session.documents("answer", key: key)))
-            }
-            return links
-        }
-    }
-
     /// The documents that answer to a key, those in the trash last.
     package func documents(answeringTo key: String) throws(SearchError) -> [DocumentSummary] {
-        try readNames { session throws(SQLiteError) in try session.documents("answer", key: key) }
+        try readNames { session throws(SQLiteError) in try session.documents(answeringTo: key) }
     }
 
     /// The documents that link to one by any key that it answers to; those in the trash left out.
@@ -102,7 +90,7 @@ extension SearchIndex {
         try read { session throws(SQLiteError) in
             guard let number = try session.number(of: entity) else { return [] }
             var sources: Set<Int64> = []
-            for key in try session.keys("keys", of: number) {
+            for key in try session.answers(of: number) {
                 try session.connection.forEachRow("SELECT document FROM link WHERE key = ?1", key) {
                     row throws(SQLiteError) in
                     let source = row.int64(at: 0)
@@ -178,13 +166,10 @@ extension NameReading {
         return summary
     }
 
-    /// - Complexity: two rows, of the longer of which only the beginning is read.
+    /// - Complexity: one row.
     func summaryIfThere(_ number: Int64) throws(SQLiteError) -> DocumentSummary? {
         try connection.firstRow(
-            """
-            SELECT kind, uuid, title, created, modified, flags, text.tags
-            FROM document JOIN text USING (id) WHERE id = ?1
-            """, number
+            "SELECT kind, uuid, title, created, modified, flags, tags FROM document WHERE id = ?1", number
         ) { row throws(SQLiteError) in
             let flags = UInt8(truncatingIfNeeded: row.int64(at: 5))
             return DocumentSummary(
@@ -275,20 +260,18 @@ extension NameReading {
         return try connection.number(of: entity)
     }
 
-    /// The documents of a key in `answer` or `link`.
-    fileprivate func documents(_ table: String, key: String) throws(SQLiteError) -> [DocumentSummary] {
+    fileprivate func documents(answeringTo key: String) throws(SQLiteError) -> [DocumentSummary] {
         var numbers: Set<Int64> = []
-        try connection.forEachRow("SELECT document FROM \(table) WHERE key = ?1", key) { row throws(SQLiteError) in
-            numbers.insert(row.int64(at: 0))
+        try connection.forEachRow("SELECT document FROM answer WHERE key = ?1", connection.textHash()(key)) {
+            row throws(SQLiteError) in numbers.insert(row.int64(at: 0))
         }
         return try ordered(numbers)
     }
 
-    /// A document's own list of keys: what it links to, or what it answers to.
-    fileprivate func keys(_ column: String, of number: Int64) throws(SQLiteError) -> [String] {
-        let keys = try connection.firstRow("SELECT \(column) FROM text WHERE id = ?1", number) {
-            row throws(SQLiteError) in
-            row.bytes(at: 0).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+    /// The hashes of the keys that a document answers to.
+    fileprivate func answers(of number: Int64) throws(SQLiteError) -> [Int64] {
+        let keys = try connection.firstRow("SELECT keys FROM document WHERE id = ?1", number) {
+            row throws(SQLiteError) in TextHash.decode(row.bytes(at: 0))
         }
         return keys ?? []
     }

@@ -21,17 +21,13 @@ extension SearchIndex {
             guard let written = query.root.pruned(session.fullText.tokenizer) else {
                 return try session.called(query, limit: limit, offset: offset)
             }
-            var speller = Speller(session: session, columns: query.columns)
+            var speller = Speller(session: session, columns: query.columns, engine: engine)
             let root = try speller.corrected(written)
             let evaluator = QueryEvaluator(session: session, query: query, root: root)
             let (ranked, totalCount) = try evaluator.rank(keptCountMax: offset + limit)
-            let finder = SnippetFinder(
-                terms: root.positiveTerms, columns: query.columns, tokenizer: session.fullText.tokenizer)
-            var hits: [SearchHit] = []
-            for document in ranked.dropFirst(offset).prefix(limit) {
-                hits.append(try session.hit(document, finder))
-            }
-            return SearchResults(hits: hits, totalCount: totalCount, corrections: speller.corrections)
+            return try session.results(
+                Array(ranked.dropFirst(offset).prefix(limit)), of: totalCount, terms: root.positiveTerms,
+                columns: query.columns, corrections: speller.corrections)
         }
         guard let results else { throw SearchError(.queryEmpty, at: 0) }
         return results
@@ -46,45 +42,26 @@ extension SearchIndex.Session {
             query.includesTrashed || visible.contains($0)
         }.sorted { (attributes[$0].modified, $0) > (attributes[$1].modified, $1) }
         guard !signs.isEmpty, !numbers.isEmpty else { return nil }
-        let finder = SnippetFinder(terms: [], columns: [], tokenizer: fullText.tokenizer)
+        return try results(
+            numbers.dropFirst(offset).prefix(limit).map { RankedDocument(number: $0, score: 0) }, of: numbers.count,
+            terms: [], columns: [])
+    }
+
+    fileprivate func results(
+        _ ranked: [RankedDocument], of totalCount: Int, terms: [TextTerm], columns: Set<SearchColumn>,
+        corrections: [WordCorrection] = []
+    ) throws(SQLiteError) -> SearchResults {
+        let finder = SnippetFinder(terms: terms, columns: columns, tokenizer: fullText.tokenizer)
         var hits: [SearchHit] = []
-        for number in numbers.dropFirst(offset).prefix(limit) {
-            hits.append(try hit(RankedDocument(number: number, score: 0), finder))
+        hits.reserveCapacity(ranked.count)
+        for found in ranked {
+            let document = try summary(found.number)
+            hits.append(
+                SearchHit(
+                    document: document, score: found.score,
+                    titleMatches: finder.matches(in: document.title, column: .title)))
         }
-        return SearchResults(hits: hits, totalCount: numbers.count)
-    }
-
-    fileprivate func hit(_ ranked: RankedDocument, _ finder: SnippetFinder) throws(SQLiteError) -> SearchHit {
-        let document = try summary(ranked.number)
-        let snippet = try connection.firstRow(
-            "SELECT body, fields, tags FROM text WHERE id = ?1", ranked.number
-        ) { row throws(SQLiteError) -> Snippet in
-            let body = row.prefix(at: 0)
-            if let snippet = finder.snippet(of: body, column: .body) { return snippet }
-            if let snippet = finder.snippet(of: row.prefix(at: 1), column: .fields) { return snippet }
-            if let snippet = finder.snippet(of: row.prefix(at: 2), column: .tags) { return snippet }
-            return finder.beginning(of: body)
-        }
-        guard let snippet else { throw SQLiteError(.corrupt, place: "text") }
-        return SearchHit(
-            document: document, score: ranked.score, titleMatches: finder.matches(in: document.title, column: .title),
-            snippet: snippet)
-    }
-}
-
-extension Statement {
-    /// As much of a text as snippets look at, cut between characters.
-    fileprivate func prefix(at column: Int32) -> String {
-        withBytes(at: column) { bytes in
-            unsafe bytes.withUnsafeBytes { buffer in
-                guard buffer.count > SnippetFinder.textByteCountMax else {
-                    return unsafe String(decoding: buffer, as: UTF8.self)
-                }
-                var end = SnippetFinder.textByteCountMax
-                while end > 0, unsafe buffer[end] & 0xC0 == 0x80 { end -= 1 }
-                return unsafe String(decoding: buffer[..<end], as: UTF8.self)
-            }
-        }
+        return SearchResults(hits: hits, totalCount: totalCount, corrections: corrections, finder: finder)
     }
 }
 
@@ -175,7 +152,7 @@ struct QueryEvaluator {
     /// The documents for which a part of the query holds.
     private func documents(_ node: QueryNode) throws(SQLiteError) -> DocumentSet {
         if let words = MatchExpression(node, columns: query.columns) {
-            let collector = SetCollector(numberMax: session.attributes.numberMax)
+            let collector = SetCollector(attributes: session.attributes)
             try visit(words.text, collector)
             return collector.documents
         }

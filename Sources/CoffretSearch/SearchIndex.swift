@@ -14,6 +14,7 @@ internal import CoffretSQLite
 package final class SearchIndex {
     let database: SealedDatabase
     let engine: Engine
+    private let random: any RandomSource
 
     /// The parts of the current connection, and the attributes as they were last read.
     final class Engine {
@@ -24,6 +25,8 @@ package final class SearchIndex {
         private(set) var generation: Int64?
         /// The value of `meta.generation` with which the version was found to be ours.
         var checkedGeneration: Int64?
+        /// Of the current connection.
+        var wordLists = WordLists()
         /// How many connections there have been: another one may be to another index.
         var connectionCount = 0
 
@@ -62,6 +65,7 @@ package final class SearchIndex {
     ) throws(SearchError) {
         let engine = Engine()
         self.engine = engine
+        self.random = random
         do throws(SQLiteError) {
             database = try SealedDatabase(
                 directory: directory, key: SealedDatabaseKey(key.duplicateSecret(), context: vaultID.bytes),
@@ -71,6 +75,7 @@ package final class SearchIndex {
                     // A new connection: what was known of the old one's tables may be of another index.
                     engine.forget()
                     engine.connectionCount += 1
+                    engine.wordLists = WordLists()
                     engine.fullText = try FullText(registeringOn: connection)
                 })
         } catch {
@@ -121,6 +126,14 @@ package final class SearchIndex {
     /// Bytes written to the index's files since opening.
     package var writtenByteCount: Int { database.writtenByteCount }
 
+    /// Whether, after an update, so many words stand in the index for nothing that it is better made anew.
+    package private(set) var isWorn = false
+
+    /// Whether the index holds, sealed, words of texts that were changed or removed.
+    package func hasEndedWords() throws(SearchError) -> Bool {
+        try readNames { session throws(SQLiteError) in try session.connection.endedUnits() > 0 }
+    }
+
     // MARK: Writing
 
     /// Applies changes in order, as one transaction, and notes the state that they lead to.
@@ -166,10 +179,11 @@ package final class SearchIndex {
         do throws(SQLiteError) {
             try database.rebuild { connection throws(SQLiteError) in
                 try connection.execute(IndexSchema.sql)
+                try connection.setMeta("key", random.bytes(count: TextHash.keyByteCount))
                 // Words gather in memory before they become segments; a large build then merges less.
                 try connection.setFullText("hashsize", Self.buildHashByteCount)
                 guard let fullText = engine.fullText else { preconditionFailure("configured with the connection") }
-                var writer = DocumentWriter(
+                var writer = try DocumentWriter(
                     connection: connection, tokenizer: fullText.tokenizer, attributes: AttributeTable(), isFilling: true
                 )
                 do {
@@ -202,26 +216,11 @@ package final class SearchIndex {
         } catch {
             throw foreign ?? SearchError(error)
         }
+        isWorn = false
     }
 
     private static let buildHashByteCount: Int64 = 16 << 20
     private static let updateHashByteCount: Int64 = 1 << 20
-
-    /// Rewrites the full-text table, so that nothing of removed documents is left in it.
-    ///
-    /// Until then their words lie, sealed, in old segments until those are merged in passing.
-    package func purge() throws(SearchError) {
-        _ = try write { writer throws(SQLiteError) in
-            try writer.connection.bringInWords(writer.tokenizer)
-            try writer.connection.fullTextCommand("optimize")
-            try writer.connection.settleMergedSegment()
-            try writer.connection.execute("DELETE FROM word")
-            try Vocabulary.fill(on: writer.connection)
-            return true
-        }
-        // FTS5 keeps in memory where its segments are.
-        database.disconnect()
-    }
 
     /// - Parameter body: returns whether it changed anything.
     /// - Returns: what `body` returned.
@@ -233,7 +232,7 @@ package final class SearchIndex {
                 let fullText = try fullText(readyOn: connection)
                 try readAttributes(on: connection)
                 let generation = engine.generation ?? 0
-                var writer = DocumentWriter(
+                var writer = try DocumentWriter(
                     connection: connection, tokenizer: fullText.tokenizer, attributes: engine.attributes)
                 // Handed over, not copied; and until the commit what is in memory is nobody's.
                 engine.forget()
@@ -241,6 +240,7 @@ package final class SearchIndex {
                 if isChanged {
                     try writer.finish(bringsInWords: bringsInWords)
                     try connection.setMeta("generation", generation + 1)
+                    isWorn = writer.isWorn
                 }
                 engine.take(writer.attributes, generation: isChanged ? generation + 1 : generation)
                 return isChanged

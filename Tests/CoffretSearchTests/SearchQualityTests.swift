@@ -75,14 +75,65 @@ struct SearchQualityTests {
         #expect(try find(index, "other -shoping").corrections.isEmpty, "what is left out is left alone")
     }
 
-    @Test("the vocabulary follows changes, and forgets with a purge")
+    @Test("the nearest words are those that comparing with every word gives, also after words came in")
+    func comparedWithEveryWord() throws {
+        /// The distance by its definition, over whole words.
+        func editCount(_ left: [Character], _ right: [Character]) -> Int {
+            var rows = [Array(0...right.count)]
+            for row in 1...left.count {
+                rows.append([row] + Array(repeating: 0, count: right.count))
+                for column in 1...right.count {
+                    let isSame = left[row - 1] == right[column - 1]
+                    rows[row][column] = min(
+                        rows[row - 1][column] + 1, rows[row][column - 1] + 1,
+                        rows[row - 1][column - 1] + (isSame ? 0 : 1))
+                    if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
+                        rows[row][column] = min(rows[row][column], rows[row - 2][column - 2] + 1)
+                    }
+                }
+            }
+            return rows[left.count][right.count]
+        }
+        forAll(count: 20) { generator in
+            let fixture = try SearchFixture()
+            func word() -> String {
+                let letters: [Character] = ["a", "b", "c", "é", "ж", "z"]
+                return String((0..<generator.int(in: 3...11)).map { _ in generator.element(of: letters) })
+            }
+            var known = Set((0..<120).map { _ in word() })
+            let index = try fixture.make([note(1, "n", known.sorted().joined(separator: " "))])
+            for step in 0..<30 {
+                if step % 10 == 9 {
+                    let more = (0..<5).map { _ in word() }
+                    try index.update([.put(note(2 + step, "n", more.joined(separator: " ")))], newState: [2])
+                    known.formUnion(more)
+                }
+                let wrong = word()
+                // The index folds diacritics.
+                let folded = Set(known.map { $0.replacing("é", with: "e") })
+                let sought = Array(wrong.replacing("é", with: "e"))
+                guard sought.count >= 4, !folded.contains(String(sought)) else { continue }
+                let counts = folded.map { (word: $0, count: editCount(sought, Array($0))) }
+                let least = counts.map(\.count).min() ?? 0
+                let expected = counts.filter { $0.count == least && least <= (sought.count >= 8 ? 2 : 1) }.map(\.word)
+                let found = try index.search(SearchQuery.parse(wrong)).corrections.first?.nearest ?? []
+                if expected.count <= 8 {
+                    try require(Set(found) == Set(expected), "\(wrong): \(found), not \(expected)")
+                } else {
+                    try require(found.count == 8 && Set(found).isSubset(of: expected), "\(wrong)")
+                }
+            }
+        }
+    }
+
+    @Test("the vocabulary follows changes, and forgets when the index is made anew")
     func vocabulary() throws {
         let index = try fixture.make([note(1, "One", "alpha")])
         try index.update([.put(note(2, "Two", "zucchini"))], newState: [2])
         #expect(try find(index, "zuchini").hits.map(\.document.title) == ["Two"])
         try index.update([.remove(entity(2))], newState: [3])
         #expect(try find(index, "zuchini").totalCount == 0)
-        try index.purge()
+        try index.rebuild(newState: [4]) { add in try add(note(1, "One", "alpha")) }
         #expect(try find(index, "zuchini").corrections.isEmpty)
         #expect(try find(index, "alpa").totalCount == 1)
     }

@@ -235,10 +235,11 @@ extension Vault {
             encodedReference: reference.encode())
     }
 
-    /// Brings the index up to date and rewrites it, so that no words of what was just locked are left in it.
+    /// Brings the index up to date and makes it anew, so that no words of what was just locked are left in it.
     package func forgetWords() throws(CoreError) {
         _ = try fromIndex { (index) throws(CoreError) in
-            try inSearch(index.purge())
+            guard try inSearch(index.hasEndedWords()) else { return }
+            try rebuild(index, to: IndexedState(head: repository.headNames.first))
         }
     }
 

@@ -173,14 +173,22 @@ extension Vault {
         let query = try inSearch(SearchQuery.parse(text, options: options))
         let found = try fromIndex(forWords: true) { (index) throws(CoreError) in
             let results = try inSearch(index.search(query, limit: limit, offset: offset))
+            let view = try whole
+            var hits: [ItemHit] = []
+            hits.reserveCapacity(results.hits.count)
+            for hit in results.hits {
+                guard let item = ItemSummary(hit.document) else { continue }
+                // An item that cannot be read is found all the same, and says what is wrong with it when it is opened.
+                let contents = try? view.item(item.id)
+                let snippet = contents.map { results.snippet(ofBody: $0.searchedText, of: SearchDocument($0)) }
+                hits.append(
+                    ItemHit(
+                        item: item, titleMatches: hit.titleMatches, snippet: snippet?.text ?? "",
+                        snippetMatches: snippet?.matches ?? []))
+            }
             return ItemSearchResult(
-                hits: results.hits.compactMap { hit in
-                    ItemSummary(hit.document).map {
-                        ItemHit(
-                            item: $0, titleMatches: hit.titleMatches, snippet: hit.snippet.text,
-                            snippetMatches: hit.snippet.matches)
-                    }
-                }, totalCount: results.totalCount, corrections: results.corrections, exclusions: query.exclusions)
+                hits: hits, totalCount: results.totalCount, corrections: results.corrections,
+                exclusions: query.exclusions)
         }
         if let found { return found }
         return try present.search(text, options: options, limit: limit, offset: offset)

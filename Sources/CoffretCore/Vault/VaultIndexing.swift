@@ -132,7 +132,10 @@ extension Vault {
         // Another process may have brought the index to a commit that this one has not seen yet.
         try inStorage { () throws(StorageError) in _ = try repository.refresh() }
         let present = IndexedState(head: repository.headNames.first)
-        if try addOwnChanges(to: index, present, forWords: forWords) { return index }
+        if try addOwnChanges(to: index, present, forWords: forWords) {
+            if index.isWorn { try rebuild(index, to: present) }
+            return index
+        }
         switch try inSearch(index.state()) {
         case .ready(let bytes) where bytes == present.bytes:
             unindexed = nil
@@ -142,6 +145,7 @@ extension Vault {
                 touched.count <= Self.updatedItemCountMax
             {
                 try update(index, touched, to: present, forWords: forWords)
+                if index.isWorn { try rebuild(index, to: present) }
             } else {
                 try rebuild(index, to: present)
             }
@@ -196,7 +200,7 @@ extension Vault {
         return changes
     }
 
-    private func rebuild(_ index: SearchIndex, to state: IndexedState) throws(CoreError) {
+    func rebuild(_ index: SearchIndex, to state: IndexedState) throws(CoreError) {
         let view = try whole
         let itemCount = try view.reader.itemCount()
         var doneCount = 0
@@ -364,12 +368,20 @@ func inSearch<Result>(_ value: @autoclosure () throws(SearchError) -> Result) th
     }
 }
 
+extension Item {
+    /// Whether more of it may be found than the title and tags that anybody sees.
+    fileprivate var isSearched: Bool { !isLocked && !isHidden }
+
+    /// The text as far as it may be found.
+    var searchedText: String { isSearched ? text : "" }
+}
+
 extension SearchDocument {
     /// An item as it is to be found: without the values of secret fields, and without all that is locked or hidden.
     ///
     /// - Parameter known: the scan of the item's text; nil to make it here.
     init(_ item: Item, scan known: MarkdownScan? = nil) {
-        let hasContents = !item.isLocked && !item.isHidden
+        let hasContents = item.isSearched
         let scan = hasContents ? known ?? MarkdownScan(item.text) : MarkdownScan("")
         var fields: [(name: String, text: String)] = []
         if hasContents {
@@ -378,7 +390,7 @@ extension SearchDocument {
         }
         let title = hasContents ? item.title(scan: scan) : item.visibleTitle
         self.init(
-            entity: item.id.bytes, title: title, body: hasContents ? item.text : "",
+            entity: item.id.bytes, title: title, body: item.searchedText,
             tags: hasContents ? item.allTags(scan: scan).map(\.path) : item.visibleTags.map(\.path),
             fields: fields, createdMilliseconds: item.created, modifiedMilliseconds: item.modified,
             isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,

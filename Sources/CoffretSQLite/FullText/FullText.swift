@@ -18,13 +18,6 @@ internal import CSQLite
     /// The number of phrases in the query, those behind NOT included.
     package var phraseCount: Int { unsafe Int(api.pointee.xPhraseCount(context)) }
 
-    /// Rows in the whole table.
-    package var tableRowCount: Int64 {
-        var count: Int64 = 0
-        unsafe _ = api.pointee.xRowCount(context, &count)
-        return count
-    }
-
     /// Calls `body` with the column and the word number of each place where a phrase stands in this row, in order.
     package func forEachPlace(ofPhrase phrase: Int, _ body: (_ column: Int, _ offset: Int) -> Void) {
         var iterator = unsafe Fts5PhraseIter()
@@ -38,19 +31,23 @@ internal import CSQLite
         }
     }
 
-    /// About how many rows of the table hold a phrase.
+    /// About how many rows of the table hold a phrase, of those that count.
     ///
     /// Counts at most `countMax` rows and, if there are more, takes the part of the table that these
     /// came from for the whole. FTS5's own ranking counts all, which for a common word costs more than
     /// the search itself.
-    package func estimatedRowCount(ofPhrase phrase: Int, countMax: Int64, rowIDMax: Int64) -> Double {
-        var counter = Counter(countMax: countMax)
+    package func estimatedRowCount(
+        ofPhrase phrase: Int, countMax: Int64, rowIDMax: Int64, counts: @escaping (_ rowID: Int64) -> Bool
+    ) -> Double {
+        var counter = Counter(countMax: countMax, counts: counts)
         let status = unsafe withUnsafeMutablePointer(to: &counter) { counter in
             unsafe api.pointee.xQueryPhrase(context, Int32(phrase), counter) { api, context, counter in
                 let counter = unsafe counter!.assumingMemoryBound(to: Counter.self)
+                let rowID = unsafe api!.pointee.xRowid(context)
+                guard unsafe counter.pointee.counts(rowID) else { return SQLITE_OK }
                 unsafe counter.pointee.count += 1
                 guard unsafe counter.pointee.count >= counter.pointee.countMax else { return SQLITE_OK }
-                unsafe counter.pointee.lastRowID = unsafe api!.pointee.xRowid(context)
+                unsafe counter.pointee.lastRowID = rowID
                 return SQLITE_DONE
             }
         }
@@ -61,6 +58,7 @@ internal import CSQLite
 
     private struct Counter {
         let countMax: Int64
+        let counts: (Int64) -> Bool
         var count: Int64 = 0
         var lastRowID: Int64?
     }
@@ -68,7 +66,8 @@ internal import CSQLite
 
 /// Receives each row that matches.
 package protocol FullTextVisitor: AnyObject {
-    func visit(_ row: borrowing FullTextRow)
+    /// - Returns: whether the pass ends with this row.
+    func visit(_ row: borrowing FullTextRow) -> Bool
 }
 
 /// Our tokenizer and the visitor function, registered on one connection.
@@ -120,7 +119,7 @@ package protocol FullTextVisitor: AnyObject {
         }
     }
 
-    /// Calls the visitor for each row of `table` that matches.
+    /// Calls the visitor for each row of `table` that matches, until it ends the pass.
     ///
     /// - Parameter match: an expression in FTS5's language; the caller quotes what people wrote.
     package func visitRows(
@@ -128,8 +127,9 @@ package protocol FullTextVisitor: AnyObject {
     ) throws(SQLiteError) {
         bridge.visitor = visitor
         defer { bridge.visitor = nil }
-        // The function refuses every row, so that the whole pass is one step of the statement.
-        try connection.run("SELECT 1 FROM \(table) WHERE \(table) MATCH ?1 AND \(Self.functionName)(\(table))", match)
+        // The function refuses every row but the last, so that the whole pass is one step of the statement.
+        try connection.run(
+            "SELECT 1 FROM \(table) WHERE \(table) MATCH ?1 AND \(Self.functionName)(\(table)) LIMIT 1", match)
     }
 
     // MARK: FTS5's side
@@ -167,7 +167,7 @@ package protocol FullTextVisitor: AnyObject {
         guard let api = unsafe api, let context = unsafe context else { return }
         let data = unsafe api.pointee.xUserData(context)
         let bridge = unsafe Unmanaged<Bridge>.fromOpaque(data!).takeUnretainedValue()
-        bridge.visitor?.visit(unsafe FullTextRow(api: api, context: context))
-        unsafe sqlite3_result_int(result, 0)
+        let isDone = bridge.visitor?.visit(unsafe FullTextRow(api: api, context: context)) ?? true
+        unsafe sqlite3_result_int(result, isDone ? 1 : 0)
     }
 }

@@ -20,8 +20,8 @@ struct RankedDocument {
 /// Words that were asked for one after the other count more where they stand so, or nearly; a title that is part of
 /// what was asked for counts more.
 final class MatchCollector: FullTextVisitor {
-    /// Weights of title, tags, fields, body.
-    static let columnWeights = [8.0, 4.0, 2.5, 1.0]
+    /// Weights of body, fields, tags, title.
+    static let columnWeights = [1.0, 2.5, 4.0, 8.0]
     /// The first words of a text say what it is about: hits among them count twice.
     private static let leadWordCount = 30
     private static let leadWeight = 2.0
@@ -66,12 +66,15 @@ final class MatchCollector: FullTextVisitor {
         if remembersSeen { seen = DocumentSet(numberMax: attributes.numberMax) }
     }
 
-    func visit(_ row: borrowing FullTextRow) {
-        let number = row.rowID
-        guard accepted.contains(number) else { return }
+    func visit(_ row: borrowing FullTextRow) -> Bool {
+        guard let number = attributes.document(ofText: row.rowID), accepted.contains(number) else { return false }
         totalCount += 1
         seen?.insert(number)
-        guard keptCountMax > 0 else { return }
+        if keptCountMax > 0 { rank(number, row) }
+        return false
+    }
+
+    private func rank(_ number: Int64, _ row: borrowing FullTextRow) {
         if !isPrepared { prepare(row) }
         let length = Double(attributes[number].lengthUnits) / attributes.lengthUnitsMean
         let norm = Self.saturation * (1 - Self.lengthShare + Self.lengthShare * length)
@@ -110,7 +113,7 @@ final class MatchCollector: FullTextVisitor {
 
     private func prepare(_ row: borrowing FullTextRow) {
         isPrepared = true
-        let rowCount = Double(row.tableRowCount)
+        let rowCount = Double(attributes.documentCount)
         var termMax = [Double](repeating: 0, count: places.count)
         let ranked = phrases.indices.filter { phrases[$0].term != nil && $0 < row.phraseCount }
         // The words that a term goes on to count together, as if they were one.
@@ -139,7 +142,10 @@ final class MatchCollector: FullTextVisitor {
         if phrases[phrase].isPrefix { return Double(Self.countedRowMax) }
         let left = Self.countedRowMax - Int64(counted)
         guard left > 0 else { return 0 }
-        return row.estimatedRowCount(ofPhrase: phrase, countMax: left, rowIDMax: Int64(attributes.numberMax))
+        let attributes = attributes
+        return row.estimatedRowCount(ofPhrase: phrase, countMax: left, rowIDMax: Int64(attributes.numberMax)) {
+            attributes.document(ofText: $0) != nil
+        }
     }
 
     private func cut() {
@@ -164,13 +170,29 @@ final class MatchCollector: FullTextVisitor {
 
 /// Collects the set of documents that match.
 final class SetCollector: FullTextVisitor {
+    private let attributes: AttributeTable
     private(set) var documents: DocumentSet
 
-    init(numberMax: Int) {
-        documents = DocumentSet(numberMax: numberMax)
+    init(attributes: AttributeTable) {
+        self.attributes = attributes
+        documents = DocumentSet(numberMax: attributes.numberMax)
     }
 
-    func visit(_ row: borrowing FullTextRow) {
-        documents.insert(row.rowID)
+    func visit(_ row: borrowing FullTextRow) -> Bool {
+        if let number = attributes.document(ofText: row.rowID) { documents.insert(number) }
+        return false
+    }
+}
+
+/// Finds out whether any document matches.
+final class MatchDetector: FullTextVisitor {
+    private let attributes: AttributeTable
+    private(set) var isFound = false
+
+    init(attributes: AttributeTable) { self.attributes = attributes }
+
+    func visit(_ row: borrowing FullTextRow) -> Bool {
+        isFound = attributes.document(ofText: row.rowID) != nil
+        return isFound
     }
 }

@@ -3,23 +3,37 @@
 package import CoffretBase
 
 /// A document that was found.
-package struct SearchHit: Equatable, Sendable {
+package struct SearchHit: Equatable {
     package let document: DocumentSummary
     /// How well it fits; only meaningful beside the others of one search.
     package let score: Double
     /// The words in the title, as byte offsets into its UTF-8.
     package let titleMatches: [Range<Int>]
-    /// The best piece of the text, or of fields or tags if only those hold the words.
-    package let snippet: Snippet
 }
 
 /// One page of what was found, best first.
-package struct SearchResults: Equatable, Sendable {
+package struct SearchResults {
     package let hits: [SearchHit]
     /// How many documents match altogether.
     package let totalCount: Int
     /// Words that are nowhere, and what was looked for instead.
     package var corrections: [WordCorrection] = []
+    let finder: SnippetFinder
+
+    /// The piece of a document that shows why it was found: of its text, or of fields or tags if only those hold the words.
+    ///
+    /// The index keeps no texts; who shows a hit has the document.
+    ///
+    /// - Parameter document: made only if the body does not hold the words.
+    package func snippet(ofBody body: String, of document: @autoclosure () -> SearchDocument) -> Snippet {
+        let body = SnippetFinder.beginningOf(body)
+        if let snippet = finder.snippet(of: body, column: .body) { return snippet }
+        let document = document()
+        let fields = SnippetFinder.beginningOf(document.fieldText)
+        if let snippet = finder.snippet(of: fields, column: .fields) { return snippet }
+        let tags = document.tags.joined(separator: "\n")
+        return finder.snippet(of: tags, column: .tags) ?? finder.beginning(of: body)
+    }
 }
 
 /// A word that no document has, and the nearest ones that some have.
@@ -69,11 +83,4 @@ package struct TagCount: Equatable, Sendable {
     package let path: String
     /// Documents with this very tag, those in the trash left out.
     package let count: Int
-}
-
-/// A link of a document and what it leads to.
-package struct ResolvedLink: Equatable, Sendable {
-    package let key: String
-    /// None if it dangles, several if the key is not one document's alone.
-    package let documents: [DocumentSummary]
 }

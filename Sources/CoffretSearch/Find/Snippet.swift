@@ -59,6 +59,14 @@ struct SnippetFinder {
         }
     }
 
+    /// As much of a text as is looked at, cut between characters.
+    static func beginningOf(_ text: String) -> String {
+        guard text.utf8.count > textByteCountMax else { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: textByteCountMax)
+        while end > text.startIndex, text.utf8[end] & 0xC0 == 0x80 { end = text.utf8.index(before: end) }
+        return String(text[..<end])
+    }
+
     /// Where the words stand in a text, as byte offsets, ascending and merged.
     func matches(in text: String, column: SearchColumn) -> [Range<Int>] {
         let words = words(of: text)

@@ -17,11 +17,13 @@ struct Speller {
 
     let session: SearchIndex.Session
     let columns: Set<SearchColumn>
+    private let engine: SearchIndex.Engine
     private(set) var corrections: [WordCorrection] = []
 
-    init(session: SearchIndex.Session, columns: Set<SearchColumn>) {
+    init(session: SearchIndex.Session, columns: Set<SearchColumn>, engine: SearchIndex.Engine) {
         self.session = session
         self.columns = columns
+        self.engine = engine
     }
 
     /// The query with such words replaced, those behind a negation left alone.
@@ -52,17 +54,22 @@ struct Speller {
             (Self.letterCountMin...Vocabulary.letterCountMax).contains(letters.count),
             letters.allSatisfy(\.properties.isAlphabetic)
         else { return term }
-        guard let expression = MatchExpression(.text(term), columns: columns),
-            try session.connection.firstRow(
-                "SELECT 1 FROM search WHERE search MATCH ?1 LIMIT 1", expression.text,
-                read: { _ throws(SQLiteError) in true }) == nil
-        else { return term }
+        guard try !isThere(term) else { return term }
         let nearest = try nearest(to: letters)
         guard !nearest.isEmpty else { return term }
         corrections.append(WordCorrection(word: term.text, nearest: nearest))
         term.goesOn = false
         term.spellings = nearest
         return term
+    }
+
+    /// Whether any document has the word, or one that it goes on to.
+    private func isThere(_ term: TextTerm) throws(SQLiteError) -> Bool {
+        guard let expression = MatchExpression(.text(term), columns: columns) else { return true }
+        let detector = MatchDetector(attributes: session.attributes)
+        try session.fullText.visitRows(
+            of: "search", matching: expression.text, on: session.connection, visitor: detector)
+        return detector.isFound
     }
 
     /// The longer words that begin so; nil if the vocabulary cannot tell, or they are many.
@@ -86,17 +93,20 @@ struct Speller {
         var best = editCountMax
         var nearest: [String] = []
         var distance = EditDistance(from: word)
-        try session.connection.forEachRow(
-            "SELECT word FROM word WHERE length BETWEEN ?1 AND ?2", word.count - editCountMax, word.count + editCountMax
-        ) { row throws(SQLiteError) in
-            guard let count = row.withBytes(at: 0, { distance.count(to: $0, countMax: best) }) else { return }
-            let candidate = row.string(at: 0)
-            guard !candidate.unicodeScalars.contains(where: Vocabulary.isDigit) else { return }
-            if count < best {
-                best = count
-                nearest = []
+        let letters = LetterSet(word)
+        // The words of the same length first: most edits change a letter, and what is near makes all others far.
+        for difference in [0] + (1...editCountMax).flatMap({ [-$0, $0] }) where abs(difference) <= best {
+            let words = try engine.wordLists.list(length: word.count + difference, on: session.connection)
+            words.forEachWord(near: letters, countMax: { best }) { candidate in
+                guard let count = distance.count(to: candidate, countMax: best) else { return }
+                let text = unsafe candidate.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+                guard !text.unicodeScalars.contains(where: Vocabulary.isDigit) else { return }
+                if count < best {
+                    best = count
+                    nearest = []
+                }
+                nearest.append(text)
             }
-            nearest.append(candidate)
         }
         // Of many, those that begin alike.
         return Array(

@@ -1,12 +1,17 @@
 // Attributes of every document that filters, lists and ranking need, in memory. Invariant: a record stands at the
-// position that is the document's number in the database, and nowhere else.
+// position that is the document's number in the database, and nowhere else; a number is never used for two texts.
 
 internal import CoffretBase
 
-/// The attributes of one document.
+/// The attributes of one document, or what else became of a number.
 ///
-/// Layout (16 bytes): kind (1; 0 is no document) ‖ flags (1) ‖ text length in units of 16 bytes (2) ‖
+/// Layout (16 bytes): kind (1) ‖ flags (1) ‖ text length in units of 16 bytes (2) ‖
 /// modified (6) ‖ created (6), the times in milliseconds since the year 0, cut to what fits.
+///
+/// Numbers are given to documents and to texts. A new document's text has the document's number. A changed text gets a
+/// number of its own, whose record leads to the document; the one that it had is not used again.
+/// Kind 0: the number was never used; 1: it was, and is no more; 2: a text of the document whose number
+/// stands in the place of `created`.
 struct DocumentAttributes: Equatable {
     static let byteCount = 16
     static let pinned: UInt8 = 1
@@ -16,6 +21,13 @@ struct DocumentAttributes: Equatable {
     static let tagged: UInt8 = 16
     static let locked: UInt8 = 32
     static let conflicted: UInt8 = 64
+    /// The text does not have the document's own number.
+    static let moved: UInt8 = 128
+
+    private static let endedKind: UInt8 = 1
+    private static let textKind: UInt8 = 2
+    /// What belonged to this number is gone.
+    static let ended = DocumentAttributes(kind: endedKind)
 
     var kind: UInt8 = 0
     var flags: UInt8 = 0
@@ -24,6 +36,21 @@ struct DocumentAttributes: Equatable {
     var created: Milliseconds = 0
 
     init() {}
+
+    private init(kind: UInt8) { self.kind = kind }
+
+    /// The record of a text of a document.
+    init(textOf number: Int64) {
+        kind = Self.textKind
+        created = Self.timeOrigin + number
+        modified = Self.timeOrigin
+    }
+
+    /// Whether this is a document.
+    var isDocument: Bool { kind > Self.textKind }
+
+    /// The document of a text with a number of its own.
+    fileprivate var textOwner: Int64? { kind == Self.textKind ? created - Self.timeOrigin : nil }
 
     init(_ document: SearchDocument, textByteCount: Int) {
         kind = document.kind
@@ -81,10 +108,20 @@ struct AttributeTable {
 
     private(set) var records: [DocumentAttributes] = []
     private(set) var documentCount = 0
-    private var lengthUnitsTotal = 0
+    private(set) var lengthUnitsTotal = 0
 
-    /// Documents are numbered from 1 to this.
+    /// Documents and texts are numbered from 1 to this.
     var numberMax: Int { max(records.count - 1, 0) }
+
+    /// A number that was never used.
+    var nextNumber: Int64 { Int64(numberMax + 1) }
+
+    /// The document whose present words stand under a number in the full-text table; nil if these are gone.
+    func document(ofText number: Int64) -> Int64? {
+        let record = self[number]
+        if record.isDocument { return record.has(DocumentAttributes.moved) ? nil : number }
+        return record.textOwner
+    }
 
     var lengthUnitsMean: Double { documentCount == 0 ? 1 : max(1, Double(lengthUnitsTotal) / Double(documentCount)) }
 
@@ -102,7 +139,7 @@ struct AttributeTable {
     }
 
     private mutating func count(_ record: DocumentAttributes, sign: Int) {
-        guard record.kind != 0 else { return }
+        guard record.isDocument else { return }
         documentCount += sign
         lengthUnitsTotal += sign * Int(record.lengthUnits)
     }

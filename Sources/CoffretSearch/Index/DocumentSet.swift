@@ -12,7 +12,7 @@ struct DocumentSet: Equatable {
     /// The documents whose attributes meet a condition.
     init(_ table: AttributeTable, where condition: (DocumentAttributes) -> Bool) {
         self.init(numberMax: table.numberMax)
-        for (number, record) in table.records.enumerated() where record.kind != 0 && condition(record) {
+        for (number, record) in table.records.enumerated() where record.isDocument && condition(record) {
             words[number >> 6] |= 1 << UInt64(number & 63)
         }
     }

@@ -1,36 +1,25 @@
-// Putting documents into the tables. Invariant: a document whose words in the full-text table are not those of its
-// text has its row in `stale`.
+// Putting documents into the tables. Invariant: a number has one text for ever; the document that changes its text gets
+// another number for it, and until the words of that are in the full-text table it has its row in `stale`.
 
 internal import CoffretSQLite
 
-/// The columns of `text` and the title: what a document says.
-private struct StoredText: Equatable {
-    var title: String
-    var tags: String
-    var fields: String
-    var keys: String
-    var links: String
-    var body: String
+/// What is searched of a document. None of it but title and tags is kept.
+private struct IndexedText {
+    let title: String
+    let tags: String
+    let fields: String
+    let body: String
 
     init(_ document: SearchDocument) {
         title = document.title
         tags = Self.lines(document.tags)
-        fields = document.fields.map { "\($0.name) \($0.text)" }.joined(separator: "\n")
-        keys = Self.lines(document.keys)
-        links = Self.lines(document.links)
+        fields = document.fieldText
         body = document.body
     }
 
-    init(_ row: Statement) {
-        title = row.string(at: 0)
-        tags = row.string(at: 1)
-        fields = row.string(at: 2)
-        keys = row.string(at: 3)
-        links = row.string(at: 4)
-        body = row.string(at: 5)
-    }
+    var byteCount: Int { title.utf8.count + tags.utf8.count + fields.utf8.count + body.utf8.count }
 
-    var textByteCount: Int { title.utf8.count + tags.utf8.count + fields.utf8.count + body.utf8.count }
+    func digest(_ hash: TextHash) -> Int64 { hash([title, tags, fields, body]) }
 
     private static func lines(_ entries: [String]) -> String {
         entries.count == 1 ? oneLine(entries[0]) : entries.map(oneLine).joined(separator: "\n")
@@ -40,9 +29,42 @@ private struct StoredText: Equatable {
     static func oneLine(_ text: String) -> String {
         text.utf8.contains(0x0A) ? String(decoding: text.utf8.map { $0 == 0x0A ? 0x20 : $0 }, as: UTF8.self) : text
     }
+}
 
-    func isSaying(theSameAs other: StoredText) -> Bool {
-        title == other.title && tags == other.tags && fields == other.fields && body == other.body
+/// A row of `document`, as far as it follows from the text.
+private struct DocumentRow: Equatable {
+    var title: String
+    var tags: String
+    /// Hashes of the keys that it answers to, and of those that it links to.
+    var keys: [Int64]
+    var links: [Int64]
+    /// The number of its text.
+    var text: Int64
+    var digest: Int64
+
+    init(_ document: SearchDocument, _ text: IndexedText, number: Int64, hash: TextHash) {
+        title = text.title
+        tags = text.tags
+        keys = document.keys.filter { !$0.isEmpty }.map { hash($0) }
+        links = document.links.filter { !$0.isEmpty }.map { hash($0) }
+        self.text = number
+        digest = text.digest(hash)
+    }
+
+    init(_ row: Statement) {
+        title = row.string(at: 0)
+        tags = row.string(at: 1)
+        keys = TextHash.decode(row.bytes(at: 2))
+        links = TextHash.decode(row.bytes(at: 3))
+        text = row.int64(at: 4)
+        digest = row.int64(at: 5)
+    }
+
+    /// Tags by their folded paths; of tags that differ in case alone the last.
+    var tagsByKey: [String: String] {
+        var byKey: [String: String] = [:]
+        for tag in tags.split(separator: "\n") { byKey[foldASCII(String(tag))] = String(tag) }
+        return byKey
     }
 }
 
@@ -53,16 +75,27 @@ struct DocumentWriter {
     var attributes: AttributeTable
     /// Whether the tables were empty at first, so that a document is hardly ever there already.
     private let isFilling: Bool
+    private let hash: TextHash
     private var changedBlocks: Set<Int64> = []
-    /// Documents that became stale in this transaction since the full-text table was last brought up to date.
+    /// The size of all texts whose words stand in the full-text table for nothing, in units of 16 bytes.
+    private(set) var endedUnits: Int64
+    private var hasEnded = false
+    /// Texts that became stale in this transaction since the full-text table was last brought up to date.
     private var newStaleCount = 0
     private var hasLargeStaleText = false
+    /// Rows of `answer` and `link` that a filling has not written yet: in order they fill the pages of their tables.
+    private var unwritten: [(isLink: Bool, key: Int64, document: Int64)] = []
+    private static let unwrittenCountMax = 1 << 19
 
-    init(connection: Connection, tokenizer: ScriptTokenizer, attributes: AttributeTable, isFilling: Bool = false) {
+    init(
+        connection: Connection, tokenizer: ScriptTokenizer, attributes: AttributeTable, isFilling: Bool = false
+    ) throws(SQLiteError) {
         self.connection = connection
         self.tokenizer = tokenizer
         self.attributes = attributes
         self.isFilling = isFilling
+        hash = try connection.textHash()
+        endedUnits = try connection.endedUnits()
     }
 
     mutating func apply(_ change: DocumentChange) throws(SQLiteError) {
@@ -72,9 +105,10 @@ struct DocumentWriter {
         }
     }
 
-    /// Writes the blocks of attributes that changed, and the words of stale documents if they are many or wanted at once;
+    /// Writes the blocks of attributes that changed, and the words of stale texts if they are many or wanted at once;
     /// the last step of a transaction.
     mutating func finish(bringsInWords: Bool = false) throws(SQLiteError) {
+        try writeKeys()
         if newStaleCount > 0 {
             let isAtOnce = isFilling || hasLargeStaleText || bringsInWords
             if try connection.staleCount() > (isAtOnce ? 0 : StaleWords.countMax) { try bringInWords() }
@@ -83,89 +117,89 @@ struct DocumentWriter {
             try connection.run("INSERT OR REPLACE INTO attribute VALUES (?1, ?2)", block, attributes.encodeBlock(block))
         }
         changedBlocks = []
+        if hasEnded { try connection.setMeta("ended", endedUnits) }
+        hasEnded = false
     }
+
+    /// Whether so much of the full-text table stands there for nothing that the index is better made anew.
+    var isWorn: Bool { endedUnits > Int64(attributes.lengthUnitsTotal / Self.endedShare) + Self.endedUnitsFree }
+
+    /// A quarter of all text, and one MiB.
+    private static let endedShare = 4
+    private static let endedUnitsFree: Int64 = 1 << 16
 
     private mutating func put(_ document: SearchDocument) throws(SQLiteError) {
-        let text = StoredText(document)
-        let record = DocumentAttributes(document, textByteCount: text.textByteCount)
-        if isFilling, let number = try insert(document, record, text) { return try add(document, record, text, number) }
+        let text = IndexedText(document)
+        if isFilling, try add(document, text) { return }
+        try writeKeys()
         if let number = try connection.number(of: document.entity) {
-            try replace(document, record, text, number)
-        } else if let number = try insert(document, record, text) {
-            try add(document, record, text, number)
+            try replace(document, text, number)
         } else {
-            throw SQLiteError(.corrupt, place: "document")
+            guard try add(document, text) else { throw SQLiteError(.corrupt, place: "document") }
         }
     }
 
-    /// - Returns: the number of the new row; nil if there is one of this entity.
-    private func insert(
-        _ document: SearchDocument, _ record: DocumentAttributes, _ text: StoredText
-    ) throws(SQLiteError) -> Int64? {
+    /// - Returns: false, and nothing is changed, if there is a document of this entity.
+    private mutating func add(_ document: SearchDocument, _ text: IndexedText) throws(SQLiteError) -> Bool {
+        let number = attributes.nextNumber
+        let row = DocumentRow(document, text, number: number, hash: hash)
+        let record = DocumentAttributes(document, textByteCount: text.byteCount)
         try connection.run(
             """
-            INSERT INTO document (uuid, kind, flags, created, modified, title) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-            ON CONFLICT DO NOTHING
-            """, Array(document.entity.dropFirst()), document.kind, record.flags, document.createdMilliseconds,
-            document.modifiedMilliseconds, text.title)
-        return connection.changedRowCount == 1 ? connection.lastInsertedRowID : nil
-    }
-
-    /// Puts a document in whose row in `document` is new.
-    private mutating func add(
-        _ document: SearchDocument, _ record: DocumentAttributes, _ text: StoredText, _ number: Int64
-    ) throws(SQLiteError) {
-        try connection.run(
-            "INSERT INTO text VALUES (?1, ?2, ?3, ?4, ?5, ?6)", number, text.tags, text.fields, text.keys, text.links,
-            text.body)
+            INSERT INTO document VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            ON CONFLICT (uuid, kind) DO NOTHING
+            """, number, Array(document.entity.dropFirst()), document.kind, record.flags,
+            document.createdMilliseconds, document.modifiedMilliseconds, row.title, row.tags,
+            TextHash.encode(row.keys), TextHash.encode(row.links), row.text, row.digest)
+        guard connection.changedRowCount == 1 else { return false }
+        set(record, at: number)
         if isFilling {
             try connection.run(
-                "INSERT INTO search (rowid, title, tags, fields, body) VALUES (?1, ?2, ?3, ?4, ?5)", number, text.title,
-                text.tags, text.fields, text.body)
+                "INSERT INTO search (rowid, title, tags, fields, body) VALUES (?1, ?2, ?3, ?4, ?5)", number,
+                text.title, text.tags, text.fields, text.body)
         } else {
-            try setStale(number, indexed: nil, text)
+            try setStale(number, text)
         }
-        try connection.run("INSERT INTO name VALUES (?1, ?2)", NameKey.derive(text.title, tokenizer), number)
-        // Of tags that differ in case alone the last stays, as in `replaceKeys`.
-        for tag in document.tags.map(StoredText.oneLine) where !tag.isEmpty {
-            try connection.run("INSERT OR REPLACE INTO tag VALUES (?1, ?2, ?3)", foldASCII(tag), number, tag)
-        }
-        for key in document.keys.map(StoredText.oneLine) where !key.isEmpty {
-            try connection.run("INSERT OR IGNORE INTO answer VALUES (?1, ?2)", key, number)
-        }
-        for link in document.links.map(StoredText.oneLine) where !link.isEmpty {
-            try connection.run("INSERT OR IGNORE INTO link VALUES (?1, ?2)", link, number)
-        }
-        set(record, at: number)
+        try replaceKeys(number, old: nil, new: row)
+        if unwritten.count >= Self.unwrittenCountMax { try writeKeys() }
+        return true
     }
 
     private mutating func replace(
-        _ document: SearchDocument, _ record: DocumentAttributes, _ text: StoredText, _ number: Int64
+        _ document: SearchDocument, _ text: IndexedText, _ number: Int64
     ) throws(SQLiteError) {
-        let old = try storedText(number)
-        if record != attributes[number] || old.title != text.title {
-            try connection.run(
-                "UPDATE document SET flags = ?2, created = ?3, modified = ?4, title = ?5 WHERE id = ?1", number,
-                record.flags, document.createdMilliseconds, document.modifiedMilliseconds, text.title)
+        let old = try row(number)
+        var new = DocumentRow(document, text, number: old.text, hash: hash)
+        var record = DocumentAttributes(document, textByteCount: text.byteCount)
+        record.flags |= attributes[number].flags & DocumentAttributes.moved
+        if new.digest != old.digest, try !replaceStale(old.text, text) {
+            record.flags |= DocumentAttributes.moved
+            end(text: old.text, of: number)
+            new.text = attributes.nextNumber
+            set(DocumentAttributes(textOf: number), at: new.text)
+            try setStale(new.text, text)
         }
-        if old != text {
+        if new != old || record != attributes[number] {
             try connection.run(
-                "UPDATE text SET tags = ?2, fields = ?3, keys = ?4, links = ?5, body = ?6 WHERE id = ?1", number,
-                text.tags, text.fields, text.keys, text.links, text.body)
-            if !old.isSaying(theSameAs: text) { try setStale(number, indexed: old, text) }
-            try replaceKeys(number, old: old, new: text)
+                """
+                UPDATE document SET flags = ?2, created = ?3, modified = ?4, title = ?5, tags = ?6, keys = ?7,
+                    links = ?8, text = ?9, digest = ?10
+                WHERE id = ?1
+                """, number, record.flags, document.createdMilliseconds, document.modifiedMilliseconds, new.title,
+                new.tags, TextHash.encode(new.keys), TextHash.encode(new.links), new.text, new.digest)
+            try replaceKeys(number, old: old, new: new)
         }
         set(record, at: number)
     }
 
     private mutating func remove(_ entity: [UInt8]) throws(SQLiteError) {
         guard let number = try connection.number(of: entity) else { return }
-        let old = try storedText(number)
-        try setStale(number, indexed: old, nil)
+        let old = try row(number)
+        try connection.run("DELETE FROM stale WHERE text = ?1", old.text)
+        if connection.changedRowCount == 0 { end(text: old.text, of: number) } else { set(.ended, at: old.text) }
+        set(.ended, at: number)
         try replaceKeys(number, old: old, new: nil)
-        try connection.run("DELETE FROM text WHERE id = ?1", number)
         try connection.run("DELETE FROM document WHERE id = ?1", number)
-        set(DocumentAttributes(), at: number)
     }
 
     private mutating func set(_ record: DocumentAttributes, at number: Int64) {
@@ -174,28 +208,41 @@ struct DocumentWriter {
         changedBlocks.insert(AttributeTable.block(of: number))
     }
 
-    private func storedText(_ number: Int64) throws(SQLiteError) -> StoredText {
-        let sql = """
-            SELECT document.title, tags, fields, keys, links, body FROM text JOIN document USING (id) WHERE id = ?1
-            """
-        guard let text = try connection.firstRow(sql, number, read: { row throws(SQLiteError) in StoredText(row) })
-        else { throw SQLiteError(.corrupt, place: "text") }
-        return text
+    private func row(_ number: Int64) throws(SQLiteError) -> DocumentRow {
+        let sql = "SELECT title, tags, keys, links, text, digest FROM document WHERE id = ?1"
+        guard let row = try connection.firstRow(sql, number, read: { row throws(SQLiteError) in DocumentRow(row) })
+        else { throw SQLiteError(.corrupt, place: "document") }
+        return row
     }
 
-    /// Notes that the words of a document are not those of its text any more.
-    ///
-    /// - Parameter indexed: the text whose words are in the full-text table, if the document is not stale already; nil
-    ///   if there are none.
-    /// - Parameter text: what takes its place, if anything.
-    private mutating func setStale(_ number: Int64, indexed: StoredText?, _ text: StoredText?) throws(SQLiteError) {
-        // Of a document that is stale already the earlier text stays: its words are those in the table.
+    // MARK: Texts
+
+    /// Notes that the words under a number are nothing's from now on. The record of the document itself is the caller's.
+    private mutating func end(text: Int64, of number: Int64) {
+        if text != number { set(.ended, at: text) }
+        endedUnits += max(1, Int64(attributes[number].lengthUnits))
+        hasEnded = true
+    }
+
+    /// Puts another text in the place of one that has no words in the full-text table yet; false if it has.
+    private mutating func replaceStale(_ number: Int64, _ text: IndexedText) throws(SQLiteError) -> Bool {
         try connection.run(
-            "INSERT INTO stale VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING", number, indexed?.title,
-            indexed?.tags, indexed?.fields, indexed?.body)
+            "UPDATE stale SET title = ?2, tags = ?3, fields = ?4, body = ?5 WHERE text = ?1", number, text.title,
+            text.tags, text.fields, text.body)
+        guard connection.changedRowCount == 1 else { return false }
+        try noteStale(text)
+        return true
+    }
+
+    private mutating func setStale(_ number: Int64, _ text: IndexedText) throws(SQLiteError) {
+        try connection.run(
+            "INSERT INTO stale VALUES (?1, ?2, ?3, ?4, ?5)", number, text.title, text.tags, text.fields, text.body)
+        try noteStale(text)
+    }
+
+    private mutating func noteStale(_ text: IndexedText) throws(SQLiteError) {
         newStaleCount += 1
-        let byteCount = max(indexed?.textByteCount ?? 0, text?.textByteCount ?? 0)
-        hasLargeStaleText = hasLargeStaleText || byteCount > StaleWords.textByteCountMax
+        hasLargeStaleText = hasLargeStaleText || text.byteCount > StaleWords.textByteCountMax
         if newStaleCount >= StaleWords.batchCount { try bringInWords() }
     }
 
@@ -207,45 +254,47 @@ struct DocumentWriter {
 
     // MARK: Names, tags, links
 
-    /// Brings the lookup tables from one text of a document to the next, touching only what differs.
-    private func replaceKeys(_ number: Int64, old: StoredText, new: StoredText?) throws(SQLiteError) {
-        let oldName = NameKey.derive(old.title, tokenizer)
+    /// Brings the lookup tables from one row of a document to the next, touching only what differs.
+    private mutating func replaceKeys(_ number: Int64, old: DocumentRow?, new: DocumentRow?) throws(SQLiteError) {
+        let oldName = old.map { NameKey.derive($0.title, tokenizer) }
         let newName = new.map { NameKey.derive($0.title, tokenizer) }
         if oldName != newName {
-            try connection.run("DELETE FROM name WHERE name = ?1 AND document = ?2", oldName, number)
+            if let oldName {
+                try connection.run("DELETE FROM name WHERE name = ?1 AND document = ?2", oldName, number)
+            }
             if let newName { try connection.run("INSERT INTO name VALUES (?1, ?2)", newName, number) }
         }
-        let oldTags = Self.tags(old)
-        let newTags = Self.tags(new)
+        let (oldTags, newTags) = (old?.tagsByKey ?? [:], new?.tagsByKey ?? [:])
         for (key, path) in oldTags where newTags[key] != path {
             try connection.run("DELETE FROM tag WHERE key = ?1 AND document = ?2", key, number)
         }
         for (key, path) in newTags where oldTags[key] != path {
             try connection.run("INSERT INTO tag VALUES (?1, ?2, ?3)", key, number, path)
         }
-        try replace(number, in: "answer", old: old.keys, new: new?.keys)
-        try replace(number, in: "link", old: old.links, new: new?.links)
+        if isFilling, old == nil, let new {
+            for key in Set(new.keys) { unwritten.append((false, key, number)) }
+            for key in Set(new.links) { unwritten.append((true, key, number)) }
+            return
+        }
+        try replace(number, in: "answer", old: old?.keys, new: new?.keys)
+        try replace(number, in: "link", old: old?.links, new: new?.links)
     }
 
-    private static func tags(_ text: StoredText?) -> [String: String] {
-        guard let text else { return [:] }
-        var tags: [String: String] = [:]
-        for tag in text.tags.split(separator: "\n") { tags[foldASCII(String(tag))] = String(tag) }
-        return tags
+    private mutating func writeKeys() throws(SQLiteError) {
+        guard !unwritten.isEmpty else { return }
+        for row in unwritten.sorted(by: { ($0.key, $0.document) < ($1.key, $1.document) }) {
+            try connection.run("INSERT INTO \(row.isLink ? "link" : "answer") VALUES (?1, ?2)", row.key, row.document)
+        }
+        unwritten = []
     }
 
-    private func replace(_ number: Int64, in table: String, old: String, new: String?) throws(SQLiteError) {
+    private func replace(_ number: Int64, in table: String, old: [Int64]?, new: [Int64]?) throws(SQLiteError) {
         guard old != new else { return }
-        let oldKeys = Set(old.utf8.split(separator: 0x0A).map { Array($0) })
-        let newKeys = Set((new ?? "").utf8.split(separator: 0x0A).map { Array($0) })
-        for key in oldKeys.subtracting(newKeys) {
-            let text = String(decoding: key, as: UTF8.self)
-            try connection.run("DELETE FROM \(table) WHERE key = ?1 AND document = ?2", text, number)
+        let (old, new) = (Set(old ?? []), Set(new ?? []))
+        for key in old.subtracting(new) {
+            try connection.run("DELETE FROM \(table) WHERE key = ?1 AND document = ?2", key, number)
         }
-        for key in newKeys.subtracting(oldKeys) {
-            let text = String(decoding: key, as: UTF8.self)
-            try connection.run("INSERT INTO \(table) VALUES (?1, ?2)", text, number)
-        }
+        for key in new.subtracting(old) { try connection.run("INSERT INTO \(table) VALUES (?1, ?2)", key, number) }
     }
 }
 
@@ -256,4 +305,7 @@ extension Connection {
             "SELECT id FROM document WHERE uuid = ?1 AND kind = ?2", Array(entity.dropFirst()), entity[0]
         ) { row throws(SQLiteError) in row.int64(at: 0) }
     }
+
+    /// The size of the texts whose words stand in the full-text table for nothing, in units of 16 bytes.
+    func endedUnits() throws(SQLiteError) -> Int64 { try metaInteger("ended") ?? 0 }
 }

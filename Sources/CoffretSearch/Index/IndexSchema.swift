@@ -5,7 +5,7 @@ internal import CoffretSQLite
 
 enum IndexSchema {
     /// Written into the database; part of `Spec/search.md`.
-    static let version: Int64 = 4
+    static let version: Int64 = 5
 
     /// Leaves of the full-text index fill one page: what a table leaf holds (page 4096, reserved 40,
     /// overhead 35) less the row's own header. FTS5's default would spill 30 bytes of each into a
@@ -15,39 +15,37 @@ enum IndexSchema {
     /// FTS5 merges segments when there are sixteen of a level, not four by four while it writes: the words of an edit are
     /// merged half as often, and searches hardly notice (decision 0037).
     ///
-    /// The full-text table keeps no texts of its own (they lie in `text`), no lengths (they lie in
-    /// `attribute`) and no prefix indexes: those for two and three letters made it 2.4 times as large and
-    /// sped up nothing but prefixes of two letters.
+    /// The full-text table keeps no texts (they lie in the vault), no lengths (they lie in `attribute`) and no prefix
+    /// indexes: those for two and three letters made it 2.4 times as large and sped up nothing but prefixes of two
+    /// letters.
     static let sql = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
         CREATE TABLE document (
             id INTEGER PRIMARY KEY,
             uuid BLOB NOT NULL, kind INTEGER NOT NULL, flags INTEGER NOT NULL,
-            created INTEGER NOT NULL, modified INTEGER NOT NULL, title TEXT NOT NULL,
+            created INTEGER NOT NULL, modified INTEGER NOT NULL, title TEXT NOT NULL, tags TEXT NOT NULL,
+            keys BLOB NOT NULL, links BLOB NOT NULL, text INTEGER NOT NULL, digest INTEGER NOT NULL,
             UNIQUE (uuid, kind)
         );
-        CREATE TABLE text (
-            id INTEGER PRIMARY KEY,
-            tags TEXT NOT NULL, fields TEXT NOT NULL, keys TEXT NOT NULL, links TEXT NOT NULL, body TEXT NOT NULL
-        );
         CREATE TABLE stale (
-            document INTEGER PRIMARY KEY, title TEXT, tags TEXT, fields TEXT, body TEXT
+            text INTEGER PRIMARY KEY,
+            title TEXT NOT NULL, tags TEXT NOT NULL, fields TEXT NOT NULL, body TEXT NOT NULL
         );
         CREATE TABLE attribute (block INTEGER PRIMARY KEY, records BLOB NOT NULL);
         CREATE TABLE name (
             name TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (name, document)
         ) WITHOUT ROWID;
         CREATE TABLE answer (
-            key TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (key, document)
+            key INTEGER NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (key, document)
         ) WITHOUT ROWID;
         CREATE TABLE tag (
             key TEXT NOT NULL, document INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY (key, document)
         ) WITHOUT ROWID;
         CREATE TABLE link (
-            key TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (key, document)
+            key INTEGER NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (key, document)
         ) WITHOUT ROWID;
         CREATE VIRTUAL TABLE search USING fts5 (
-            title, tags, fields, body, content = '', columnsize = 0, tokenize = 'coffret'
+            body, fields, tags, title, content = '', columnsize = 0, tokenize = 'coffret'
         );
         CREATE VIRTUAL TABLE term USING fts5vocab (search, row);
         CREATE TABLE word (

@@ -56,6 +56,9 @@ package struct SearchDocument: Equatable, Sendable {
 
     package var kind: UInt8 { entity[0] }
 
+    /// The fields as one text, each a line.
+    var fieldText: String { fields.map { "\($0.name) \($0.text)" }.joined(separator: "\n") }
+
     package static func == (left: SearchDocument, right: SearchDocument) -> Bool {
         left.summary == right.summary && left.body == right.body
             && left.fields.elementsEqual(right.fields, by: ==) && left.links == right.links

@@ -7,6 +7,8 @@ enum Vocabulary {
     static let letterCountMin = 3
     static let letterCountMax = 32
     private static let firstCount = 3
+    /// The name in `meta` of the number that grows with the vocabulary.
+    static let mark = "words"
 
     /// Whether a folded word belongs here, if it is not longer than `letterCountMax`: numbers and codes do not.
     static func takes(_ word: String) -> Bool {
@@ -25,15 +27,10 @@ enum Vocabulary {
             """)
     }
 
-    /// Puts in the words of the documents that are stale.
+    /// Puts in the words of the texts that are stale.
     static func addStale(on connection: Connection, _ tokenizer: ScriptTokenizer) throws(SQLiteError) {
         var words: Set<[UInt8]> = []
-        try connection.forEachRow(
-            """
-            SELECT document.title, text.tags, text.fields, text.body
-            FROM stale JOIN document ON document.id = stale.document JOIN text ON text.id = stale.document
-            """
-        ) { row throws(SQLiteError) in
+        try connection.forEachRow("SELECT title, tags, fields, body FROM stale") { row throws(SQLiteError) in
             for column: Int32 in 0..<4 {
                 // Words in camel case stand in the table as parts and as a whole.
                 for splitsCase in [true, false] {
@@ -45,12 +42,16 @@ enum Vocabulary {
                 }
             }
         }
-        for word in words.lazy.map({ String(decoding: $0, as: UTF8.self) }) where takes(word) {
+        var isGrown = false
+        // In order, so that equal changes write equal pages.
+        for word in words.map({ String(decoding: $0, as: UTF8.self) }).sorted() where takes(word) {
             try connection.run(
                 """
                 INSERT OR IGNORE INTO word SELECT length(?1), ?1
                 WHERE length(?1) BETWEEN \(letterCountMin) AND \(letterCountMax)
                 """, word)
+            isGrown = isGrown || connection.changedRowCount > 0
         }
+        if isGrown { try connection.setMeta(mark, (connection.metaInteger(mark) ?? 0) + 1) }
     }
 }

@@ -5,7 +5,9 @@ package import CoffretBase
 
 /// A part of a document that words are looked for in.
 package enum SearchColumn: Int, Sendable, CaseIterable {
-    case title, tags, fields, body
+    // As the full-text table has them: a place in its first column takes two bytes less in every list of places, so the
+    // column with the most words comes first.
+    case body, fields, tags, title
 
     /// The column's name in the full-text table.
     var name: String {
