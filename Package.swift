@@ -26,6 +26,7 @@ let systemLibraries: [Target] = [
     // libcurl's headers only: the library is loaded when it is first needed.
     .target(name: "CCurl"),
     .target(name: "CYAML"),
+    .target(name: "CCSV"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -100,7 +101,7 @@ let libraries: [Target] = [
     // 6. Foreign files to and from items.
     library(
         "CoffretImportExport",
-        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform", "CYAML"]),
+        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform", "CYAML", "CCSV"]),
     // 6. A vault and its place on a server, brought together.
     library(
         "CoffretSync",

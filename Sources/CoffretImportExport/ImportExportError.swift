@@ -39,8 +39,8 @@ package struct ImportExportError: Error, Equatable, Sendable {
         case archiveDamaged = "import.archive.damaged"
         /// The archive needs a password.
         case archiveEncrypted = "import.archive.encrypted"
-        /// libarchive is not installed.
-        case archiveLibraryMissing = "import.archive.library-missing"
+        /// A library that reads the format is not installed; `place` names it.
+        case libraryMissing = "import.library-missing"
         /// A structured file (items, export) breaks its format.
         case formatInvalid = "import.format.invalid"
         /// A structured file of a newer or unknown version.

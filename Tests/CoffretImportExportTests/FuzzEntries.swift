@@ -29,6 +29,17 @@ func fuzzItemList(_ bytes: [UInt8]) {
     _ = try? ItemListImporter.parse(bytes, limits: ImportLimits())
 }
 
+/// A table, by every format.
+func fuzzTable(_ bytes: [UInt8]) {
+    guard let table = try? CSVTable(bytes, rowCountMax: 1_000) else { return }
+    for format in ListFormat.tables {
+        for row in table.rows.indices {
+            var item = format.item(of: table.row(row))
+            _ = item.finished(text: [])
+        }
+    }
+}
+
 /// The grammar of a full export, without its check value.
 func fuzzFullExport(_ bytes: [UInt8]) {
     var rest: [UInt8]? = bytes
@@ -51,6 +62,15 @@ func fuzzArchive(_ bytes: [UInt8], in folder: TemporaryFolder) {
 
 @Suite("Fuzz entries of import and export")
 struct ImportExportFuzzTests {
+    @Test("tables survive any bytes")
+    func tables() {
+        let samples = [
+            "name,url,username,password\r\n\"a\",\"b \"\"c\"\"\",\"d\\\"e\",f\r\n,,,\n",
+            "url,username,password,totp,extra,name,grouping,fav\nhttp://sn,,,,\"NoteType:Credit Card\nNumber:1\",x,a\\b,1\n",
+        ].map { Array($0.utf8) }
+        fuzz(samples, rounds: 500) { bytes in fuzzTable(bytes) }
+    }
+
     @Test("front matter and notes survive any bytes")
     func text() {
         let samples = [

@@ -75,13 +75,12 @@ struct ImportTests {
             t.close()
             open('v.kdbx', 'wb').write(bytes.fromhex('03d9a29a67fb4bb5') + bytes(100))
             open('w.json', 'w').write(json.dumps({'encrypted': False, 'folders': [], 'items': []}))
-            open('l.csv', 'w').write('url,username,password,totp,extra,name,grouping,fav\\n')
             """
         let python = try ProcessRunner.run("/usr/bin/python3", ["-c", script, runner.folder.file("work")])
         #expect(python.exitCode == 0, "\(python.errorText)")
         for (file, name) in [
             ("b.bear2bk", "a Bear backup"), ("j.jex", "a Joplin export"), ("v.kdbx", "a KeePass database"),
-            ("w.json", "a Bitwarden export"), ("l.csv", "a LastPass export"),
+            ("w.json", "a Bitwarden export"),
         ] {
             let result = try runner.run(["import", file], input: [])
             #expect(result.exitCode == 81, "\(file)")
@@ -139,7 +138,9 @@ struct ImportTests {
             guard try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeRegular
             else { continue }
             let result = try runner.run(["import", path, "--dry-run"], input: [])
-            #expect(result.exitCode == 81, "\(file): \(result.text)")
+            // Tables are read, each by the format of its program.
+            let isTable = file.hasSuffix(".csv") && result.exitCode == 0
+            #expect(isTable || result.exitCode == 81, "\(file): \(result.text)")
         }
     }
 }

@@ -18,12 +18,13 @@ enum ImportCommand {
         "import", group: .inOut, "Bring in a folder of notes, or what another program exported",
         discussion: [
             "An import is one step: if it fails, nothing was changed. A second time it brings in only what is new or has changed, and never overwrites what you changed here. The source is not touched.",
-            "Formats: Markdown (a folder, a tar or zip archive, or one file; vaults of Obsidian and Logseq are such folders), Coffret's own list of items, and its full export. Backups of other programs are recognised and refused by name; until coffret reads them, export Markdown there.",
+            "Formats: Markdown (a folder, a tar or zip archive, or one file; vaults of Obsidian and Logseq are such folders), tables (CSV) of browsers and password managers, Coffret's own list of items, and its full export. Backups of other programs are recognised and refused by name; until coffret reads them, export Markdown or CSV there.",
         ],
         arguments: [path], options: [format, dryRun, report],
         examples: [
             CommandExample("coffret import ~/Notes", "a folder of Markdown, with its files and links"),
             CommandExample("coffret import notes.tar.gz", "the same from an archive"),
+            CommandExample("coffret import passwords.csv", "what a browser or password manager exported"),
             CommandExample("coffret import everything.json", "what coffret export --format json wrote"),
         ],
         run: run)

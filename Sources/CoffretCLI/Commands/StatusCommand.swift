@@ -137,9 +137,7 @@ enum StatusCommand {
     }
 
     private static func holds(_ kinds: [(ItemKind, Int)], trashedCount: Int) -> String {
-        let plurals: [ItemKind: String] = [.identity: "identities", .sshKey: "SSH keys", .apiToken: "API tokens"]
-        let singulars: [ItemKind: String] = [.sshKey: "SSH key", .apiToken: "API token", .custom: "custom item"]
-        var parts = kinds.map { NumberText.counted($1, singulars[$0] ?? $0.name, plurals[$0]) }
+        var parts = kinds.map { NumberText.counted($1, $0.noun, $0.pluralNoun) }
         if parts.isEmpty { parts = ["nothing yet"] }
         if trashedCount > 0 { parts.append("\(NumberText.grouped(trashedCount)) in the trash") }
         return parts.joined(separator: ", ")

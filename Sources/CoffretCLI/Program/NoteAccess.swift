@@ -99,13 +99,7 @@ extension StoreSession {
     func requirePresence(toShow title: String, _ kind: ItemKind? = nil) throws {
         // Whoever wrote the title may be another device, or an imported file.
         let title = TextWidth.truncate(TextWidth.displaySafe(title), to: 40)
-        let word =
-            switch kind {
-            case .sshKey?: "SSH key"
-            case .apiToken?: "API token"
-            case .custom?, nil: "item"
-            case let kind?: kind.name
-            }
+        let word = kind?.noun ?? "item"
         try requirePerson(to: "show the hidden \(word) \"\(title)\"", orElse: "the \(word) stays hidden")
     }
 

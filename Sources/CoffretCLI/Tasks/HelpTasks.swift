@@ -1,5 +1,6 @@
 // The tasks that `coffret help` explains.
 
+internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretTerminal
 
@@ -80,7 +81,7 @@ enum HelpTasks {
                 .command("coffret search 'tom* in:title'", "Beginnings of words, in titles only."),
                 .command(
                     "coffret search 'type:login bank'",
-                    "Only logins. Types: note, login, card, identity, ssh-key, api-token."),
+                    "Only logins. Types: \(ItemKind.namesText)."),
                 .command("coffret ls --tag garden --limit 20", "Lists without searching, latest first."),
             ]),
         HelpTask(

@@ -13,19 +13,6 @@ package enum ItemKind: UInt8, Sendable, CaseIterable {
     case apiToken = 0x54  // T
     case custom = 0x58  // X
 
-    /// The name that people and scripts use.
-    package var name: String {
-        switch self {
-        case .note: "note"
-        case .login: "login"
-        case .card: "card"
-        case .identity: "identity"
-        case .sshKey: "ssh-key"
-        case .apiToken: "api-token"
-        case .custom: "custom"
-        }
-    }
-
     /// The kind of that name; nil for another text.
     package init?(name: String) {
         guard let kind = Self.allCases.first(where: { $0.name == name }) else { return nil }
@@ -37,39 +24,76 @@ package enum ItemKind: UInt8, Sendable, CaseIterable {
         self.init(rawValue: entity.kind)
     }
 
+    /// The name that scripts use.
+    package var name: String { type.name }
+    /// The word for one of them in a sentence, and for several.
+    package var noun: String { type.noun }
+    package var pluralNoun: String { type.pluralNoun ?? type.noun + "s" }
     /// The fields that items of this kind usually have, in the order in which they are shown.
-    package var standardFields: [StandardField] {
+    package var standardFields: [StandardField] { type.fields }
+
+    /// "note, login … or custom".
+    package static let namesText: String = {
+        let names = allCases.map(\.name)
+        return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+    }()
+}
+
+/// A type of items, as data.
+private struct ItemType {
+    let name: String
+    let noun: String
+    var pluralNoun: String?
+    var fields: [StandardField] = []
+}
+
+extension ItemKind {
+    /// All that the program knows of a type stands here; Spec/items.md lists the letters.
+    private var type: ItemType {
         switch self {
-        case .note, .custom: []
+        case .note: ItemType(name: "note", noun: "note")
         case .login:
-            [
-                StandardField("username", "Username", .text), StandardField("password", "Password", .secret),
-                StandardField("url", "Website", .url), StandardField("totp", "One-time code", .oneTimeCode),
-            ]
+            ItemType(
+                name: "login", noun: "login",
+                fields: [
+                    StandardField("username", "Username", .text), StandardField("password", "Password", .secret),
+                    StandardField("url", "Website", .url), StandardField("totp", "One-time code", .oneTimeCode),
+                ])
         case .card:
-            [
-                StandardField("cardholder", "Cardholder", .text), StandardField("number", "Number", .secret),
-                StandardField("brand", "Brand", .text), StandardField("expiry", "Expires", .text),
-                StandardField("code", "Security code", .secret), StandardField("pin", "PIN", .secret),
-            ]
+            ItemType(
+                name: "card", noun: "card",
+                fields: [
+                    StandardField("cardholder", "Cardholder", .text), StandardField("number", "Number", .secret),
+                    StandardField("brand", "Brand", .text), StandardField("expiry", "Expires", .text),
+                    StandardField("code", "Security code", .secret), StandardField("pin", "PIN", .secret),
+                ])
         case .identity:
-            [
-                StandardField("first-name", "First name", .text), StandardField("last-name", "Last name", .text),
-                StandardField("email", "Email", .email), StandardField("phone", "Phone", .phone),
-                StandardField("birthday", "Birthday", .date), StandardField("company", "Company", .text),
-                StandardField("street", "Street", .text), StandardField("postcode", "Postcode", .text),
-                StandardField("city", "City", .text), StandardField("country", "Country", .text),
-            ]
+            ItemType(
+                name: "identity", noun: "identity", pluralNoun: "identities",
+                fields: [
+                    StandardField("first-name", "First name", .text), StandardField("last-name", "Last name", .text),
+                    StandardField("email", "Email", .email), StandardField("phone", "Phone", .phone),
+                    StandardField("birthday", "Birthday", .date), StandardField("company", "Company", .text),
+                    StandardField("street", "Street", .text), StandardField("postcode", "Postcode", .text),
+                    StandardField("city", "City", .text), StandardField("country", "Country", .text),
+                ])
         case .sshKey:
-            [
-                StandardField("private-key", "Private key", .secret), StandardField("public-key", "Public key", .text),
-                StandardField("fingerprint", "Fingerprint", .text), StandardField("passphrase", "Passphrase", .secret),
-            ]
+            ItemType(
+                name: "ssh-key", noun: "SSH key",
+                fields: [
+                    StandardField("private-key", "Private key", .secret),
+                    StandardField("public-key", "Public key", .text),
+                    StandardField("fingerprint", "Fingerprint", .text),
+                    StandardField("passphrase", "Passphrase", .secret),
+                ])
         case .apiToken:
-            [
-                StandardField("token", "Token", .secret), StandardField("username", "Username", .text),
-                StandardField("url", "Website", .url), StandardField("expires", "Expires", .date),
-            ]
+            ItemType(
+                name: "api-token", noun: "API token",
+                fields: [
+                    StandardField("token", "Token", .secret), StandardField("username", "Username", .text),
+                    StandardField("url", "Website", .url), StandardField("expires", "Expires", .date),
+                ])
+        case .custom: ItemType(name: "custom", noun: "custom item")
         }
     }
 }

@@ -86,26 +86,10 @@ enum ForeignFormat {
         (["\"entries\"", "\"content\"", "otpauth"], "a Proton Authenticator export"),
     ]
 
-    /// Columns that a table of each program has, in lower case.
-    private static let tables: [(columns: [String], name: String)] = [
-        (["login_uri", "login_password"], "a Bitwarden export (CSV)"),
-        (["httprealm", "formactionorigin"], "passwords of Firefox (CSV)"),
-        (["grouping", "fav", "extra"], "a LastPass export (CSV)"),
-        (["cardholdername", "additional_urls"], "a NordPass export (CSV)"),
-        (["username2", "otpsecret"], "a Dashlane export (CSV)"),
-        (["title", "url", "username", "password", "favorite"], "a 1Password export (CSV)"),
-        (["group", "title", "username", "password"], "a KeePass export (CSV)"),
-        (["title", "url", "username", "password"], "a table of passwords (CSV)"),
-        (["name", "url", "username", "password"], "passwords of a browser (CSV)"),
-    ]
-
     private static func name(ofHead head: [UInt8]) -> String? {
         if head.starts(with: [0x03, 0xD9, 0xA2, 0x9A]) { return "a KeePass database" }
         // The sample may end inside a character.
         let text = String(decoding: head, as: UTF8.self)
-        if let mark = marks.first(where: { $0.words.allSatisfy(text.contains) }) { return mark.name }
-        guard let line = text.split(whereSeparator: \.isNewline).first else { return nil }
-        let columns = line.split(separator: ",").map { $0.filter { $0 != "\"" }.asciiLowercased() }
-        return tables.first { $0.columns.allSatisfy(columns.contains) }?.name
+        return marks.first { $0.words.allSatisfy(text.contains) }?.name
     }
 }

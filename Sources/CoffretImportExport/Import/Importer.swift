@@ -37,7 +37,8 @@ extension Importer {
 
 /// The formats that this version reads.
 package enum ImporterRegistry {
-    package static let all: [any Importer] = [ItemListImporter(), MarkdownImporter()]
+    package static let all: [any Importer] =
+        [ItemListImporter()] + ListFormat.tables.map { TableImporter(format: $0) } + [MarkdownImporter()]
 
     /// The importer of a name.
     package static func named(_ name: String) -> (any Importer)? { all.first { $0.name == name } }

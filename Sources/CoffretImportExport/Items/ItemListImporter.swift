@@ -52,48 +52,16 @@ package struct ItemListImporter: Importer {
         // The copy that holds secrets is cleared; those in the items live as long as the import.
         var bytes = try reader.readAll(byteCountMax: byteCountMax)
         defer { bytes.zero() }
-        var seen: [[UInt8]: Int] = [:]
-        var files: [(reference: String, item: EntityID)] = []
-        for (number, entry) in try parse(bytes, limits: session.limits).enumerated() {
-            let name = "item \(number + 1) of \(path.printable)"
-            var key = path.bytes + [0] + entry.key
-            seen[key, default: 0] += 1
-            if let count = seen[key], count > 1 { key += Array(" \(count)".utf8) }
-            if case .unchanged = session.standing(ofKey: key, contentHash: entry.hash) {
-            } else {
-                for raw in entry.rawNames { session.report.keepRaw(label: raw, of: name) }
-                // It comes in as it is, or a list that export wrote could not come back.
-                for field in entry.draft.fields {
-                    guard let problem = FieldCheck.problem(field.value, kind: field.kind, key: field.key.name)
-                    else { continue }
-                    session.report.warn("\(name): \(field.label): \(problem)")
-                }
-            }
-            let item = try session.put(entry.draft, key: key, contentHash: entry.hash, name: name)
-            if let item { files += entry.attachments.map { ($0, item) } }
-        }
+        let files = try session.put(try parse(bytes, limits: session.limits), ofListAt: path)
         session.noteContainer(key: path.bytes, contentHash: BLAKE2b.hash(bytes))
         session.didRead(byteCount: bytes.count)
         return files
     }
 
-    /// One entry of a list.
-    struct Entry: Equatable {
-        var draft: ItemDraft
-        /// Identifies the item at a second import: its `id`, or the parts of it that rarely change.
-        let key: [UInt8]
-        /// Files that belong to the item, as references relative to the list.
-        let attachments: [String]
-        /// BLAKE2b-256 of the entry's canonical text.
-        let hash: [UInt8]
-        /// Members without a place of their own.
-        let rawNames: [String]
-    }
-
     /// Reads a whole list.
     ///
     /// - Throws: `.formatInvalid`, `.formatTruncated`, `.formatVersionUnknown`; `place` says where.
-    static func parse(_ bytes: [UInt8], limits: ImportLimits) throws(ImportExportError) -> [Entry] {
+    static func parse(_ bytes: [UInt8], limits: ImportLimits) throws(ImportExportError) -> [ListEntry] {
         var rest: [UInt8]? = bytes
         var reader = JSONReader(depthMax: limits.nestingDepthMax, stringByteCountMax: Item.textByteCountMax) {
             defer { rest = nil }
@@ -110,9 +78,9 @@ package struct ItemListImporter: Importer {
         }
     }
 
-    private static func parse(_ reader: inout JSONReader, limits: ImportLimits) throws -> [Entry] {
+    private static func parse(_ reader: inout JSONReader, limits: ImportLimits) throws -> [ListEntry] {
         guard try reader.next() == .beginObject else { throw reader.error(.unexpectedValue) }
-        var entries: [Entry] = []
+        var entries: [ListEntry] = []
         var hasFormat = false
         var hasVersion = false
         members: while true {
@@ -143,7 +111,7 @@ package struct ItemListImporter: Importer {
         return entries
     }
 
-    private static func entry(_ value: JSONValue, line: Int) throws(ImportExportError) -> Entry {
+    private static func entry(_ value: JSONValue, line: Int) throws(ImportExportError) -> ListEntry {
         guard case .object(let members) = value else { throw invalid(line, "an item is an object") }
         var builder = ItemListEntryBuilder(line: line)
         for member in members { try builder.take(member) }
@@ -222,7 +190,7 @@ private struct ItemListEntryBuilder {
     }
 
     /// - Parameter text: the entry's canonical text, for the hash.
-    mutating func finish(text: String) throws(ImportExportError) -> ItemListImporter.Entry {
+    mutating func finish(text: String) throws(ImportExportError) -> ListEntry {
         guard hasKind else { throw invalid("an item has a kind") }
         // Fields come last, since which are standard ones depends on the kind.
         for value in fieldValues { try addField(value) }
@@ -230,7 +198,7 @@ private struct ItemListEntryBuilder {
         guard draft.title != nil || draft.kind == .note else { throw invalid("an item has a title") }
         let username = draft.fields.first { $0.key.name == "username" }?.value ?? ""
         let key = id ?? [draft.kind.name, draft.title ?? "", username].joined(separator: "\u{1F}")
-        return ItemListImporter.Entry(
+        return ListEntry(
             draft: draft, key: Array(key.utf8), attachments: attachments, hash: BLAKE2b.hash(Array(text.utf8)),
             rawNames: rawFields.map(\.name))
     }
@@ -254,13 +222,10 @@ private struct ItemListEntryBuilder {
             return
         }
         let position = UInt32(draft.fields.count) + 1
-        let digest = BLAKE2b.hash(Array("\(position) \(name)".utf8), byteCount: 16)
-        guard !name.isEmpty, name.utf8.count <= ItemField.labelByteCountMax,
-            value.utf8.count <= ItemField.valueByteCountMax,
-            !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
-            let key = FieldKey("x-" + Hex.encode(digest.prefix(8)))
-        else { throw invalid("a field's name or value is not acceptable") }
-        draft.fields.append(ItemField(key: key, label: name, kind: kind ?? .text, value: value, position: position))
+        guard cleanLabel(name) == name, value.utf8.count <= ItemField.valueByteCountMax else {
+            throw invalid("a field's name or value is not acceptable")
+        }
+        draft.fields.append(ItemField(listed: name, kind: kind ?? .text, value: value, position: position))
     }
 }
 

@@ -159,11 +159,13 @@ final class ArchiveSource: ImportSource {
     private let textLocale: locale_t?
 
     init(file: OwnedDescriptor, subject: String) throws(ImportExportError) {
-        guard let library = ArchiveLibrary.shared else { throw ImportExportError(.archiveLibraryMissing) }
+        guard let library = ArchiveLibrary.shared else { throw ImportExportError(.libraryMissing, at: "libarchive13") }
         guard lseek(file.number, 0, SEEK_SET) == 0 else {
             throw ImportExportError(.sourceUnreadable, at: "errno \(errno)", subject: subject)
         }
-        guard let handle = unsafe library.readNew() else { throw ImportExportError(.archiveLibraryMissing) }
+        guard let handle = unsafe library.readNew() else {
+            throw ImportExportError(.libraryMissing, at: "libarchive13")
+        }
         self.library = library
         self.subject = subject
         unsafe self.handle = handle

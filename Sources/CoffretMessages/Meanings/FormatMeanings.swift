@@ -11,7 +11,7 @@ extension FailureMeaning {
         "search.query.empty": FailureMeaning(
             .usage, "there is nothing to search for", hint: "coffret ls lists everything"),
         "search.query.unknown-type": FailureMeaning(
-            .usage, "type: takes note, login, card, identity, ssh-key, api-token or custom"),
+            .usage, "there is no such type of items", hint: "coffret help find lists the types"),
         "search.query.unbalanced": FailureMeaning(.usage, "a bracket or quote has no other half"),
         "search.index.busy": FailureMeaning(
             .busy, "another coffret is at work on the search index", hint: "try again in a moment"),
@@ -49,9 +49,8 @@ extension FailureMeaning {
             .importRejected, "the archive tries to reach outside itself; nothing was imported", showsPlace: true),
         "import.archive.repeated-path": FailureMeaning(
             .importRejected, "the archive holds a file twice; nothing was imported", showsPlace: true),
-        "import.archive.library-missing": FailureMeaning(
-            .unavailable, "archives need libarchive",
-            hint: "apt install libarchive13, or unpack it and import the folder"),
+        "import.library-missing": FailureMeaning(
+            .unavailable, "a library that reads this format is not installed; apt install has it", showsPlace: true),
         "import.archive.encrypted": FailureMeaning(
             .importRejected, "the archive needs a password", hint: "unpack it and import the folder"),
         "import.archive": FailureMeaning(

@@ -1,0 +1,193 @@
+// One record of another program's list on its way to be an item. Invariant: a value that came in is in the item
+// somewhere: in the field that means it, in a field of its own name, or in the text.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretStorage
+
+struct ForeignItem {
+    var draft: ItemDraft
+    /// Names the item in its source; empty for none.
+    var id = ""
+    /// The record says something of other items, which have it as well.
+    var isNoItem = false
+    /// The names of values that no standard field means.
+    private(set) var rawNames: [String] = []
+    /// Values of standard fields: which those are depends on the kind, which may come last.
+    private var values: [(name: String, value: String, original: String)] = []
+    private var extras: [(label: String, kind: FieldKind, value: String)] = []
+
+    init(kind: ItemKind = .login) { draft = ItemDraft(kind: kind) }
+
+    // MARK: Taking values
+
+    /// The value of a standard field.
+    ///
+    /// - Parameter original: the name in the source, for a kind of item that has no such field.
+    mutating func set(_ field: String, to value: String, original: String) {
+        guard !value.isEmpty else { return }
+        if values.contains(where: { $0.name == field }) {
+            extras.append((original, .text, value))
+        } else {
+            values.append((field, value, original))
+        }
+    }
+
+    /// A value that the source's person named, or that no field means.
+    ///
+    /// - Parameter isRaw: whether the report counts it as kept raw.
+    mutating func add(_ label: String, _ value: String, kind: FieldKind = .text, isRaw: Bool = true) {
+        guard !value.isEmpty else { return }
+        if isRaw { rawNames.append(label) }
+        extras.append((label, kind, value))
+    }
+
+    /// Takes a value that was kept under its own name out again, for somebody who knows what it means.
+    mutating func takeRaw(_ label: String, _ body: (inout ForeignItem, String) -> Void) {
+        guard let index = extras.firstIndex(where: { $0.label == label }) else { return }
+        let value = extras.remove(at: index).value
+        if let raw = rawNames.firstIndex(of: label) { rawNames.remove(at: raw) }
+        body(&self, value)
+    }
+
+    mutating func addText(_ text: String) {
+        guard !text.isEmpty else { return }
+        draft.text += draft.text.isEmpty || draft.text.hasSuffix("\n") ? text : "\n" + text
+    }
+
+    /// A folder becomes a nested tag.
+    mutating func setFolder(_ path: String, separator: Character, original: String) {
+        let parts = path.split(separator: separator).map { String($0).trimmedBlanks() }.filter { !$0.isEmpty }
+        guard !parts.isEmpty else { return }
+        if let tag = try? TagPath(parts.joined(separator: "/")) {
+            draft.tags.append(tag)
+        } else {
+            add(original, path)
+        }
+    }
+
+    /// The value of a standard field so far.
+    func value(_ field: String) -> String? { values.first { $0.name == field }?.value }
+
+    mutating func remove(_ field: String) { values.removeAll { $0.name == field } }
+
+    // MARK: Closing
+
+    /// The entry; `draft` has its fields from then on.
+    ///
+    /// - Parameter text: the record's canonical text, for the hash.
+    mutating func finished(text: [UInt8]) -> ListEntry {
+        for (name, value, original) in values {
+            if let field = ItemField(standard: name, of: draft.kind, value: value), !tooLong(value) {
+                draft.fields.append(field)
+            } else {
+                rawNames.append(original)
+                extras.append((original, secretKind(of: name), value))
+            }
+        }
+        for (label, kind, value) in extras { append(label, kind, value) }
+        if draft.kind != .note, draft.title == nil { draft.title = cleanTitle(fallbackTitle) }
+        if draft.kind == .note, draft.title == nil, draft.text.isEmpty { draft.title = cleanTitle(fallbackTitle) }
+        let key =
+            id.isEmpty
+            ? [draft.kind.name, draft.title ?? "", value("username") ?? "", value("url") ?? ""].joined(
+                separator: "\u{1F}")
+            : id
+        return ListEntry(
+            draft: draft, key: Array(key.utf8), attachments: [], hash: BLAKE2b.hash(text), rawNames: rawNames)
+    }
+
+    private func tooLong(_ value: String) -> Bool { value.utf8.count > ItemField.valueByteCountMax }
+
+    /// A password in an item that has no field for one is a secret all the same.
+    private func secretKind(of field: String) -> FieldKind {
+        let standard = ItemKind.allCases.flatMap(\.standardFields).first { $0.key.name == field }
+        return standard?.kind ?? .text
+    }
+
+    private mutating func append(_ label: String, _ kind: FieldKind, _ value: String) {
+        guard let label = cleanLabel(label), !tooLong(value) else { return addText("\(label): \(value)") }
+        let position = UInt32(draft.fields.count) + 1
+        draft.fields.append(ItemField(listed: label, kind: kind, value: value, position: position))
+    }
+
+    /// As people find it again: the website's host, or the name they log in by.
+    private var fallbackTitle: String {
+        if let url = value("url"), let host = Self.host(of: url) { return host }
+        return value("username") ?? extras.first?.value ?? "untitled"
+    }
+
+    private static func host(of url: String) -> String? {
+        let rest = url.split(separator: "://", maxSplits: 1).last ?? ""
+        let host = rest.prefix { !"/?#".contains($0) }.split(separator: "@").last.map(String.init) ?? ""
+        return host.isEmpty ? nil : host
+    }
+}
+
+extension ItemField {
+    /// A field of a list that no standard field means; its key follows from its place and name, so that the same list gives
+    /// the same item.
+    init(listed label: String, kind: FieldKind, value: String, position: UInt32) {
+        let digest = BLAKE2b.hash(Array("\(position) \(label)".utf8), byteCount: 16)
+        guard let key = FieldKey("x-" + Hex.encode(digest.prefix(8))) else {
+            preconditionFailure("hex digits are a key")
+        }
+        self.init(key: key, label: label, kind: kind, value: value, position: position)
+    }
+}
+
+/// A label as items have them: on one line, and not too long; nil if nothing is left.
+func cleanLabel(_ text: String) -> String? {
+    var result = ""
+    for character in text.trimmedBlanks() {
+        let isControl = character.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+        guard result.utf8.count + character.utf8.count <= ItemField.labelByteCountMax else { break }
+        result.append(isControl ? " " : character)
+    }
+    return result.isEmpty ? nil : result
+}
+
+/// One entry of a list, read.
+struct ListEntry: Equatable {
+    var draft: ItemDraft
+    /// Identifies the item at a second import: its id, or the parts of it that rarely change.
+    let key: [UInt8]
+    /// Files that belong to the item, as references relative to the list.
+    let attachments: [String]
+    /// BLAKE2b-256 of the entry's canonical text.
+    let hash: [UInt8]
+    /// Members without a place of their own.
+    let rawNames: [String]
+}
+
+extension ImportSession {
+    /// Writes the entries of a list, those of one key told apart by their number.
+    ///
+    /// - Returns: the files that its items name.
+    func put(_ entries: [ListEntry], ofListAt path: SourcePath) throws(ImportExportError)
+        -> [(reference: String, item: EntityID)]
+    {
+        var seen: [[UInt8]: Int] = [:]
+        var files: [(reference: String, item: EntityID)] = []
+        for (number, entry) in entries.enumerated() {
+            let name = "item \(number + 1) of \(path.printable)"
+            var key = path.bytes + [0] + entry.key
+            seen[key, default: 0] += 1
+            if let count = seen[key], count > 1 { key += Array(" \(count)".utf8) }
+            if case .unchanged = standing(ofKey: key, contentHash: entry.hash) {
+            } else {
+                for raw in entry.rawNames { report.keepRaw(label: raw, of: name) }
+                // It comes in as it is, or a list that export wrote could not come back.
+                for field in entry.draft.fields {
+                    guard let problem = FieldCheck.problem(field.value, kind: field.kind, key: field.key.name)
+                    else { continue }
+                    report.warn("\(name): \(field.label): \(problem)")
+                }
+            }
+            let item = try put(entry.draft, key: key, contentHash: entry.hash, name: name)
+            if let item { files += entry.attachments.map { ($0, item) } }
+        }
+        return files
+    }
+}
