@@ -99,6 +99,30 @@ struct ServerStrangerTests {
         #expect(ended == 6)
     }
 
+    @Test("storage M13 (R106): of an account 1,024 connections listen, the newest, and others' go on")
+    func listenersOfAnAccount() throws {
+        let server = try ServerProcessTests.open(try ServerProcessTests.folder(), "--connections-per-address", "3000")
+        let client = try ServerProcessTests.client(server)
+        let zone = try ServerProcessTests.zone(client)
+        let other = try ServerProcessTests.client(server)
+        let otherZone = try ServerProcessTests.zone(other)
+        let beside = try ClientWebSocket.events(port: server.port, token: other.token)
+        var devices = [client]
+        while devices.count < 17 { devices.append(try client.adding(TestDevice())) }
+        // 61 for each device: below what a device may have, and 13 above what the account may.
+        let sockets = try devices.flatMap { device in
+            try (0..<61).map { _ in try ClientWebSocket.events(port: server.port, token: device.token) }
+        }
+        let object = ZoneObject.random()
+        #expect(try client.push(zone, from: nil, to: object.address, [object]).status == 200)
+        let isEnded = try sockets.map { socket in
+            if case .closed(code: 1013, _) = try socket.next() { true } else { false }
+        }
+        #expect(isEnded.prefix(13).allSatisfy(\.self) && !isEnded.dropFirst(13).contains(true))
+        #expect(try other.push(otherZone, from: nil, to: object.address, [object]).status == 200)
+        if case .closed = try beside.next() { Issue.record("another account's listener was ended") }
+    }
+
     @Test("storage L7: where others reach the server, metrics are served at their own address only")
     func metrics() throws {
         let folder = try ServerProcessTests.folder()

@@ -124,6 +124,33 @@ struct DailyUseTests {
         #expect(listed?.compactMap { $0["isLocked"] as? Bool }.sorted { !$0 && $1 } == [false, true])
     }
 
+    @Test("a list over several vaults is one list in order, however long each of them is")
+    func severalLists() throws {
+        let runner = try CoffretRunner()
+        try runner.makeStore()
+        try runner.succeed("vault", "new", "Rust")
+        for (vault, count) in [("Personal", 130), ("Rust", 110), ("Personal", 20)] {
+            let folder = runner.folder.file("\(vault)-\(count)")
+            try makeNotes(count, in: folder)
+            try runner.succeed("import", folder, "--vault", vault)
+        }
+        try runner.makeNote("# Last\n", "--vault", "Rust")
+        for order in ["modified", "created"] {
+            let items = try runner.json("ls", "--sort", order)["items"] as? [[String: Any]] ?? []
+            #expect(items.count == 261 && Set(items.compactMap { $0["id"] as? String }).count == 261)
+            #expect(items.first?["title"] as? String == "Last" && items.first?["vault"] as? String == "Rust")
+            let times = items.compactMap { $0[order] as? String }
+            #expect(times == times.sorted(by: >), "\(order)")
+            let vaults = items.compactMap { $0["vault"] as? String }
+            #expect(Set(vaults) == ["Personal", "Rust"] && vaults.count == 261)
+        }
+        let lines = try runner.succeed("ls").split(separator: "\n")
+        #expect(lines.count == 261 && lines[0].contains("Last") && lines[0].contains("Rust"))
+        let first = try runner.succeed("ls", "-n", "3").split(separator: "\n")
+        #expect(first.count == 4 && first[3] == "3 of 261 items")
+        #expect(try runner.succeed("ls", "--sort", "title", "-n", "1").contains("Last"))
+    }
+
     @Test("use 18: shells complete the names of an item's fields", arguments: ["bash", "fish"])
     func fieldCompletion(shell: String) throws {
         guard AgentRunner.isAvailable else { return }

@@ -87,27 +87,29 @@ extension ItemList: PerformedOperation {
         return listing
     }
 
-    /// The list of one vault as it comes; nil for several vaults, and for the past.
+    /// The list as it comes; nil for the past, and for the titles of several vaults, which each index orders by itself.
     package func pieces(on desk: StoreDesk, limit: Int) throws -> Pieces? {
         let records = try desk.records(vault)
-        guard let record = records.first, records.count == 1, at == nil, version == nil, desk.grant.tags == nil else {
-            return nil
-        }
-        let vault = try desk.vault(record)
-        // A reader of a list does not wait for an index.
-        let isIndexDue = try vault.isIndexFarOff()
         let order = order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified
-        let found = try vault.listing(filter(), order: order, limit: max(0, limit), isReading: isIndexDue)
+        guard at == nil, version == nil, desk.grant.tags == nil else { return nil }
+        guard records.count == 1 || order != .title else { return nil }
+        let (filter, limit) = (try filter(), max(0, limit))
         var listing = ItemListing()
-        listing.vaults = [vault]
-        listing.totalCount = found.totalCount
-        if isIndexDue {
-            listing.withoutIndex = [vault]
-            desk.indexIsDue(record, vault)
+        var merge = ListMerge(order: order, countMax: limit)
+        for record in records {
+            let vault = try desk.vault(record)
+            // A reader of a list does not wait for an index.
+            let isIndexDue = try vault.isIndexFarOff()
+            let found = try vault.listing(filter, order: order, limit: limit, isReading: isIndexDue)
+            listing.vaults.append(vault)
+            listing.totalCount += found.totalCount
+            if isIndexDue {
+                listing.withoutIndex.append(vault)
+                desk.indexIsDue(record, vault)
+            }
+            merge.add(found, of: vault)
         }
-        return Pieces(listing: listing) { count in
-            try found.next(count).map { ListedItem(item: $0, vault: vault) }
-        }
+        return Pieces(listing: listing) { count in try merge.next(count) }
     }
 
     /// A list that comes piece by piece.
@@ -145,6 +147,54 @@ extension ItemList: PerformedOperation {
             if isTrashed, isArchived == nil { filter.isArchived = nil }
         }
         return filter
+    }
+}
+
+/// Lists of several vaults as one, in order. Invariant: of each list no more is read than the next piece may take.
+private struct ListMerge {
+    private struct Source {
+        let vault: Vault
+        let listing: PiecewiseListing
+        var waiting: ArraySlice<ItemSummary> = []
+        var isEnded = false
+
+        mutating func fill(_ count: Int) throws {
+            guard waiting.isEmpty, !isEnded else { return }
+            waiting = try listing.next(count)[...]
+            isEnded = waiting.isEmpty
+        }
+    }
+
+    private let order: ItemOrder
+    private var countLeft: Int
+    private var sources: [Source] = []
+
+    init(order: ItemOrder, countMax: Int) {
+        self.order = order
+        countLeft = countMax
+    }
+
+    mutating func add(_ listing: PiecewiseListing, of vault: Vault) {
+        sources.append(Source(vault: vault, listing: listing))
+    }
+
+    /// The next items, `count` at most; none at the end.
+    mutating func next(_ count: Int) throws -> [ListedItem] {
+        var items: [ListedItem] = []
+        while items.count < count, countLeft > 0 {
+            var first: (index: Int, item: ItemSummary)?
+            for index in sources.indices {
+                try sources[index].fill(min(count, countLeft))
+                guard let item = sources[index].waiting.first else { continue }
+                if let known = first, !order.isBefore(item, known.item) { continue }
+                first = (index, item)
+            }
+            guard let (index, item) = first else { break }
+            sources[index].waiting.removeFirst()
+            items.append(ListedItem(item: item, vault: sources[index].vault))
+            countLeft -= 1
+        }
+        return items
     }
 }
 

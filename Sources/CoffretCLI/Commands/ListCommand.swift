@@ -57,9 +57,9 @@ enum ListCommand {
     /// How many items are read before the first are shown, and each time after that.
     private static let (firstCount, pieceCount) = (100, 1_000)
 
-    /// Shows the list of one vault as it comes.
+    /// Shows the list as it comes.
     private static func show(_ pieces: ItemList.Pieces, _ store: StoreSession, _ context: CommandContext) throws {
-        let totalCount = pieces.listing.totalCount
+        let (totalCount, isOverSeveral) = (pieces.listing.totalCount, pieces.listing.isOverSeveral)
         var shownCount = 0
         func nextItems() throws -> [ListedItem]? {
             let items = try pieces.next(shownCount == 0 ? firstCount : pieceCount)
@@ -70,7 +70,7 @@ enum ListCommand {
             try context.output.write(#"{"items":["#)
             var separator = ""
             while let items = try nextItems() {
-                let values = items.map { SummaryMessage($0.item).json.line }
+                let values = items.map { SummaryMessage($0.item, vault: isOverSeveral ? $0.vault.name : nil).json.line }
                 try context.output.write(separator + values.joined(separator: ","))
                 try context.output.flush()
                 separator = ","
@@ -83,7 +83,9 @@ enum ListCommand {
         var table = ItemTable(context: context)
         var isEnded = false
         try context.show(pieces: {
-            if let items = try nextItems() { return try table.lines(items).joined(separator: "\n") }
+            if let items = try nextItems() {
+                return try table.lines(items, namesVaults: isOverSeveral).joined(separator: "\n")
+            }
             guard !isEnded, shownCount < totalCount else { return nil }
             isEnded = true
             return "\(NumberText.grouped(shownCount)) of \(NumberText.counted(totalCount, "item"))"
