@@ -30,13 +30,18 @@ package final class AgentClient {
 
     /// Connects to the agent of this user.
     ///
+    /// - Parameter forPrograms: to where programs with tokens come in.
     /// - Returns: nil if none runs, or one of another version.
     /// - Throws: `NetError` `.directoryUntrusted`, `.peerUntrusted`: somebody else's hand is in between (R32).
-    package static func connect(_ environment: ProcessEnvironment) throws -> AgentClient? {
+    package static func connect(
+        _ environment: ProcessEnvironment, forPrograms: Bool = false
+    ) throws -> AgentClient? {
         guard environment.value(.agent) != "off", let folder = AgentLocation.folder(environment) else { return nil }
         let client: AgentClient
         do throws(NetError) {
-            let path = PathText.join(folder, AgentLocation.socketName)
+            let path =
+                forPrograms
+                ? AgentLocation.programSocketPath(in: folder) : PathText.join(folder, AgentLocation.socketName)
             client = AgentClient(try UnixConnection.connect(path: path, userID: geteuid()))
         } catch {
             guard error.code == .unreachable || error.code == .addressTooLong else { throw error }

@@ -16,6 +16,10 @@ package enum AgentLocation {
     /// The path of the agent's socket; nil where there is no home to put it in.
     package static var socketPath: String? { folder.map { PathText.join($0, socketName) } }
 
+    /// Where programs with tokens come in: in a folder of its own beside the agent's, so that a container can be given that one and
+    /// nothing else.
+    package static func programSocketPath(in folder: String) -> String { folder + "-programs/session.sock" }
+
     /// Where the SSH keys of a store are served: each store has a place of its own, so that it stays the same and nobody
     /// finds another store's keys there.
     ///

@@ -36,7 +36,12 @@ package final class SessionClient {
 
     private static func connect(_ environment: ProcessEnvironment, _ session: AgentSession) throws -> UnixConnection? {
         for attempt in 1... {
-            guard let client = try AgentClient.connect(environment) else { return nil }
+            var client = try AgentClient.connect(environment)
+            // In a container there may be no other way in.
+            if client == nil, session.token != nil {
+                client = try AgentClient.connect(environment, forPrograms: true)
+            }
+            guard let client else { return nil }
             switch try client.ask(.session(session)) {
             case .done: return client.connection
             // The keys were replaced while the session began.

@@ -38,7 +38,8 @@ public final class CoffretSession {
         let named =
             store ?? environment.value(.store)
             ?? environment.baseDirectory(.dataHome, below: ".local/share").map { $0 + "/coffret" }
-        guard let named, let path = AgentLocation.canonical(named) else {
+        // A program in a container does not see the store.
+        guard let named, let path = AgentLocation.canonical(named) ?? (token == nil ? nil : named) else {
             throw CoffretError(
                 code: "cli.store.missing", message: "there is no store", hint: "coffret init makes one")
         }

@@ -56,9 +56,12 @@ final class OperationWorld {
     }
 
     /// A session over the agent's socket.
-    func session(isJSON: Bool, token: String? = nil) throws -> SessionClient {
+    func session(
+        isJSON: Bool, token: String? = nil, _ changes: [String: String] = [:]
+    ) throws -> SessionClient {
         var variables = agent.runner.environment().filter { !$0.key.hasPrefix("COFFRET_") }
         variables["XDG_RUNTIME_DIR"] = agent.runtimeFolder
+        variables.merge(changes) { $1 }
         let store = try #require(AgentLocation.canonical(agent.runner.storePath))
         return try #require(
             try SessionClient.open(ProcessEnvironment(variables), store: store, isJSON: isJSON, token: token),

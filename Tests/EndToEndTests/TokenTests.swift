@@ -32,9 +32,9 @@ extension OperationWorld {
     }
 
     /// Why a session with this token is not opened; nil if it is.
-    func refusal(_ token: String) throws -> String? {
+    func refusal(_ token: String, _ changes: [String: String] = [:]) throws -> String? {
         do {
-            _ = try session(isJSON: false, token: token)
+            _ = try session(isJSON: false, token: token, changes)
             return nil
         } catch let refused as AgentRefused { return refused.code }
     }
@@ -61,7 +61,7 @@ extension SessionClient {
 
 @Suite("Tokens", .serialized, .enabled(if: AgentRunner.isAvailable, "needs coffret-agent"))
 struct TokenTests {
-    private static func unlocked() throws -> OperationWorld {
+    static func unlocked() throws -> OperationWorld {
         let world = try OperationWorld()
         try #require(try world.agent.unlock().exitCode == 0)
         return world
@@ -256,42 +256,6 @@ struct TokenTests {
         #expect(try limited.code(ItemRead()) { $0.item = OperationWorld.login } == "core.note.hidden")
         #expect(try limited.code(CodeRead()) { $0.item = OperationWorld.login } == "core.note.hidden")
         #expect(try limited.code(StoreLock()) == "operation.not-allowed")
-    }
-
-    @Test(
-        "a program in Python with a token, from the pages alone, works within its limits and is refused outside",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3"), "python3 is missing"))
-    func python() throws {
-        let world = try Self.unlocked()
-        defer { try? world.agent.stop() }
-        let secret = try world.token("script", "--allow", "write", "--tag", "garden")
-        let (script, file) = (OperationTests.samplePath("session.py"), world.agent.runner.folder.file("home/token"))
-        try Data((secret + "\n").utf8).write(to: URL(fileURLWithPath: file))
-        let variables = world.agent.runner.environment().merging(["XDG_RUNTIME_DIR": world.agent.runtimeFolder]) { $1 }
-        func ask(_ words: String...) throws -> ProcessResult {
-            try ProcessRunner.run(
-                "/usr/bin/python3", [script, "--store", world.agent.runner.storePath, "--token-file", file] + words,
-                environment: variables)
-        }
-        let listed = try ask("item.list")
-        #expect(listed.text.contains("Tomatoes") && !listed.text.contains("Beans"), "\(listed.errorText)")
-        #expect(try ask("item.read", #"{"item": "Tomatoes"}"#).text.contains("No blight"))
-        let made = try ask("item.create", ##"{"text": "# From a script\n#garden/new"}"##)
-        #expect(made.exitCode == 0 && made.text.contains("From a script"), "\(made.errorText)")
-        #expect(try ask("item.edit", #"{"item": "From a script", "title": "Changed"}"#).exitCode == 0)
-        #expect(try world.agent.succeed("ls").contains("Changed"))
-        for (words, code) in [
-            (["item.read", #"{"item": "Beans"}"#], "core.item.not-found"),
-            (["item.create", ##"{"text": "# Elsewhere"}"##], "operation.not-allowed"),
-            (["lock"], "operation.not-allowed"), (["link.list", #"{"item": "Tomatoes"}"#], "operation.not-allowed"),
-        ] {
-            let refused = try ProcessRunner.run(
-                "/usr/bin/python3", [script, "--store", world.agent.runner.storePath, "--token-file", file] + words,
-                environment: variables)
-            #expect(refused.exitCode == 1 && refused.errorText.contains(code), "\(words): \(refused.errorText)")
-        }
-        try world.agent.succeed("token", "rm", "script")
-        #expect(try ask("item.list").errorText.contains("token.invalid"))
     }
 
     @Test("wrong tokens make the next one wait; sessions without a token are not held up")

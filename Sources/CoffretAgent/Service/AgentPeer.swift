@@ -8,14 +8,17 @@ internal import Glibc
 final class AgentPeer {
     let connection: UnixConnection
     let credentials: PeerCredentials
+    /// Whether it came in where programs with tokens do: nothing is done for it but that.
+    let isLimited: Bool
     let receiver = MessageReceiver()
     /// The process that works for the client; until it has ended nothing more is read here, because the child and
     /// the client talk over the same socket.
     var child: AgentChild?
 
-    init(connection: UnixConnection, credentials: PeerCredentials) {
+    init(connection: UnixConnection, credentials: PeerCredentials, isLimited: Bool = false) {
         self.connection = connection
         self.credentials = credentials
+        self.isLimited = isLimited
     }
 
     var descriptor: Int32 { connection.descriptor }

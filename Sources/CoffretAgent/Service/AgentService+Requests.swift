@@ -16,9 +16,11 @@ extension AgentService {
     func handle(_ message: ReceivedMessage, _ descriptors: ReceivedDescriptors, from client: AgentPeer) {
         let request: AgentRequest
         do throws(WireError) {
-            switch try unsafe message.withUnsafeBytes({ (bytes) throws(WireError) in
+            let head = try unsafe message.withUnsafeBytes { (bytes) throws(WireError) in
                 try unsafe AgentRequest.head(of: bytes)
-            }) {
+            }
+            if client.isLimited, !head.isForPrograms { return client.refuse(.requestInvalid) }
+            switch head {
             case .secret(let asked): return judge(asked, message, descriptors.take(), for: client)
             case .command(let store, let isUse):
                 return withOpenKeys(of: store, for: client, isUse: isUse) {
@@ -37,8 +39,10 @@ extension AgentService {
             client.answer(.failed(code: error.code.rawValue, waitSeconds: nil))
             return
         }
+        if case .hello = request { return client.answer(.hello(version: AgentRequest.version)) }
+        guard !client.isLimited else { return client.refuse(.requestInvalid) }
         switch request {
-        case .hello: client.answer(.hello(version: AgentRequest.version))
+        case .hello: break
         case .lock(let path):
             if let path {
                 if let store = stores[path] { lock(store, because: .command) }
@@ -179,5 +183,16 @@ extension AgentService {
 
     private func forgetOthers(except store: String, keeping client: AgentPeer) {
         withExtendedLifetime(client) { forget(except: store) }
+    }
+}
+
+extension AgentRequest.Head {
+    /// Whether a program with a token may ask it, as far as the head says.
+    fileprivate var isForPrograms: Bool {
+        switch self {
+        case .session(_, let hasToken): hasToken
+        case .open: true
+        case .secret, .command: false
+        }
     }
 }

@@ -11,6 +11,8 @@ internal import Glibc
 extension AgentService {
     /// More of one store are refused.
     static let sessionCountMax = 16
+    /// Of those, so many may have a token.
+    static let tokenSessionCountMax = 12
 
     /// Starts the process that answers the client from then on. It says `done` itself, once the store is open there.
     func openSession(_ message: ReceivedMessage, store path: String, hasToken: Bool, for client: AgentPeer) {
@@ -29,10 +31,14 @@ extension AgentService {
             return
         }
         let count = children.values.count { if case .session(path, _) = $0.work { true } else { false } }
-        guard count < Self.sessionCountMax else { return client.refuse(.exhausted) }
+        let limitedCount = children.values.count { if case .session(path, true) = $0.work { true } else { false } }
+        guard count < Self.sessionCountMax, !hasToken || limitedCount < Self.tokenSessionCountMax else {
+            return client.refuse(.exhausted)
+        }
         // Locked notes are opened by a person, for a person.
         let (own, noteKeys, parent) = (environment, hasToken ? [] : use.noteKeys, getpid())
         let idleTime = wrapping == nil ? nil : IdleLock.delay
+        let kept = hasToken ? store.variables : nil
         let child = start(.session(store: path, hasToken: hasToken), for: client) { control in
             let program = AskingProgram.words(client.credentials.processID)
             let socket = client.descriptor
@@ -48,7 +54,12 @@ extension AgentService {
                 AgentChild.report(.refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil), over: 3)
                 return 1
             }
-            AgentChild.settle(environment: variables.forCommand(agent: own), parent: parent)
+            var settled = variables.forCommand(agent: own)
+            if hasToken {
+                // The tokens lie where the person keeps them, and not where the program says.
+                settled = settled.filter { !KeptVariables.names.contains($0.key) }.merging(kept?.values ?? [:]) { $1 }
+            }
+            AgentChild.settle(environment: settled, parent: parent)
             let hosted = HostedCommand(
                 store: path, storageKey: key, noteKeys: noteKeys, connection: nil, terminal: nil, secondsLeft: nil,
                 memory: memoryOfChanges,

@@ -4,6 +4,7 @@
 internal import CPlatform
 internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 package import CoffretKeys
 internal import CoffretMessages
 package import CoffretNet
@@ -15,6 +16,8 @@ internal import Glibc
 /// Spec: Spec/agent.md. Reasons: Docs/decisions/0015-a-process-per-command.md.
 package final class AgentService {
     static let clientCountMax = 128
+    /// Of those, so many may be programs with tokens: they leave room for the person.
+    static let limitedClientCountMax = 32
     private static let endingSignals = [SIGINT, SIGTERM, SIGHUP]
 
     let userID: UInt32
@@ -25,6 +28,8 @@ package final class AgentService {
     /// What has the keys of stores while nobody uses them; nil without a TPM. Called in children only.
     let wrapping: (any IdleWrapping)?
     private let listener: UnixListener
+    /// For programs with tokens; nil where its folder cannot be made.
+    private let programListener: UnixListener?
     private let sources: [any LockEventSource]
     private let signals: Int32
     private let timer: Int32
@@ -83,6 +88,8 @@ package final class AgentService {
         guard signals >= 0, timer >= 0 else { throw NetError(.failed, place: "errno \(errno)") }
         listener = try UnixListener(path: socketPath, userID: userID)
         listener.stopWaiting()
+        programListener = try? UnixListener(path: AgentLocation.programSocketPath(in: folder), userID: userID)
+        programListener?.stopWaiting()
     }
 
     deinit {
@@ -116,7 +123,8 @@ package final class AgentService {
     }
 
     private enum Watched {
-        case signals, timer, listener, source
+        case signals, timer, source
+        case listener(UnixListener, isLimited: Bool)
         case client(AgentPeer)
         case child(AgentChild)
         case sshListener(store: String)
@@ -127,7 +135,12 @@ package final class AgentService {
         var watched: [(descriptor: Int32, events: Int16, what: Watched)] = [
             (signals, readable, .signals), (timer, readable, .timer),
         ]
-        if clients.count < Self.clientCountMax { watched.append((listener.descriptor, readable, .listener)) }
+        if clients.count < Self.clientCountMax {
+            watched.append((listener.descriptor, readable, .listener(listener, isLimited: false)))
+            if let programListener, clients.values.count(where: \.isLimited) < Self.limitedClientCountMax {
+                watched.append((programListener.descriptor, readable, .listener(programListener, isLimited: true)))
+            }
+        }
         for (store, listener) in sshListeners {
             watched.append((listener.descriptor, readable, .sshListener(store: store)))
         }
@@ -149,7 +162,7 @@ package final class AgentService {
         case .timer:
             var expirations: UInt64 = 0
             _ = unsafe read(timer, &expirations, 8)
-        case .listener: accept()
+        case .listener(let listener, let isLimited): accept(from: listener, isLimited: isLimited)
         case .source: break
         case .client(let client):
             if client.child == nil { receive(from: client) } else if hungUp { abandon(client) }
@@ -232,9 +245,10 @@ package final class AgentService {
 
     // MARK: Clients
 
-    private func accept() {
+    private func accept(from listener: UnixListener, isLimited: Bool) {
         guard let connection = listener.accept(userID: userID), let credentials = try? connection.peer() else { return }
-        clients[connection.descriptor] = AgentPeer(connection: connection, credentials: credentials)
+        clients[connection.descriptor] = AgentPeer(
+            connection: connection, credentials: credentials, isLimited: isLimited)
     }
 
     func receive(from client: AgentPeer) {

@@ -7,6 +7,7 @@ internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretStorage
 package import CoffretWire
+internal import Glibc
 
 /// An entry of the log.
 package struct AccessEntry: Record {
@@ -77,6 +78,15 @@ package final class AccessLog {
         self.environment = environment
     }
 
+    /// A program that holds the lock keeps others from writing, and nobody from working.
+    private static func lock(_ file: any OpenFile, _ kind: FileLockKind) throws {
+        for _ in 0..<20 {
+            if (try? file.lock(kind, waits: false)) != nil { return }
+            usleep(5_000)
+        }
+        throw FileSystemError(.wouldBlock, place: "access-log")
+    }
+
     /// Adds an entry, or counts it with the last one if that says the same and nobody else has written since.
     ///
     /// A log that cannot be written keeps nobody from working.
@@ -85,7 +95,7 @@ package final class AccessLog {
     private func write(_ new: AccessEntry) throws {
         try environment.fileSystem.makeDirectories(PathText.parent(of: path))
         let file = try environment.fileSystem.open(path, .createIfAbsent)
-        try file.lock(.exclusive, waits: true)
+        try Self.lock(file, .exclusive)
         let newest = try newestNumber(file)
         var entry = new
         if let last, last.number == newest, last.isAlike(new) {
@@ -123,7 +133,7 @@ package final class AccessLog {
     package func entries() throws -> [AccessEntry] {
         guard try environment.fileSystem.exists(path) else { return [] }
         let file = try environment.fileSystem.open(path, .read)
-        try file.lock(.shared, waits: true)
+        try Self.lock(file, .shared)
         return try entries(file).sorted { $0.number < $1.number }
     }
 

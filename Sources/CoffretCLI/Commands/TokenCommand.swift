@@ -32,7 +32,7 @@ enum TokenCommand {
         discussion: [
             "A program that opens a session with a token (Spec/operations.md) gets the operations, vaults and tags of the token and nothing else: other items do not exist for it. list shows titles, tags and words around what was searched for; read shows texts and secrets too; write changes items as well.",
             "No token gives control: none locks the store, makes a token, opens a locked note, or shows a hidden item without you.",
-            "A token narrows a program that is meant to be narrow, or that can reach nothing but its session. A program of yours that can reach the agent's socket without one can ask for everything while the store is unlocked.",
+            "A program of yours that can reach the agent's socket can open a session without a token, too. Give a container the folder coffret-programs in $XDG_RUNTIME_DIR, and it has no other way in.",
         ],
         subcommands: [
             CommandDescription(
