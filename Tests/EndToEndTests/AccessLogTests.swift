@@ -17,7 +17,9 @@ struct AccessLogTests {
         return try values.map { try AccessEntry(json: $0) }.reversed()
     }
 
-    @Test("each use of a token, its refusals, and each session's beginning and end; equal ones in a row are counted")
+    @Test(
+        "R168: each use of a token, its refusals, and each session's beginning and end; equal ones in a row are counted"
+    )
     func uses() throws {
         let world = try OperationWorld()
         defer { try? world.agent.stop() }
@@ -73,7 +75,7 @@ struct AccessLogTests {
         #expect(mode as? Int == 0o600)
     }
 
-    @Test("the log keeps the last 2,048 entries in 1 MiB, also where several write; what was altered is left out")
+    @Test("R168: the log keeps the last 2,048 entries in 1 MiB, also where several write; what was altered is left out")
     func bounded() throws {
         let world = try OperationWorld()
         let store = try world.desk().store

@@ -48,7 +48,7 @@ struct TokenProgramTests {
         #expect(try ask("item.list").errorText.contains("token.invalid"))
     }
 
-    @Test("where programs come in, nothing but sessions with tokens is to be had")
+    @Test("R166: where programs come in, nothing but sessions with tokens is to be had")
     func programSocket() throws {
         let world = try TokenTests.unlocked()
         defer { try? world.agent.stop() }
@@ -83,7 +83,7 @@ struct TokenProgramTests {
     }
 
     @Test(
-        "a program that sees nothing but that folder works with its token",
+        "R166: a program that sees nothing but that folder works with its token",
         .enabled(
             if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/unshare"),
             "needs root and unshare"),
@@ -120,7 +120,7 @@ struct TokenProgramTests {
         #expect(read.errorText.contains("operation.not-allowed"))
     }
 
-    @Test("a program cannot name another state folder, such as a copy with a token that was removed since")
+    @Test("R165: a program cannot name another state folder, such as a copy with a token that was removed since")
     func stateFolder() throws {
         let world = try TokenTests.unlocked()
         defer { try? world.agent.stop() }

@@ -67,7 +67,8 @@ struct TokenTests {
         return world
     }
 
-    @Test("each operation with each access: what the token lacks is refused, and only that; control is no token's")
+    @Test(
+        "R163: each operation with each access: what the token lacks is refused, and only that; control is no token's")
     func table() throws {
         let world = try Self.unlocked()
         defer { try? world.agent.stop() }
@@ -119,7 +120,9 @@ struct TokenTests {
         #expect(try world.agent.succeed("token", "ls").contains("No program has a token"))
     }
 
-    @Test("outside of a tag nothing exists: same refusal as for what is absent, in lists, counts, searches and tags")
+    @Test(
+        "R164: outside of a tag nothing exists: same refusal as for what is absent, in lists, counts, searches and tags"
+    )
     func tags() throws {
         let world = try Self.unlocked()
         defer { try? world.agent.stop() }
@@ -197,7 +200,7 @@ struct TokenTests {
         try same(CodeRead()) { $0.item = $1 }
     }
 
-    @Test("outside of a vault nothing exists, and a new item goes where the token may write")
+    @Test("R164: outside of a vault nothing exists, and a new item goes where the token may write")
     func vaults() throws {
         let world = try Self.unlocked()
         defer { try? world.agent.stop() }
@@ -214,7 +217,7 @@ struct TokenTests {
         #expect(try world.agent.succeed("ls", "--vault", "Work").contains("Leeks"))
     }
 
-    @Test("a token that was removed, or is over, is worth nothing from the next request on, in open sessions too")
+    @Test("R160: a token that was removed, or is over, is worth nothing from the next request on, in open sessions too")
     func removed() throws {
         let world = try Self.unlocked()
         defer { try? world.agent.stop() }
@@ -238,7 +241,7 @@ struct TokenTests {
         #expect(try world.refusal(again) == "token.expired")
     }
 
-    @Test("a token gives no locked note and no hidden item, though the person has opened them")
+    @Test("R163: a token gives no locked note and no hidden item, though the person has opened them")
     func neverGiven() throws {
         let world = try Self.unlocked()
         defer { try? world.agent.stop() }
@@ -258,7 +261,31 @@ struct TokenTests {
         #expect(try limited.code(StoreLock()) == "operation.not-allowed")
     }
 
-    @Test("wrong tokens make the next one wait; sessions without a token are not held up")
+    @Test(
+        "R167: neither opening a session with a token nor asking in it keeps the store unlocked",
+        .enabled(if: ClockLeap.isAvailable, "moving the boot clock takes root and x86-64"))
+    func noUse() throws {
+        let world = try Self.unlocked()
+        defer { try? world.agent.stop() }
+        let secret = try world.token("busy", "--allow", "read")
+        let agent = try #require(world.agent.processID)
+        _ = try world.session(isJSON: false).perform(VaultList())
+        try ClockLeap.move(agent, to: 560)
+        for _ in 0..<3 {
+            let session = try world.session(isJSON: false, token: secret)
+            #expect(try session.perform(ItemList(), by: .person).total > 0)
+        }
+        try ClockLeap.move(agent, to: 610)
+        #expect(try world.refusal(secret) == "agent.store.locked")
+        // The same with a session that may: it is a use.
+        try #require(try world.agent.unlock().exitCode == 0)
+        try ClockLeap.move(agent, to: 1_170)
+        _ = try world.session(isJSON: false).perform(VaultList())
+        try ClockLeap.move(agent, to: 1_220)
+        #expect(try world.refusal(secret) == nil)
+    }
+
+    @Test("R160: wrong tokens make the next one wait; sessions without a token are not held up")
     func tries() throws {
         let world = try Self.unlocked()
         defer { try? world.agent.stop() }
@@ -271,7 +298,7 @@ struct TokenTests {
         #expect(try world.session(isJSON: false).code(ItemList()) == nil)
     }
 
-    @Test("by writing files nobody makes a token, widens one, or lets one last longer", .timeLimit(.minutes(5)))
+    @Test("R161: by writing files nobody makes a token, widens one, or lets one last longer", .timeLimit(.minutes(5)))
     func plantedFiles() throws {
         let (world, other) = (try Self.unlocked(), try Self.unlocked())
         defer {
@@ -314,7 +341,7 @@ struct TokenTests {
     }
 
     @Test(
-        "with a TPM an earlier file of tokens is noticed, and so is one that was removed",
+        "R162: with a TPM an earlier file of tokens is noticed, and so is one that was removed",
         .enabled(if: SoftwareTPM.isAvailable, "swtpm is missing"))
     func putBack() throws {
         let tpm = try SoftwareTPM()
