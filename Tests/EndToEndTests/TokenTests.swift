@@ -241,6 +241,35 @@ struct TokenTests {
         #expect(try world.refusal(again) == "token.expired")
     }
 
+    @Test("R160: a long operation stops where it asks whether to, once its token was removed")
+    func removedMeanwhile() throws {
+        let world = try Self.unlocked()
+        defer { try? world.agent.stop() }
+        let whole = try world.session(isJSON: false)
+        var create = ItemCreate()
+        for number in 0..<200 {
+            create.text = "# Note \(number)"
+            _ = try whole.perform(create)
+        }
+        let session = try world.session(isJSON: false, token: try world.token("long", "--allow", "read"))
+        let agent = try #require(world.agent.processID)
+        var isRemoved = false
+        do {
+            _ = try session.perform(VaultVerify()) { _ in
+                guard !isRemoved else { return }
+                isRemoved = true
+                // The operation stands still meanwhile.
+                let children = try ProcessFiles.children(of: agent)
+                for child in children { kill(child, SIGSTOP) }
+                defer { for child in children { kill(child, SIGCONT) } }
+                try world.agent.succeed("token", "rm", "long")
+            }
+            Issue.record("an operation without a token")
+        } catch let failure as OperationFailure {
+            #expect(failure.code == "token.invalid" && isRemoved)
+        }
+    }
+
     @Test("R163: a token gives no locked note and no hidden item, though the person has opened them")
     func neverGiven() throws {
         let world = try Self.unlocked()
