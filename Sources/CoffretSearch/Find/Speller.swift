@@ -153,7 +153,6 @@ private struct EditDistance {
             tail += 1
         }
         let (rowCount, columnCount) = (word.count - start - tail, other.count - start - tail)
-        guard min(rowCount, columnCount) <= 2 * countMax + 1 else { return nil }
         for column in 0...columnCount { rows[0][column] = column }
         for row in 0..<rowCount {
             let (now, last, before) = ((row + 1) % 3, row % 3, (row + 2) % 3)
