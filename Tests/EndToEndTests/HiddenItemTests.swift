@@ -75,6 +75,7 @@ struct HiddenItemTests {
             Call("vault ls", [], .isSilent), Call("otp", [item], .asks), Call("link", [item], .asks),
             Call("copy", [item], .asks), Call("copy", [item, "username"], .asks),
             Call("ssh-key public", [item], .asks), Call("attach ls", [item], .asks),
+            Call("attach rename", [item, "glockenspiel.txt", "a.txt"], .asks),
             Call("attach extract", [item], .asks), Call("attach get", [item], .fails("cli.vault.not-synced")),
             Call("attach add", [item, "/etc/hostname"], .asks), Call("attach rm", [item, "glockenspiel.txt"], .asks),
             Call("edit", [item, "--title", "Other"], .asks), Call("restore", [item, "--at", world.oldest], .asks),

@@ -9,7 +9,23 @@ extension OperationTests {
     struct Row {
         let request: OperationRequest
         let refusal: String?
+        var descriptors: [Descriptor] = []
     }
+
+    /// What a request brings.
+    enum Descriptor {
+        /// A pipe from which this is read.
+        case content(String)
+        /// A file that takes what is written, which becomes a part of the transcript.
+        case sink
+        case directory
+        /// A pipe that nobody reads.
+        case broken
+        /// A file that cannot be written.
+        case readOnly
+    }
+
+    private static let invalidDescriptor = "operation.descriptor.invalid"
 
     static var requests: [OperationRequest] { rows.map(\.request) }
 
@@ -17,11 +33,12 @@ extension OperationTests {
     static let rows: [Row] = {
         var list: [Row] = []
         func add<Request: StoreOperation>(
-            _ request: Request, refusedAs refusal: String? = nil, _ fill: (inout Request) -> Void = { _ in }
+            _ request: Request, refusedAs refusal: String? = nil, bringing descriptors: Descriptor...,
+            fill: (inout Request) -> Void = { _ in }
         ) {
             var request = request
             fill(&request)
-            list.append(Row(request: OperationRequest(request), refusal: refusal))
+            list.append(Row(request: OperationRequest(request), refusal: refusal, descriptors: descriptors))
         }
         add(Hello())
         add(VaultList())
@@ -95,6 +112,60 @@ extension OperationTests {
         add(TagRename()) { ($0.tag, $0.newTag) = ("#garden", "yard") }
         add(TagRename(), refusedAs: "cli.tag.not-found") { ($0.tag, $0.newTag) = ("never there", "yard") }
         add(TagList())
+        add(FileAdd(), bringing: .content("blight, row 2\n")) { ($0.item, $0.name) = ("tomatoes", "map.txt") }
+        add(FileAdd(), bringing: .content("")) {
+            ($0.item, $0.name, $0.mediaType) = ("tomatoes", "empty", "image/png")
+        }
+        add(FileAdd(), refusedAs: invalidDescriptor) { ($0.item, $0.name) = ("tomatoes", "a") }
+        add(FileAdd(), refusedAs: invalidDescriptor, bringing: .directory) { ($0.item, $0.name) = ("tomatoes", "a") }
+        add(FileAdd(), refusedAs: invalidDescriptor, bringing: .content("a"), .content("b")) {
+            ($0.item, $0.name) = ("tomatoes", "a")
+        }
+        add(FileAdd(), refusedAs: "core.field.invalid", bringing: .content("a")) {
+            ($0.item, $0.name) = ("tomatoes", "../a")
+        }
+        add(FileAdd(), refusedAs: "core.item.not-found", bringing: .content("a")) { ($0.item, $0.name) = ("no", "a") }
+        add(FileList()) { $0.item = "tomatoes" }
+        add(FileRead(), bringing: .sink) { ($0.item, $0.name) = ("tomatoes", "map.txt") }
+        add(FileRead(), refusedAs: invalidDescriptor) { ($0.item, $0.name) = ("tomatoes", "map.txt") }
+        add(FileRead(), refusedAs: "cli.file.unreadable", bringing: .broken) {
+            ($0.item, $0.name) = ("tomatoes", "map.txt")
+        }
+        add(FileRead(), refusedAs: "cli.file.unreadable", bringing: .readOnly) {
+            ($0.item, $0.name) = ("tomatoes", "map.txt")
+        }
+        add(FileRead(), refusedAs: "core.attachment.not-found", bringing: .sink) {
+            ($0.item, $0.name) = ("tomatoes", "no")
+        }
+        add(FileRename()) { ($0.item, $0.name, $0.newName) = ("tomatoes", "map.txt", "map.md") }
+        add(FileRename(), refusedAs: "core.field.invalid") {
+            ($0.item, $0.name, $0.newName) = ("tomatoes", "map.md", "a/b")
+        }
+        add(FileRead(), bringing: .sink) { ($0.item, $0.name) = ("tomatoes", "map.md") }
+        add(FileRemove()) { ($0.item, $0.name) = ("tomatoes", "map.md") }
+        add(FileRemove(), refusedAs: "core.attachment.not-found") { ($0.item, $0.name) = ("tomatoes", "map.md") }
+        add(FileList()) { $0.item = "tomatoes" }
+        add(ReferenceRead()) {
+            $0.references = ["username", "password", "otp/totp", "title"].map {
+                "coffret://Personal/\(OperationWorld.login)/\($0)"
+            }
+        }
+        add(ReferenceRead()) { $0.references = [] }
+        add(ReferenceRead(), refusedAs: "core.item.not-found") {
+            $0.references = ["coffret://Personal/nothing/password"]
+        }
+        add(ReferenceRead(), refusedAs: "core.reference.invalid") { $0.references = ["password"] }
+        add(ReferenceRead(), refusedAs: "cli.input.too-large") {
+            $0.references = Array(repeating: "coffret://a/b/c", count: 10_001)
+        }
+        add(SecretGenerate())
+        add(SecretGenerate()) {
+            ($0.kind, $0.length, $0.separator, $0.capitalises) = (.passphrase, 4, "-", true)
+        }
+        add(SecretGenerate()) { ($0.kind, $0.length) = (.pin, 8) }
+        add(SecretGenerate()) { ($0.length, $0.excludesSymbols, $0.excludesAmbiguous) = (64, true, true) }
+        add(SecretGenerate(), refusedAs: "core.generator.invalid") { $0.length = 3 }
+        add(SecretGenerate(), refusedAs: "core.generator.invalid") { ($0.kind, $0.length) = (.passphrase, 65) }
         add(ItemTrash()) { $0.items = ["leeks", "tomatoes"] }
         add(ItemList())
         add(ItemRestore()) { $0.item = "leeks" }

@@ -44,12 +44,20 @@ package struct OperationOutcome {
 
 package enum Operations {
     package static let all: [any PerformedOperation.Type] =
-        [Hello.self, VaultList.self, VaultVerify.self] + items + [CodeRead.self, StoreLock.self]
+        [Hello.self, VaultList.self, VaultVerify.self] + items + files + secrets + [StoreLock.self]
 
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self, ItemFlag.self, ItemTrash.self,
         ItemRestore.self, ItemRemove.self, ItemHistory.self, ItemCompare.self, ConflictList.self, ConflictRead.self,
         ConflictSettle.self, LinkList.self, LinkAdd.self, TagList.self, TagChange.self, TagRename.self,
+    ]
+
+    private static let files: [any PerformedOperation.Type] = [
+        FileList.self, FileAdd.self, FileRead.self, FileRename.self, FileRemove.self,
+    ]
+
+    private static let secrets: [any PerformedOperation.Type] = [
+        CodeRead.self, ReferenceRead.self, SecretGenerate.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

@@ -1,18 +1,22 @@
 // `coffret attach`: files of items, in and out.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 internal import Glibc
 
 enum AttachCommand {
     static let file = ArgumentDescription.required("FILE", .file, repeats: true, "files to attach")
     static let name = ArgumentDescription.required("NAME", "the attachment's name or id")
+    static let newName = ArgumentDescription.required("NEW", "its new name")
     static let names = ArgumentDescription.optional("NAME", repeats: true, "names or ids (all, if none is given)")
     static let output = OptionDescription.value(
         "output", short: "o", "PATH", .file, "where to write it (- for standard output)")
@@ -39,23 +43,23 @@ enum AttachCommand {
                 ],
                 arguments: [CommonArguments.item, names], run: get),
             CommandDescription(
+                "rename", "Give an attachment another name", arguments: [CommonArguments.item, name, newName],
+                run: rename),
+            CommandDescription(
                 "rm", "Take an attachment from an item", arguments: [CommonArguments.item, name], run: remove),
         ])
 
     private static func add(_ context: CommandContext) throws {
         for path in context.arguments.values(file) { try PathCheck.readable(path) }
-        let session = try VaultSession.open(context)
-        let id = try session.vault.resolve(context.arguments.required(CommonArguments.item))
-        // The file of a locked note is sealed like its text, so the note is opened first.
-        _ = try session.readable(session.vault.item(id))
+        let store = try StoreSession.open(context, with: .passphrase)
+        let place = try store.find(context.arguments.required(CommonArguments.item))
         let progress = context.progress()
+        store.desk.work.report = { progress.update(done: $0.done, total: $0.total ?? $0.done) }
         var added: [Attachment] = []
-        // A source may be slow; nobody waits for it with the writer's lock.
-        var paths = context.arguments.values(file)[...]
-        while !paths.isEmpty {
-            let kept = try paths.prefix(keptCountMax).map { try keep($0, for: id, session.vault, progress) }
-            paths = paths.dropFirst(keptCountMax)
-            try session.writingOnce { vault in for file in kept { added.append(try vault.attach(file, to: id)) } }
+        for path in context.arguments.values(file) {
+            progress.begin("Attaching", unit: "byte")
+            defer { progress.end() }
+            added.append(try attach(path, to: place, store))
         }
         try context.confirmDone(.array(added.map { .attachment($0) })) {
             added.map { "Attached \(TextWidth.displaySafe($0.name)), \(NumberText.bytes($0.byteCount))." }
@@ -63,59 +67,47 @@ enum AttachCommand {
         }
     }
 
-    /// How many files are stored before the vault is opened to name them: each of them keeps one open.
-    private static let keptCountMax = 16
-
-    private static func keep(
-        _ path: String, for id: EntityID, _ vault: Vault, _ progress: ProgressReporter
-    ) throws -> KeptFile {
+    private static func attach(
+        _ path: String, to place: StoreDesk.Place, _ store: StoreSession
+    ) throws -> Attachment {
         let shown = TextWidth.displaySafe(path)
-        let input: OwnedDescriptor
-        do throws(SystemFailure) {
-            input = try OwnedDescriptor.open(path, O_RDONLY)
-        } catch {
+        do {
+            let input = try OwnedDescriptor.open(path, O_RDONLY)
+            var information = stat()
+            guard unsafe fstat(input.number, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+                throw CommandFailure(.badInput, .fileUnreadable, "\(shown) is not a file")
+            }
+            var request = FileAdd()
+            (request.item, request.vault) = (place.id.uuid.hex, place.record.vaultID.hex)
+            request.name = path.split(separator: "/").last.map(String.init) ?? path
+            return try request.added(reading: input, on: store.desk)
+        } catch let error as SystemFailure {
             throw CommandFailure(
                 error.number == ENOENT ? .notFound : .permission, .fileUnreadable,
                 "\(shown) cannot be read: \(error.message)")
         }
-        var information = stat()
-        guard unsafe fstat(input.number, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
-            throw CommandFailure(.badInput, .fileUnreadable, "\(shown) is not a file")
-        }
-        let (descriptor, total) = (input.number, Int(information.st_size))
-        var done = 0
-        progress.begin("Attaching", unit: "byte")
-        defer { progress.end() }
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        return try unsafe vault.keepFile(for: id, name: name) { (buffer) throws(StorageError) in
-            var count = 0
-            repeat {
-                count = unsafe Glibc.read(descriptor, buffer.baseAddress!, buffer.count)
-            } while count < 0 && errno == EINTR
-            guard count >= 0 else { throw StorageError(.fileFailed, place: path, cause: SystemFailure.last) }
-            done += count
-            progress.update(done: done, total: max(total, done))
-            return count
-        }
+    }
+
+    private static func files(_ context: CommandContext) throws -> (found: ItemFiles, store: StoreSession) {
+        let store = try StoreSession.open(context, with: .passphrase)
+        let item = context.arguments.required(CommonArguments.item)
+        return (try store.desk.files(of: item, vault: store.namedVault), store)
     }
 
     private static func list(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let item = try session.readable(
-            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
-        let isSynced = try session.store.store.vaultRecord(session.store.wantedVault).kind == .synced
-        var faults: [EntityID: AttachmentFault] = [:]
-        for file in item.attachments { faults[file.id] = try session.vault.fault(of: file, reads: false) }
-        try context.print(.array(item.attachments.map { .attachment($0, isHere: faults[$0.id] != .missing) })) {
-            guard !item.attachments.isEmpty else {
+        let (found, _) = try files(context)
+        let (files, faults) = (found.item.attachments, try found.faults())
+        let isSynced = found.place.record.kind == .synced
+        try context.print(.array(FileList.Answer(found.item, faults).files.map(\.json))) {
+            guard !files.isEmpty else {
                 return context.terminal.outputIsTerminal ? "Nothing is attached." : ""
             }
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true), .init(alignsRight: true), .init(role: .faint),
                 .init(role: .faint), .init(role: .faint),
             ])
-            let ids = shortIDs(item.attachments)
-            for file in item.attachments {
+            let ids = shortIDs(files)
+            for file in files {
                 table.add([
                     ids[file.id] ?? "", TextWidth.displaySafe(file.name),
                     NumberText.bytes(file.byteCount),
@@ -129,16 +121,18 @@ enum AttachCommand {
     }
 
     private static func get(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let record = try session.store.store.vaultRecord(session.store.wantedVault)
+        let store = try StoreSession.open(context, with: .passphrase)
+        let place = try store.find(context.arguments.required(CommonArguments.item))
+        let (record, vault) = (place.record, place.vault)
         guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
-        let files = try meant(context, session)
-        let absent = try files.filter { try !session.vault.hasFile(of: $0) }
+        let found = try store.desk.files(of: place.id.uuid.hex, vault: record.vaultID.hex)
+        let files = try meant(found, context)
+        let absent = try files.filter { try !vault.hasFile(of: $0) }
         var tally = FileTally()
         if !absent.isEmpty {
-            let account = try ServerAccess.account(session.store)
+            let account = try ServerAccess.account(store)
             defer { account.connection.logOut() }
-            tally = try SyncedFiles.fetch(absent, in: session.vault, record, account, session.store)
+            tally = try SyncedFiles.fetch(absent, in: vault, record, account, store)
         }
         let members = [JSONValue.Member("files", .array(files.map { .attachment($0) }))]
         try context.confirmDone(.object(members + SyncedFiles.json(tally))) {
@@ -152,11 +146,9 @@ enum AttachCommand {
     }
 
     /// The attachments that the command line means: the named ones, or all of the item.
-    private static func meant(_ context: CommandContext, _ session: VaultSession) throws -> [Attachment] {
-        let item = try session.readable(
-            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
+    private static func meant(_ found: ItemFiles, _ context: CommandContext) throws -> [Attachment] {
         let wanted = context.arguments.values(names)
-        let files = wanted.isEmpty ? item.attachments : try wanted.map(item.attachment(named:))
+        let files = wanted.isEmpty ? found.item.attachments : try wanted.map(found.item.attachment(named:))
         guard !files.isEmpty else {
             throw CommandFailure(.notFound, .attachmentNotFound, "nothing is attached to this item")
         }
@@ -169,8 +161,9 @@ enum AttachCommand {
             try checkIsFree(target, context)
             try PathCheck.folder(of: target)
         }
-        let session = try VaultSession.open(context)
-        let files = try meant(context, session)
+        let (found, store) = try files(context)
+        let vault = found.place.vault
+        let files = try meant(found, context)
         guard target == nil || files.count == 1 else {
             throw CommandFailure(
                 .usage, code: UsageError.Code.conflict.rawValue,
@@ -180,12 +173,12 @@ enum AttachCommand {
         for file in files {
             if target == "-" {
                 try context.output.flush()
-                try writeToOutput(file, session.vault)
+                try writeToOutput(file, vault, store)
                 return
             }
             let path = target ?? safeFileName(file.name)
             try checkIsFree(path, context)
-            try session.vault.extract(file, toFile: path)
+            try vault.extract(file, toFile: path)
             written.append(path)
         }
         try context.confirmDone(.strings(written)) {
@@ -201,21 +194,14 @@ enum AttachCommand {
     }
 
     /// Verified pieces to standard output; a reader that goes away ends it quietly.
-    private static func writeToOutput(_ file: Attachment, _ vault: Vault) throws {
-        var failure: SystemFailure?
+    private static func writeToOutput(_ file: Attachment, _ vault: Vault, _ store: StoreSession) throws {
         do {
-            try unsafe vault.read(file) { (bytes) throws(StorageError) in
-                do throws(SystemFailure) {
-                    try unsafe DescriptorIO.write(bytes, to: STDOUT_FILENO)
-                } catch {
-                    failure = error
-                    // Ends the reading; the reason is told below.
-                    throw StorageError(.fileFailed, cause: error)
-                }
-            }
-        } catch {
-            if failure?.number == EPIPE { throw BrokenPipe() }
-            throw error
+            try FileRead.write(file, of: vault, to: STDOUT_FILENO, store.desk.work)
+        } catch let failure as SystemFailure where failure.number == EPIPE {
+            throw BrokenPipe()
+        } catch let failure as SystemFailure {
+            throw CommandFailure(
+                .inputOutput, .fileUnwritable, "the output could not be written: \(failure.message)")
         }
     }
 
@@ -231,13 +217,22 @@ enum AttachCommand {
         return [".", ".."].contains(last) ? "attachment" : last
     }
 
+    private static func rename(_ context: CommandContext) throws {
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = FileRename()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        (request.name, request.newName) = (context.arguments.required(name), context.arguments.required(newName))
+        let file = try request.perform(on: store.desk)
+        try context.confirmDone(file.json) { "It is called \(TextWidth.displaySafe(file.name)) now." }
+    }
+
     private static func remove(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let item = try session.readable(
-            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
-        let file = try item.attachment(named: context.arguments.required(name))
-        try session.writing { vault in try vault.removeAttachment(file) }
-        try context.confirmDone(.fields(["removed": .attachment(file)])) {
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = FileRemove()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        request.name = context.arguments.required(name)
+        let file = try request.perform(on: store.desk)
+        try context.confirmDone(.fields(["removed": file.json])) {
             "Took away \(TextWidth.displaySafe(file.name)). The history still has it."
         }
     }

@@ -1,8 +1,10 @@
 // `coffret generate`: passwords, passphrases and PINs. Needs no store.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum GenerateCommand {
     static let words = OptionDescription.value(
@@ -36,33 +38,28 @@ enum GenerateCommand {
                 .usage, code: UsageError.Code.conflict.rawValue,
                 "--\(kinds[0].name) and --\(kinds[1].name) exclude each other")
         }
+        let request = request(arguments)
         let generator = PasswordGenerator(random: SystemRandomSource())
-        var bits = 0.0
+        var bits = 0
         for _ in 0..<(arguments.number(count) ?? 1) {
-            let secret = try make(generator, arguments)
-            bits = secret.entropyBits
-            let value = JSONValue.fields([
-                "secret": .string(secret.text), "entropyBits": .integer(Int(secret.entropyBits)),
-            ])
-            try context.print(value, isVerbatim: true) { secret.text }
+            let made = SecretGenerate.Answer(try request.made(generator))
+            bits = made.entropyBits
+            try context.print(made.json, isVerbatim: true) { made.secret }
         }
         try context.output.flush()
         if context.terminal.outputIsTerminal, !context.isJSON {
-            context.note(context.terminal.errorStyle.apply(.faint, "\(Int(bits)) bits"))
+            context.note(context.terminal.errorStyle.apply(.faint, "\(bits) bits"))
         }
     }
 
-    private static func make(_ generator: PasswordGenerator, _ arguments: ParsedArguments) throws -> GeneratedSecret {
-        if let wordCount = arguments.number(words) {
-            return try generator.passphrase(
-                wordCount: wordCount, separator: arguments.value(separator) ?? " ",
-                capitalises: arguments.isSet(capitalise))
-        }
-        if let digitCount = arguments.number(digits) { return try generator.pin(digitCount: digitCount) }
-        var recipe = PasswordRecipe()
-        if let characterCount = arguments.number(length) { recipe.characterCount = characterCount }
-        if arguments.isSet(noSymbols) { recipe.classes.remove(.symbols) }
-        recipe.excludesAmbiguous = arguments.isSet(readable)
-        return try generator.password(recipe)
+    private static func request(_ arguments: ParsedArguments) -> SecretGenerate {
+        var request = SecretGenerate()
+        request.kind = arguments.isSet(words) ? .passphrase : arguments.isSet(digits) ? .pin : .password
+        request.length = [words, digits, length].lazy.compactMap(arguments.number).first
+        request.separator = arguments.value(separator)
+        request.capitalises = arguments.isSet(capitalise)
+        request.excludesSymbols = arguments.isSet(noSymbols)
+        request.excludesAmbiguous = arguments.isSet(readable)
+        return request
     }
 }

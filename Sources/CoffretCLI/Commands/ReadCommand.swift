@@ -1,9 +1,11 @@
 // `coffret read`: values behind references, for scripts. The one thing to keep true: on a pipe a single value comes out
 // byte for byte, and nothing is printed unless every reference was resolved.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum ReadCommand {
     static let references = ArgumentDescription.required(
@@ -38,12 +40,12 @@ enum ReadCommand {
                 .usage, code: UsageError.Code.conflict.rawValue, "\(names[0]) and \(names[1]) exclude each other")
         }
         let texts = arguments.values(references)
-        let wanted = try SecretReferences.parse(texts)
+        let wanted = try texts.map(SecretReference.init(typed:))
         let session = try StoreSession.open(context, with: .passphrase)
         var values = try SecretReferences.values(of: wanted, session, context)
         defer { for index in values.indices { values[index].bytes.zero() } }
         if context.isJSON {
-            for (text, value) in zip(texts, values) { try context.output.line(json(text, value).line) }
+            for (text, value) in zip(texts, values) { try context.output.line(ReferenceValue(text, value).json.line) }
             return
         }
         if arguments.isSet(null) {
@@ -74,15 +76,6 @@ enum ReadCommand {
             try context.output.write(bytes: value.bytes)
             try context.output.line()
         }
-    }
-
-    private static func json(_ text: String, _ value: ResolvedSecret) -> JSONValue {
-        let content = String(validating: value.bytes, as: UTF8.self)
-        return .fields([
-            "reference": .string(text), "value": content.map { .string($0) },
-            "base64": content == nil ? .string(Base64.standard.encode(value.bytes)) : nil,
-            "isSecret": .bool(value.isSecret),
-        ])
     }
 
     /// Refuses what a terminal would act upon instead of showing it.

@@ -1,6 +1,7 @@
 // The data step of `run` and `inject`, as a command of its own. The one thing to keep true: it opens the store before it
 // reads anything, so that it can be done where the keys are; references come in and values go out through pipes.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretTerminal
@@ -18,7 +19,7 @@ enum ResolveReferencesCommand {
         let session = try StoreSession.open(context, with: .passphrase)
         let input = try? DescriptorIO.readAll(from: STDIN_FILENO, byteCountMax: inputByteCountMax)
         let texts = (input ?? []).split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
-        var values = try SecretReferences.values(of: SecretReferences.parse(texts), session, context)
+        var values = try SecretReferences.values(of: texts.map(SecretReference.init(typed:)), session, context)
         defer { for index in values.indices { values[index].bytes.zero() } }
         var encoded = SecretReferences.encode(values)
         defer { encoded.zero() }

@@ -20,7 +20,7 @@ package enum CommandLineProgram {
         for words in [["read", "-n", "coffret://a/b/c"], ["show", "a", "--field", "b"], ["ls", "--limit", "1"]] {
             _ = try? ArgumentParser.parse(words, root: RootCommand.description, globalOptions: GlobalOptions.all)
         }
-        _ = try? SecretReferences.parse(["coffret://a/b/c"])
+        _ = try? SecretReference(typed: "coffret://a/b/c")
         _ = FailureMeaning.find("core.item.not-found")
         Store.rehearse(random: SystemRandomSource())
     }

@@ -1,56 +1,22 @@
 // The one step in which commands turn references into values. The one thing to keep true: all references of a command are
 // resolved at once, and commands that do more than print let another process do it, so that it can happen where the keys are.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretTerminal
+internal import CoffretWire
 internal import Glibc
 
 enum SecretReferences {
-    /// The most references of one command.
-    static let countMax = 10_000
-
-    /// Reads references from the command line.
-    static func parse(_ texts: [String]) throws -> [SecretReference] {
-        try texts.map { text in
-            do throws(CoreError) {
-                return try SecretReference.parse(text)
-            } catch {
-                throw invalid(text, error)
-            }
-        }
-    }
-
-    /// A text that is no reference, with what is wrong with it.
-    static func invalid(_ text: String, _ error: CoreError) -> CommandFailure {
-        CommandFailure(
-            .badInput, code: error.code.rawValue,
-            "\"\(TextWidth.truncate(TextWidth.displaySafe(text), to: 100))\" is not a reference: \(error.place ?? "")",
-            hint: "a reference is \(SecretReference.prefix)VAULT/ITEM/FIELD; coffret help references")
-    }
-
     /// The values of references out of an open store, in their order.
     static func values(
         of references: [SecretReference], _ session: StoreSession, _ context: CommandContext
     ) throws -> [ResolvedSecret] {
-        guard references.count <= countMax else {
-            throw CommandFailure(.badInput, .inputTooLarge, "more than \(countMax) references at once")
-        }
-        var resolver = SecretResolver(store: session.store)
-        do {
-            return try context.timings.measure("resolve") {
-                do {
-                    return try resolver.values(of: references, now: context.nowMilliseconds)
-                } catch let error as CoreError where error.code == .noteHidden && session.canAskForPresence {
-                    try session.requirePresence(toShow: error.place ?? "")
-                    return try resolver.values(of: references, now: context.nowMilliseconds)
-                }
-            }
-        } catch let error as CoreError where error.code == .noteLocked {
-            throw CommandFailure(
-                .noteLocked, code: error.code.rawValue,
-                "the note of \(TextWidth.truncate(TextWidth.displaySafe(error.place ?? ""), to: 100)) is locked, and a reference opens no lock",
-                hint: "with the agent (coffret unlock), coffret note unlock NOTE opens it until the store locks")
+        try context.timings.measure("resolve") {
+            try ReferenceRead.values(
+                of: references, on: session.desk, now: context.nowMilliseconds,
+                asksForPresence: session.canAskForPresence)
         }
     }
 
@@ -60,9 +26,7 @@ enum SecretReferences {
     /// - Throws: `CommandExit` if the other has said what is wrong.
     static func values(of references: [SecretReference], _ context: CommandContext) throws -> [ResolvedSecret] {
         guard !references.isEmpty else { return [] }
-        guard references.count <= countMax else {
-            throw CommandFailure(.badInput, .inputTooLarge, "more than \(countMax) references at once")
-        }
+        try ReferenceRead.checkCount(references.count)
         var words = ["/proc/self/exe", ResolveReferencesCommand.description.name]
         for option in GlobalOptions.all where option.name != GlobalOptions.help.name {
             for value in context.arguments.values(option) {

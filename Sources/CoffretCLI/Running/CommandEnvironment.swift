@@ -1,6 +1,7 @@
 // The variables of the command that `coffret run` starts. The one thing to keep true: a value is a reference as a whole
 // or plain text as a whole; what a value holds is never looked into, and never printed.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
@@ -37,7 +38,7 @@ struct CommandEnvironment {
             do throws(CoreError) {
                 reference = try SecretReference.parse(text)
             } catch {
-                var failure = SecretReferences.invalid(text, error)
+                var failure = SecretReference.invalid(text, error)
                 failure.details.append("in the variable \(Self.shown(name))")
                 throw failure
             }

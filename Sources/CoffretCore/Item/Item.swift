@@ -138,6 +138,8 @@ package struct Attachment: Equatable, Sendable {
     /// came with an import.
     package internal(set) var home: VaultID?
 
+    func isNamed(as other: Attachment) -> Bool { id == other.id && name == other.name }
+
     /// A size as a device states it, within what a file can have: a wrong one stops no sum and no check for room.
     static func byteCount(stated: Int64) -> Int {
         Int(max(0, min(stated, Int64(AttachmentFormat.byteCountMax))))

@@ -69,8 +69,9 @@ package struct ItemChange: Equatable, Sendable {
         ].filter { $0.1 != $0.2 }.map { Flag(name: $0.0, isSet: $0.2) }
         isSealedChange = Self.hasSealedEdit(from: old?.lock, to: new?.lock)
         let (oldFiles, newFiles) = (old?.attachments ?? [], new?.attachments ?? [])
-        addedAttachments = newFiles.filter { file in !oldFiles.contains { $0.id == file.id } }.map(\.name)
-        removedAttachments = oldFiles.filter { file in !newFiles.contains { $0.id == file.id } }.map(\.name)
+        // A file with another name is one that went and one that came.
+        addedAttachments = newFiles.filter { file in !oldFiles.contains { $0.isNamed(as: file) } }.map(\.name)
+        removedAttachments = oldFiles.filter { file in !newFiles.contains { $0.isNamed(as: file) } }.map(\.name)
     }
 
     /// Whether a part was edited while it was sealed. Sealing the same contents anew is no change.

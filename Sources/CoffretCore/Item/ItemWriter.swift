@@ -50,6 +50,13 @@ package enum ItemWriter {
         return writer.changes
     }
 
+    static func changes(renaming old: Attachment, to new: Attachment) -> [FactChange] {
+        var writer = ChangeCollector(entity: new.id)
+        writer.put(AttachmentAttribute.name, FactValue.encode(new.name))
+        if new.mediaType != old.mediaType { writer.put(AttachmentAttribute.mediaType, FactValue.encode(new.mediaType)) }
+        return writer.changes
+    }
+
     /// The key of a member of a set: the hash of its value names it.
     static func setKey(_ entity: EntityID, _ attribute: Attribute, _ value: [UInt8]) -> FactKey {
         FactKey(entity: entity, attribute: attribute, element: BLAKE2b.hash(value, byteCount: 16))

@@ -78,10 +78,13 @@ struct NoteSealer {
     /// - Parameters:
     ///   - sealed: the file as it stands, if it is sealed already.
     ///   - home: of the chunks.
+    ///   - isEdited: whether the file is new or has changed; otherwise nothing but the way of sealing does.
     func changes(
-        _ attachment: Attachment, sealed: SealedFile?, lock: ItemLock, home: VaultID
+        _ attachment: Attachment, sealed: SealedFile?, lock: ItemLock, home: VaultID, isEdited: Bool = false
     ) throws(CoreError) -> [FactChange] {
-        if let values = sealed?.versions.values, values.count == 1, values[0].record == record.id { return [] }
+        if !isEdited, let values = sealed?.versions.values, values.count == 1, values[0].record == record.id {
+            return []
+        }
         let reference: AttachmentReference
         do throws(StorageError) {
             reference = try AttachmentReference.parse(attachment.encodedReference)
@@ -96,7 +99,8 @@ struct NoteSealer {
         let encryptionID =
             sealed?.versions.values.first?.encryptionID ?? lock.encryptionID ?? UniqueID.generate(from: random)
         let value = try seal(
-            content, attachment.id, AttachmentAttribute.sealed, sealed?.versions, encryptionID, isReseal: true)
+            content, attachment.id, AttachmentAttribute.sealed, sealed?.versions, encryptionID,
+            isReseal: !isEdited || sealed == nil)
         func put(_ attribute: Attribute, _ value: [UInt8]?) -> FactChange {
             FactChange(key: FactKey(entity: attachment.id, attribute: attribute), value: value)
         }

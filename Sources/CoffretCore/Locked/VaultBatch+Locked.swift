@@ -92,12 +92,22 @@ extension VaultBatch {
 
     /// Writes a new file of a locked note.
     func addSealed(_ attachment: Attachment, to item: Item) throws(CoreError) {
+        try seal(attachment, of: item, sealed: nil)
+    }
+
+    /// Writes a file of a locked note that was there already and has changed.
+    func sealAnew(_ attachment: Attachment, of item: Item) throws(CoreError) {
+        try seal(attachment, of: item, sealed: item.lock?.files.first { $0.id == attachment.id })
+    }
+
+    private func seal(_ attachment: Attachment, of item: Item, sealed: SealedFile?) throws(CoreError) {
         let opener = try vault.opener()
         guard let lock = item.lock, let id = opener.target(of: lock), let record = opener.records[id] else {
             throw CoreError(.noteLocked, at: item.id.uuid.hex)
         }
         let sealer = NoteSealer(record: record, key: try opener.key(of: id), random: vault.random)
-        add(try sealer.changes(attachment, sealed: nil, lock: lock, home: vault.repository.keys.vaultID))
+        let home = vault.repository.keys.vaultID
+        add(try sealer.changes(attachment, sealed: sealed, lock: lock, home: home, isEdited: true))
     }
 
     private func retract(_ attributes: [Attribute], of entity: EntityID) throws(CoreError) {

@@ -53,15 +53,27 @@ package struct SecretResolver {
         return values
     }
 
-    private mutating func value(of reference: SecretReference, now: Milliseconds) throws(CoreError) -> ResolvedSecret {
-        let record = try store.vaultRecord(reference.vault)
-        let vault: Vault
-        if let open = vaults[record.vaultID.hex] {
-            vault = open
-        } else {
-            vault = try store.open(record, isWritable: false)
-            vaults[record.vaultID.hex] = vault
+    /// The first item behind references that is out of sight; nil if there is none.
+    package mutating func veiledItem(among references: [SecretReference]) throws(CoreError) -> Item? {
+        guard !store.hiddenGate.isOpen else { return nil }
+        for reference in references {
+            let vault = try vault(of: reference)
+            let item = try vault.item(vault.resolveForScripts(reference.item))
+            if item.isVeiled { return item }
         }
+        return nil
+    }
+
+    private mutating func vault(of reference: SecretReference) throws(CoreError) -> Vault {
+        let record = try store.vaultRecord(reference.vault)
+        if let open = vaults[record.vaultID.hex] { return open }
+        let vault = try store.open(record, isWritable: false)
+        vaults[record.vaultID.hex] = vault
+        return vault
+    }
+
+    private mutating func value(of reference: SecretReference, now: Milliseconds) throws(CoreError) -> ResolvedSecret {
+        let vault = try vault(of: reference)
         let stored = try vault.item(vault.resolveForScripts(reference.item))
         let item: Item
         do throws(CoreError) {

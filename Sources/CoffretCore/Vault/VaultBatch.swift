@@ -184,6 +184,34 @@ package final class VaultBatch {
         }
     }
 
+    /// Gives a file another name. Its media type follows, if it was what the old name told.
+    ///
+    /// - Returns: the file as it is now.
+    /// - Throws: `CoreError` `.attachmentNotFound`, `.fieldInvalid` for what is no name of a file, `.noteLocked`.
+    package func renameAttachment(_ attachment: Attachment, to name: String) throws(CoreError) -> Attachment {
+        try Self.checkFileName(name)
+        var item = try existing(attachment.item)
+        if item.isSealed { item = try vault.opened(item) }
+        guard let index = item.attachments.firstIndex(where: { $0.id == attachment.id }) else {
+            throw CoreError(.attachmentNotFound, at: attachment.id.uuid.hex)
+        }
+        let old = item.attachments[index]
+        let isGuessed = old.mediaType == MediaType.guess(fileName: old.name)
+        let renamed = Attachment(
+            id: old.id, item: old.item, name: name,
+            mediaType: isGuessed ? MediaType.guess(fileName: name) : old.mediaType, byteCount: old.byteCount,
+            path: old.path, created: old.created, encodedReference: old.encodedReference, home: old.home)
+        if item.isLocked {
+            try sealAnew(renamed, of: item)
+        } else {
+            collected += ItemWriter.changes(renaming: old, to: renamed)
+        }
+        item.attachments[index] = renamed
+        item.attachments.sort { ($0.name, $0.id) < ($1.name, $1.id) }
+        setPending(item)
+        return renamed
+    }
+
     /// Takes a file away from its item; the past still has it.
     package func removeAttachment(_ attachment: Attachment) throws(CoreError) {
         var item = try existing(attachment.item)

@@ -11,6 +11,8 @@ package struct OperationError: Error, Equatable, Sendable {
         case textChanged = "operation.text.changed"
         /// The answer is longer than a message may be.
         case answerTooLarge = "operation.answer.too-large"
+        /// The request did not bring the one descriptor that it needs, or brought that of a folder; the place names it.
+        case descriptorInvalid = "operation.descriptor.invalid"
         /// The client wants it no more. What was done until then stays, and is whole.
         case cancelled = "operation.cancelled"
         /// The session may not ask for this operation, or not within its limits; the place names it.

@@ -1,0 +1,105 @@
+// Contents in and out by descriptors that a client sent. Invariant: a client that lets its descriptor wait, or goes away,
+// keeps nothing but its own request waiting, and that one can be cancelled.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+internal import CoffretTerminal
+internal import CoffretWire
+internal import Glibc
+
+extension StoreDesk {
+    /// The one descriptor that came with the request.
+    ///
+    /// - Throws: `OperationError.descriptorInvalid`, and where it lies: `none`, `several`, `directory`.
+    func takeDescriptor() throws -> OwnedDescriptor {
+        let numbers = work.takeDescriptors()
+        guard numbers.count == 1 else {
+            for number in numbers { close(number) }
+            throw OperationError(.descriptorInvalid, at: numbers.isEmpty ? "none" : "several")
+        }
+        let descriptor = OwnedDescriptor(numbers[0])
+        var information = stat()
+        guard unsafe fstat(descriptor.number, &information) == 0 else { throw SystemFailure.last }
+        if information.st_mode & S_IFMT == S_IFDIR { throw OperationError(.descriptorInvalid, at: "directory") }
+        return descriptor
+    }
+}
+
+enum DescriptorTransfer {
+    /// How long a look at the descriptor waits until the client is asked whether it still wants it.
+    private static let lookMilliseconds: Int32 = 200
+    /// So much can be written to a pipe that has room without waiting.
+    private static let pipeByteCount = 4_096
+
+    /// The size of a file; nil for what has none.
+    static func byteCount(of descriptor: Int32) -> Int? {
+        var information = stat()
+        guard unsafe fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int(information.st_size)
+    }
+
+    /// - Returns: how many bytes; 0 at the end.
+    static func read(
+        into buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, _ work: OperationWork
+    ) throws -> Int {
+        while true {
+            try wait(for: POLLIN, on: descriptor, work)
+            let count = unsafe Glibc.read(descriptor, buffer.baseAddress!, buffer.count)
+            if count >= 0 { return count }
+            guard errno == EINTR || errno == EAGAIN else { throw SystemFailure.last }
+        }
+    }
+
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ work: OperationWork) throws {
+        let pieceByteCount = byteCount(of: descriptor) == nil ? pipeByteCount : bytes.count
+        var done = 0
+        while done < bytes.count {
+            try wait(for: POLLOUT, on: descriptor, work)
+            let count = unsafe Glibc.write(
+                descriptor, bytes.baseAddress! + done, min(pieceByteCount, bytes.count - done))
+            guard count >= 0 || errno == EINTR || errno == EAGAIN else { throw SystemFailure.last }
+            done += max(0, count)
+        }
+    }
+
+    private static func wait(for event: Int32, on descriptor: Int32, _ work: OperationWork) throws {
+        var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+        while unsafe poll(&entry, 1, lookMilliseconds) <= 0 { try work.checkCancelled() }
+    }
+
+    /// A failure of the client's descriptor in words.
+    static func told<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let failure as SystemFailure {
+            throw CommandFailure(
+                .inputOutput, .fileUnreadable, "the descriptor of the request fails: \(failure.message)")
+        }
+    }
+
+    /// Why a stream ended early: storage knows only that it did.
+    final class Failure {
+        private(set) var error: (any Error)?
+
+        /// Runs a step of the stream.
+        func note<Value>(at place: String, _ step: () throws -> Value) throws(StorageError) -> Value {
+            do {
+                return try step()
+            } catch {
+                self.error = error
+                throw StorageError(.fileFailed, place: place, cause: error)
+            }
+        }
+    }
+
+    /// Runs a stream; throws what ended it instead of what storage made of that.
+    static func naming<Value>(_ body: (Failure) throws -> Value) throws -> Value {
+        let failure = Failure()
+        do {
+            return try body(failure)
+        } catch {
+            throw failure.error ?? error
+        }
+    }
+}

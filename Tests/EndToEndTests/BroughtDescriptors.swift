@@ -1,0 +1,56 @@
+// Descriptors that a request of the conformance test brings. Invariant: all of them are closed with this object, whoever was
+// given copies.
+
+import CoffretBase
+import CoffretTerminal
+import CoffretTestSupport
+import Foundation
+import Glibc
+
+/// Descriptors for one request.
+final class BroughtDescriptors {
+    private(set) var numbers: [Int32] = []
+    private let folder: TemporaryDirectory
+    private var sinks: [String] = []
+
+    init(_ wanted: [OperationTests.Descriptor]) throws {
+        // As the program does: a pipe that nobody reads is an error, and no end.
+        _ = signal(SIGPIPE, SIG_IGN)
+        folder = try TemporaryDirectory("brought")
+        for descriptor in wanted {
+            switch descriptor {
+            case .content(let text):
+                let (reader, writer) = try ChildProcess.makePipe()
+                numbers.append(reader)
+                try DescriptorIO.write(Array(text.utf8), to: writer)
+                close(writer)
+            case .sink:
+                let path = folder.file("sink \(sinks.count)")
+                sinks.append(path)
+                try open(path, O_WRONLY | O_CREAT)
+            case .directory: try open("/", O_RDONLY | O_DIRECTORY)
+            case .broken:
+                let (reader, writer) = try ChildProcess.makePipe()
+                numbers.append(writer)
+                close(reader)
+            case .readOnly: try open("/dev/null", O_RDONLY)
+            }
+        }
+    }
+
+    deinit { for number in numbers { close(number) } }
+
+    private func open(_ path: String, _ flags: Int32) throws {
+        let descriptor = try OwnedDescriptor.open(path, flags)
+        numbers.append(try descriptor.duplicate())
+    }
+
+    /// Copies, for a desk in this process, which closes them.
+    func take() -> [Int32] { numbers.map { dup($0) } }
+
+    /// What was written.
+    func text() throws -> String {
+        try sinks.map { " wrote " + String(decoding: try Data(contentsOf: URL(fileURLWithPath: $0)), as: UTF8.self) }
+            .joined()
+    }
+}
