@@ -138,7 +138,7 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretMessages", "CPlatform",
+            "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust",
         ]),
     // 9. Commands for people and scripts.
     library(

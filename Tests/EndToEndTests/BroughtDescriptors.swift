@@ -12,6 +12,7 @@ final class BroughtDescriptors {
     private(set) var numbers: [Int32] = []
     private let folder: TemporaryDirectory
     private var sinks: [String] = []
+    private var targets: [String] = []
 
     init(_ wanted: [OperationTests.Descriptor]) throws {
         // As the program does: a pipe that nobody reads is an error, and no end.
@@ -34,6 +35,18 @@ final class BroughtDescriptors {
                 numbers.append(writer)
                 close(reader)
             case .readOnly: try open("/dev/null", O_RDONLY)
+            case .notes:
+                let path = folder.file("notes")
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                for (name, text) in [("A", "# A\n\nSee [[B]].\n"), ("B", "# B #from/outside\n")] {
+                    try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name).md"))
+                }
+                try open(path, O_RDONLY | O_DIRECTORY)
+            case .target:
+                let path = folder.file("target \(targets.count)")
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                targets.append(path)
+                try open(path, O_RDONLY | O_DIRECTORY)
             }
         }
     }
@@ -50,7 +63,8 @@ final class BroughtDescriptors {
 
     /// What was written.
     func text() throws -> String {
-        try sinks.map { " wrote " + String(decoding: try Data(contentsOf: URL(fileURLWithPath: $0)), as: UTF8.self) }
-            .joined()
+        let files = try sinks.map { String(decoding: try Data(contentsOf: URL(fileURLWithPath: $0)), as: UTF8.self) }
+        let names = targets.flatMap { FileManager.default.subpaths(atPath: $0)?.sorted() ?? [] }
+        return (files + names).map { " wrote " + $0 }.joined()
     }
 }

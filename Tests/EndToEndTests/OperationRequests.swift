@@ -10,6 +10,8 @@ extension OperationTests {
         let request: OperationRequest
         let refusal: String?
         var descriptors: [Descriptor] = []
+        /// Whether the keyring changes by it, which ends the session.
+        let endsSession: Bool
     }
 
     /// What a request brings.
@@ -23,6 +25,10 @@ extension OperationTests {
         case broken
         /// A file that cannot be written.
         case readOnly
+        /// A folder with two notes.
+        case notes
+        /// An empty folder; the names of what is written there become a part of the transcript.
+        case target
     }
 
     private static let invalidDescriptor = "operation.descriptor.invalid"
@@ -34,11 +40,14 @@ extension OperationTests {
         var list: [Row] = []
         func add<Request: StoreOperation>(
             _ request: Request, refusedAs refusal: String? = nil, bringing descriptors: Descriptor...,
-            fill: (inout Request) -> Void = { _ in }
+            endsSession: Bool = false, fill: (inout Request) -> Void = { _ in }
         ) {
             var request = request
             fill(&request)
-            list.append(Row(request: OperationRequest(request), refusal: refusal, descriptors: descriptors))
+            list.append(
+                Row(
+                    request: OperationRequest(request), refusal: refusal, descriptors: descriptors,
+                    endsSession: endsSession))
         }
         add(Hello())
         add(VaultList())
@@ -174,6 +183,37 @@ extension OperationTests {
         add(ItemRemove()) { $0.items = ["Old", "tomatoes"] }
         add(ItemRestore(), refusedAs: "core.item.not-found") { $0.item = "tomatoes" }
         add(CodeRead()) { $0.item = OperationWorld.login }
+        add(ImportRun(), bringing: .notes) { $0.isDryRun = true }
+        add(ImportRun(), bringing: .notes) { $0.vault = "Work" }
+        add(ImportRun(), refusedAs: invalidDescriptor)
+        add(ImportRun(), refusedAs: invalidDescriptor, bringing: .content("# A pipe\n"))
+        add(ImportRun(), refusedAs: "operation.request.invalid", bringing: .notes) { $0.format = "teapot" }
+        add(ItemList()) { $0.vault = "Work" }
+        add(ExportRun(), bringing: .target) { ($0.vault, $0.name) = ("Work", "notes") }
+        add(ExportRun(), bringing: .target) { ($0.format, $0.name) = (.json, "all.json") }
+        add(ExportRun(), bringing: .target) { ($0.onlyUnsent, $0.name) = (true, "unsent") }
+        add(ExportRun(), refusedAs: invalidDescriptor, bringing: .content("")) { $0.name = "notes" }
+        add(ExportRun(), refusedAs: "cli.vault.not-synced", bringing: .target) {
+            ($0.vault, $0.onlyUnsent, $0.name) = ("Work", true, "unsent")
+        }
+        for name in ["", "..", "a/b"] {
+            add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .target) { $0.name = name }
+        }
+        add(DeviceList())
+        add(SyncRead())
+        add(SyncRead(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" }
+        add(VaultCreate(), endsSession: true) { $0.name = "Third" }
+        add(VaultCreate(), refusedAs: "core.vault.name-invalid") { $0.name = "work" }
+        add(VaultEdit(), endsSession: true) { ($0.vault, $0.newName) = ("Third", "Fourth") }
+        add(VaultEdit()) { ($0.vault, $0.isDefault) = ("Fourth", true) }
+        add(VaultEdit()) { ($0.vault, $0.files) = ("Personal", .asked) }
+        add(VaultEdit(), refusedAs: "cli.vault.not-synced") { ($0.vault, $0.files) = ("Fourth", .all) }
+        add(VaultEdit(), refusedAs: "operation.request.invalid") { ($0.vault, $0.isDefault) = ("Fourth", false) }
+        add(VaultList())
+        add(VaultRemove(), refusedAs: "operation.request.invalid") { ($0.vault, $0.itemCount) = ("Fourth", 1) }
+        add(VaultRemove(), refusedAs: "cli.vault.synced") { $0.vault = "Personal" }
+        add(VaultRemove(), endsSession: true) { $0.vault = "Fourth" }
+        add(VaultList())
         add(StoreLock())
         return list
     }()

@@ -104,11 +104,12 @@ struct OperationTests {
             let world = try OperationWorld(isSynced: true)
             try world.agent.succeed("agent", "settings", "--sync", "off")
             #expect(try world.agent.unlock().exitCode == 0)
-            let session = try world.session(isJSON: isJSON)
+            var session = try world.session(isJSON: isJSON)
             transcripts["agent, \(isJSON)"] = try Self.rows.map { row in
                 let brought = try BroughtDescriptors(row.descriptors)
                 let request = try Self.form(row.request, isJSON).encoded
                 let reply = try session.exchange(request, descriptors: brought.numbers)
+                if row.endsSession { session = try world.session(isJSON: isJSON) }
                 return try Self.masked(reply, row.request, isJSON) + (try brought.text())
             }
             let state = try world.agent.succeed("agent", "status", "--json")
@@ -141,7 +142,10 @@ struct OperationTests {
         var text = try operation.replyText(reply, isJSON: isJSON)
         text.replace(/[0-9a-f]{16,}/, with: "ID")
         text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d/, with: "TIME")
-        text.replace(/coffret (edit|history|conflicts show) [0-9a-f]{4,}/, with: "coffret ID")
+        text.replace(/coffret (edit|history|conflicts show|vault unsync) [0-9a-f]{4,}/, with: "coffret ID")
+        text.replace(/"\w*[bB]yteCount":\d+/, with: "BYTES")
+        // Only where an agent runs it has said that it does not sync.
+        text.replace("\"agentSync\":\"off\",", with: "")
         text.replace(/(otp\/[^"]*","value"|"secret"):"[^"]+"/, with: "SECRET")
         text.replace(/"code":"\d{6}","remainingSeconds":\d+/, with: "CODE")
         return text

@@ -9,10 +9,18 @@ internal import CoffretWire
 internal import Glibc
 
 extension StoreDesk {
+    /// What kind of descriptor an operation takes.
+    enum DescriptorKind {
+        /// Anything that can be read or written.
+        case stream
+        case folder
+        case folderOrFile
+    }
+
     /// The one descriptor that came with the request.
     ///
-    /// - Throws: `OperationError.descriptorInvalid`, and where it lies: `none`, `several`, `directory`.
-    func takeDescriptor() throws -> OwnedDescriptor {
+    /// - Throws: `OperationError.descriptorInvalid`, and what came: `none`, `several`, `folder`, `file`, `stream`.
+    func takeDescriptor(_ wanted: DescriptorKind = .stream) throws -> OwnedDescriptor {
         let numbers = work.takeDescriptors()
         guard numbers.count == 1 else {
             for number in numbers { close(number) }
@@ -21,7 +29,18 @@ extension StoreDesk {
         let descriptor = OwnedDescriptor(numbers[0])
         var information = stat()
         guard unsafe fstat(descriptor.number, &information) == 0 else { throw SystemFailure.last }
-        if information.st_mode & S_IFMT == S_IFDIR { throw OperationError(.descriptorInvalid, at: "directory") }
+        let came: (isFolder: Bool, isFile: Bool) = (
+            information.st_mode & S_IFMT == S_IFDIR, information.st_mode & S_IFMT == S_IFREG
+        )
+        let fits =
+            switch wanted {
+            case .stream: !came.isFolder
+            case .folder: came.isFolder
+            case .folderOrFile: came.isFolder || came.isFile
+            }
+        guard fits else {
+            throw OperationError(.descriptorInvalid, at: came.isFolder ? "folder" : came.isFile ? "file" : "stream")
+        }
         return descriptor
     }
 }

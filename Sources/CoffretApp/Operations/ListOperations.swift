@@ -18,15 +18,6 @@ extension Hello: PerformedOperation {
     }
 }
 
-extension VaultList: PerformedOperation {
-    package func perform(on desk: StoreDesk) throws -> Answer {
-        let chosen = try desk.defaultVault.vaultID
-        var answer = Answer()
-        answer.vaults = try desk.vaultRecords.map { VaultMessage($0, isDefault: $0.vaultID == chosen) }
-        return answer
-    }
-}
-
 /// An item of a list, and where it is.
 package struct ListedItem {
     package let item: ItemSummary

@@ -4,7 +4,7 @@
 internal import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
-package import CoffretKeys
+internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
@@ -94,16 +94,6 @@ extension VersionMessage {
         changedFields = change.fields.map(\.key.name)
         addedAttachments = change.addedAttachments
         removedAttachments = change.removedAttachments
-    }
-}
-
-extension VaultMessage {
-    package init(_ record: VaultRecord, isDefault: Bool) {
-        self.init()
-        id = record.vaultID.hex
-        name = record.name
-        isSynced = record.kind == .synced
-        self.isDefault = isDefault
     }
 }
 

@@ -44,7 +44,7 @@ package struct OperationOutcome {
 
 package enum Operations {
     package static let all: [any PerformedOperation.Type] =
-        [Hello.self, VaultList.self, VaultVerify.self] + items + files + secrets + [StoreLock.self]
+        [Hello.self] + items + files + secrets + transfers + store
 
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self, ItemFlag.self, ItemTrash.self,
@@ -58,6 +58,13 @@ package enum Operations {
 
     private static let secrets: [any PerformedOperation.Type] = [
         CodeRead.self, ReferenceRead.self, SecretGenerate.self,
+    ]
+
+    private static let transfers: [any PerformedOperation.Type] = [ImportRun.self, ExportRun.self]
+
+    private static let store: [any PerformedOperation.Type] = [
+        VaultList.self, VaultCreate.self, VaultEdit.self, VaultRemove.self, VaultVerify.self, DeviceList.self,
+        SyncRead.self, StoreLock.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

@@ -6,7 +6,7 @@ package import CoffretCore
 package import CoffretCrypto
 package import CoffretKeys
 package import CoffretStorage
-internal import CoffretSync
+package import CoffretSync
 internal import CoffretWire
 
 /// The outside of a desk: time, chance, and the person.
@@ -53,13 +53,16 @@ package final class StoreDesk {
 
     // MARK: Vaults
 
+    /// What this device remembers of the store beside it.
+    package var deviceRecords: SyncRecords {
+        SyncRecords(
+            stateDirectory: surroundings.stateDirectory, storeID: store.keyring.storeID, fileSystem: store.fileSystem)
+    }
+
     /// The vault that is meant where none is named: the one that was chosen on this device, else the first one.
     package var defaultVault: VaultRecord {
         get throws {
-            let records = SyncRecords(
-                stateDirectory: surroundings.stateDirectory, storeID: store.keyring.storeID,
-                fileSystem: store.fileSystem)
-            if let chosen = records.defaultVault,
+            if let chosen = deviceRecords.defaultVault,
                 let record = try vaultRecords.first(where: { $0.vaultID.hex == chosen })
             {
                 return record
@@ -104,6 +107,14 @@ package final class StoreDesk {
         let vault = try surroundings.openVault(store, record, true)
         defer { vault.close() }
         return try body(vault)
+    }
+
+    /// Removes a vault with everything in it, for good.
+    func removeVault(_ record: VaultRecord) throws {
+        vaults[record.vaultID]?.close()
+        vaults[record.vaultID] = nil
+        dueIndexes[record.vaultID] = nil
+        try store.removeVault(record.vaultID.hex)
     }
 
     /// Says that a list was made without an index, which is to be made.

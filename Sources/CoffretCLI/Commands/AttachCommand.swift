@@ -124,7 +124,7 @@ enum AttachCommand {
         let store = try StoreSession.open(context, with: .passphrase)
         let place = try store.find(context.arguments.required(CommonArguments.item))
         let (record, vault) = (place.record, place.vault)
-        guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
+        guard record.kind == .synced else { throw CommandFailure.notSynced(record) }
         let found = try store.desk.files(of: place.id.uuid.hex, vault: record.vaultID.hex)
         let files = try meant(found, context)
         let absent = try files.filter { try !vault.hasFile(of: $0) }

@@ -10,6 +10,7 @@ internal import CoffretMessages
 internal import CoffretSync
 internal import CoffretTerminal
 internal import CoffretTrust
+internal import CoffretWire
 
 enum DeviceCommand {
     private static let nameByteCountMax = 200
@@ -91,34 +92,19 @@ enum DeviceCommand {
                 context.warn("as last seen: \(FailureTranslation.failure(from: error).message)")
             }
         }
-        let keyring = session.store.keyring
-        let (chain, own) = (try keyring.deviceChain(), try keyring.deviceID())
-        let devices = try chain.devices.map { ($0, try keyring.details(of: $0)) }
-        let value = JSONValue.array(
-            devices.map { device, details in
-                .fields([
-                    "id": .string(device.id.hex), "name": .string(details?.name ?? ""),
-                    "model": .string(details?.model ?? ""), "kind": .string(device.kind == .paper ? "paper" : "device"),
-                    "added": details.map { .moment($0.time) } ?? .null, "revoked": .bool(!device.isTrusted),
-                    "current": .bool(device.id == own),
-                    "revocable": chain.announcements.filter { $0.target == device.id }.map(\.endOfWaiting).min()
-                        .map { .moment($0) },
-                ])
-            } + requests.map(DeviceJoining.json))
-        try context.print(value) {
+        let devices = try DeviceList().perform(on: session.desk).devices
+        try context.print(.array(devices.map(\.json) + requests.map(DeviceJoining.json))) {
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true), .init(role: .faint), .init(role: .faint),
             ])
-            for (device, details) in devices {
-                let kind = device.kind == .paper ? "paper" : device.id == own ? "this device" : ""
-                let falls = chain.announcements.filter { $0.target == device.id }.map(\.endOfWaiting).min()
-                    .map { "can be revoked \(context.relativeTime.day($0))" }
-                let state = [kind, device.isTrusted ? falls ?? "" : "revoked"].filter { !$0.isEmpty }
+            for device in devices {
+                let kind = device.kind == .paper ? "paper" : device.isCurrent ? "this device" : ""
+                let falls = device.revocable.map { "can be revoked \(context.relativeTime.day($0.milliseconds))" }
+                let state = [kind, device.isRevoked ? "revoked" : falls ?? ""].filter { !$0.isEmpty }
                     .joined(separator: ", ")
                 table.add([
-                    String(device.id.hex.prefix(8)), TextWidth.displaySafe(details?.name ?? "?"),
-                    state,
-                    details.map { "added \(context.relativeTime.moment($0.time))" } ?? "",
+                    String(device.id.prefix(8)), device.name.isEmpty ? "?" : TextWidth.displaySafe(device.name), state,
+                    device.added.map { "added \(context.relativeTime.moment($0.milliseconds))" } ?? "",
                 ])
             }
             for request in requests {

@@ -1,5 +1,6 @@
 // `coffret export`: everything leaves, in formats that others read.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
@@ -9,6 +10,7 @@ internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum ExportCommand {
     static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")
@@ -37,7 +39,8 @@ enum ExportCommand {
 
     /// A vault and where it goes.
     private struct Target {
-        let session: VaultSession
+        let record: VaultRecord
+        let vault: Vault
         let path: String
         let only: Set<EntityID>?
     }
@@ -58,58 +61,61 @@ enum ExportCommand {
                 "--all-vaults excludes \(isUnsent ? "--unsent" : "--vault")")
         }
         try PathCheck.target(ofExport: path, isFile: isJSON && !isAll)
-        let targets = try isAll ? targets(inFolder: path, isJSON: isJSON, context) : [oneTarget(path, context)]
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ExportRun()
+        request.format = isJSON ? .json : .markdown
+        request.onlyUnsent = isUnsent
+        let targets = try isAll ? targets(inFolder: path, request, store) : [oneTarget(path, request, store)]
         try confirm(targets, path, context)
-        for target in targets { try target.session.requirePresenceForAll() }
+        for target in targets { try store.desk.requirePresence(forAllOf: target.vault) }
         if isAll { try PosixFileSystem().makeDirectories(path) }
         // Files that are missing in one vault keep none of the others from being written.
         var failure: CommandFailure?
         for target in targets {
-            if let found = try write(target, isJSON: isJSON, context) { failure = failure ?? found }
+            if let found = try write(target, request, store) { failure = failure ?? found }
         }
         if let failure { throw failure }
     }
 
-    private static func oneTarget(_ path: String, _ context: CommandContext) throws -> Target {
-        let session = try VaultSession.open(context)
-        let only = try context.arguments.isSet(unsent) ? unsentItems(session) : nil
-        let count = try session.store.store.vaults.count
+    private static func oneTarget(_ path: String, _ request: ExportRun, _ store: StoreSession) throws -> Target {
+        let record = try store.desk.record(store.namedVault)
+        let only = try request.only(record, on: store.desk)
+        let count = try store.store.vaults.count
         if count > 1 {
-            context.note(
-                "Only \(name(of: session)) is written, one of \(count); --vault NAME names another one, --all-vaults all."
+            store.context.note(
+                "Only \(name(of: record)) is written, one of \(count); --vault NAME names another one, --all-vaults all."
             )
         }
-        return Target(session: session, path: path, only: only)
+        return Target(record: record, vault: try store.desk.vault(record), path: path, only: only)
     }
 
     /// Every vault under its name, which holds no slash.
     private static func targets(
-        inFolder folder: String, isJSON: Bool, _ context: CommandContext
+        inFolder folder: String, _ request: ExportRun, _ store: StoreSession
     ) throws -> [Target] {
         var taken: Set<String> = []
-        return try VaultSession.openEvery(context).map { session in
-            var name = session.vault.name
+        return try store.store.vaults.map { record in
+            let vault = try store.desk.vault(record)
+            var name = vault.name
             if name.hasPrefix(".") { name = "vault" + name }
             // Devices may have made vaults of one name; and some file systems hold names for equal that differ in case.
             if !taken.insert(name.lowercased()).inserted {
-                name += " " + session.record.vaultID.hex.prefix(8)
+                name += " " + record.vaultID.hex.prefix(8)
                 taken.insert(name.lowercased())
             }
-            return Target(
-                session: session, path: PathText.join(folder, isJSON ? name + ".json" : name), only: nil)
+            let path = PathText.join(folder, request.format == .json ? name + ".json" : name)
+            return Target(record: record, vault: vault, path: path, only: nil)
         }
     }
 
-    private static func name(of session: VaultSession) -> String {
-        "the vault \"\(TextWidth.displaySafe(session.vault.name))\""
-    }
+    private static func name(of record: VaultRecord) -> String { "the vault \"\(TextWidth.displaySafe(record.name))\"" }
 
     private static func confirm(_ targets: [Target], _ path: String, _ context: CommandContext) throws {
         let items = try targets.flatMap { target in
-            try target.session.vault.list(.everything).filter { target.only?.contains($0.id) ?? true }
+            try target.vault.list(.everything).filter { target.only?.contains($0.id) ?? true }
         }
         let secrets = items.filter { $0.kind != .note }.count
-        let what = targets.count == 1 ? name(of: targets[0].session) : "\(targets.count) vaults"
+        let what = targets.count == 1 ? name(of: targets[0].record) : "\(targets.count) vaults"
         try context.confirmDanger(
             "This writes \(NumberText.counted(items.count, "item")) of \(what) unencrypted to \(TextWidth.displaySafe(path)), "
                 + "\(NumberText.grouped(secrets)) of them with secrets.",
@@ -118,16 +124,14 @@ enum ExportCommand {
 
     /// - Returns: what has to be said of attachments that are not there as they should be.
     private static func write(
-        _ target: Target, isJSON: Bool, _ context: CommandContext
+        _ target: Target, _ request: ExportRun, _ store: StoreSession
     ) throws -> CommandFailure? {
-        let vault = target.session.vault
-        let show = ImportCommand.stages(context, unit: "item")
-        let files = SealedFileContentStore(try vault.contents())
-        if isJSON {
-            let report = try vault.exportEverything(
-                to: target.path, files: files, time: context.nowMilliseconds, progress: show.update)
-            show.reporter.end()
-            try context.print(ImportCommand.json(report)) {
+        let context = store.context
+        let reporter = ImportCommand.stages(store, unit: "item")
+        let outcome = try request.written(target.record, to: target.path, only: target.only, on: store.desk)
+        reporter.end()
+        if let report = outcome.everything {
+            try context.print(ImportCommand.event(FullExportMessage(report).json)) {
                 context.isQuiet
                     ? ""
                     : "Exported \(NumberText.counted(report.items, "item")) with "
@@ -136,34 +140,16 @@ enum ExportCommand {
                         + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(target.path))."
                         + conflictText(report.conflicts)
             }
-            return try failure(report.faults, target)
         }
-        var options = MarkdownExportOptions()
-        options.only = target.only
-        let report = try vault.exportMarkdown(
-            to: target.path, files: files, options: options, progress: show.update)
-        show.reporter.end()
-        try context.print(json(report, target.path)) { context.isQuiet ? "" : text(report, target.path) }
-        return try failure(report.faults, target)
-    }
-
-    private static func failure(_ faults: [[UInt8]: AttachmentFault], _ target: Target) throws -> CommandFailure? {
-        let faulty = try target.session.vault.attachments(with: faults)
-        guard !faulty.isEmpty else { return nil }
+        if let report = outcome.items {
+            let path = JSONValue.Member("path", .string(target.path))
+            try context.print(ImportCommand.event(ExportMessage(report).json, path)) {
+                context.isQuiet ? "" : text(report, target.path)
+            }
+        }
+        guard !outcome.faulty.isEmpty else { return nil }
         return FaultyFiles.failure(
-            faulty, isSynced: target.session.record.kind == .synced, "left out; all else is written")
-    }
-
-    /// What this device never sent, for another one that takes it in as an import.
-    private static func unsentItems(_ session: VaultSession) throws -> Set<EntityID> {
-        let record = try session.store.store.vaultRecord(session.store.wantedVault)
-        guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
-        guard let items = try VaultSyncer.unsentItems(of: session.vault) else {
-            throw CommandFailure(
-                .notFound, code: StorageError.Code.historyCompacted.rawValue,
-                "what the server last had is not known on this device", hint: "coffret export FOLDER writes everything")
-        }
-        return items
+            outcome.faulty, isSynced: target.record.kind == .synced, "left out; all else is written")
     }
 
     private static func conflictText(_ count: Int) -> String {
@@ -188,15 +174,5 @@ enum ExportCommand {
             )
         }
         return (lines + report.warnings.map { TextWidth.displaySafe($0) }).joined(separator: "\n")
-    }
-
-    private static func json(_ report: ExportReport, _ path: String) -> JSONValue {
-        .fields([
-            "event": .string("done"), "path": .string(path), "notes": .integer(report.notes),
-            "identical": .integer(report.identical), "otherItems": .integer(report.otherItems),
-            "attachments": .integer(report.attachments), "locked": .integer(report.locked),
-            "trashed": .integer(report.trashed),
-            "byteCount": .integer(report.byteCount), "warnings": .strings(report.warnings),
-        ])
     }
 }

@@ -1,11 +1,13 @@
 // `coffret import`: folders, archives and files of other programs come in.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretImportExport
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum ImportCommand {
     static let path = ArgumentDescription.required("PATH", .file, "a folder, a tar or zip archive, or a file")
@@ -41,49 +43,49 @@ enum ImportCommand {
         let chosen = context.arguments.value(format).flatMap(ImporterRegistry.named)
         // The files are read while the key is derived.
         let importer = try (chosen ?? ImporterRegistry.detect(source)).begun(on: source)
-        let session = try VaultSession.open(context)
-        let show = stages(context, unit: "file")
-        let isDryRun = context.arguments.isSet(dryRun)
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ImportRun()
+        (request.vault, request.isDryRun) = (store.namedVault, context.arguments.isSet(dryRun))
+        let reporter = stages(store, unit: "file")
         // Until the result is shown: whoever stops it hears whether it was done.
         let interruption = Interruption()
-        let result = try session.writing { vault in
-            let files = SealedFileContentStore(try vault.contents())
-            return try vault.importFrom(
-                source, with: importer, files: files, isDryRun: isDryRun, progress: show.update,
-                isStopped: { interruption.isWanted })
+        store.desk.work.isCancelled = { interruption.isWanted }
+        let (report, vault) = try request.imported(source, with: importer, on: store.desk)
+        let isDryRun = request.isDryRun == true
+        if !isDryRun, !report.isNothingNew { try index(vault, reporter, context) }
+        reporter.end()
+        try context.print(event(ImportMessage(report, isDryRun: isDryRun).json)) {
+            text(report, isDryRun: isDryRun, context)
         }
-        if !isDryRun, !result.isNothingNew { try index(session, show.reporter, context) }
-        show.reporter.end()
-        try context.print(json(result, isDryRun: isDryRun)) { text(result, isDryRun: isDryRun, context) }
         try context.output.flush()
         withExtendedLifetime(interruption) {}
     }
 
+    /// The last line of a long work for programs.
+    static func event(_ report: JSONValue, _ more: JSONValue.Member...) -> JSONValue {
+        guard case .object(let members) = report else { return report }
+        return .object([JSONValue.Member("event", .string("done"))] + more + members)
+    }
+
     /// Shows the stages of an import or export as they come.
-    static func stages(_ context: CommandContext, unit: String) -> (
-        reporter: ProgressReporter, update: (WorkProgress) -> Void
-    ) {
-        let reporter = context.progress()
-        var stage: WorkProgress.Stage?
-        return (
-            reporter,
-            { work in
-                if work.stage != stage {
-                    reporter.begin(name(of: work.stage), unit: unit)
-                    stage = work.stage
-                }
-                reporter.update(done: work.doneCount, total: work.totalCount, byteCount: Int(work.byteCount))
+    static func stages(_ store: StoreSession, unit: String) -> ProgressReporter {
+        let reporter = store.context.progress()
+        var stage: String?
+        store.desk.work.report = { work in
+            if work.stage != stage {
+                reporter.begin(work.stage.flatMap(WorkProgress.Stage.init).map(name) ?? "", unit: unit)
+                stage = work.stage
             }
-        )
+            reporter.update(done: work.done, total: work.total ?? work.done, byteCount: work.byteCount ?? 0)
+        }
+        return reporter
     }
 
     /// Makes what came in searchable, so that the first search need not.
-    private static func index(
-        _ session: VaultSession, _ reporter: ProgressReporter, _ context: CommandContext
-    ) throws {
+    private static func index(_ vault: Vault, _ reporter: ProgressReporter, _ context: CommandContext) throws {
         reporter.begin("Indexing", unit: "item")
-        session.vault.observeIndex(progress: { reporter.update(done: $0, total: $1) })
-        try IndexProgress.makeIndex(of: session.vault, context)
+        vault.observeIndex(progress: { reporter.update(done: $0, total: $1) })
+        try IndexProgress.makeIndex(of: vault, context)
     }
 
     /// Brings back what `coffret export --format json` wrote, with its whole history, into an empty vault.
@@ -93,31 +95,20 @@ enum ImportCommand {
                 .usage, code: UsageError.Code.conflict.rawValue,
                 "a full export comes in whole; --dry-run does not apply")
         }
-        let session = try VaultSession.open(context)
-        let show = stages(context, unit: "change")
-        let result = try session.writing { vault in
-            try vault.importEverything(
-                fromPath: path, files: SealedFileContentStore(try vault.contents()), progress: show.update)
-        }
-        try index(session, show.reporter, context)
-        show.reporter.end()
-        try context.print(json(result)) {
+        let store = try StoreSession.open(context, with: .passphrase)
+        var request = ImportRun()
+        request.vault = store.namedVault
+        let reporter = stages(store, unit: "change")
+        let (result, vault) = try request.importedEverything(fromPath: path, on: store.desk)
+        try index(vault, reporter, context)
+        reporter.end()
+        try context.print(event(FullExportMessage(result).json)) {
             context.isQuiet
                 ? ""
                 : "Imported \(NumberText.counted(result.items, "item")) with "
                     + "\(NumberText.counted(result.commits, "change")) of history and "
                     + "\(NumberText.counted(result.attachments, "attachment"))."
         }
-    }
-
-    /// The outcome of a full export or import.
-    static func json(_ report: FullExportReport) -> JSONValue {
-        .fields([
-            "event": .string("done"), "items": .integer(report.items), "commits": .integer(report.commits),
-            "attachments": .integer(report.attachments), "missingAttachments": .integer(report.missingAttachments),
-            "conflicts": .integer(report.conflicts),
-            "byteCount": .integer(report.byteCount), "stateHash": .string(Hex.encode(report.stateHash)),
-        ])
     }
 
     static func name(of stage: WorkProgress.Stage) -> String {
@@ -164,20 +155,15 @@ enum ImportCommand {
         }
         if context.arguments.isSet(Self.report) {
             lines += report.warnings.map { "  " + TextWidth.displaySafe($0) }
-            lines += rawFields(report).map { label, field in
+            lines += ImportMessage(report, isDryRun: isDryRun).rawFields.map { field in
                 let place = TextWidth.displaySafe(field.example)
                 let others = field.count > 1 ? " and \(NumberText.counted(field.count - 1, "other"))" : ""
-                return "  kept as a raw field: \(TextWidth.displaySafe(label)) (\(place)\(others))"
+                return "  kept as a raw field: \(TextWidth.displaySafe(field.label)) (\(place)\(others))"
             }
         } else if report.warningCount > 0 {
             lines.append("\(NumberText.counted(report.warningCount, "remark")): --report lists them.")
         }
         return lines.joined(separator: "\n")
-    }
-
-    /// The labels with the most raw fields first.
-    private static func rawFields(_ report: ImportReport) -> [(String, ImportReport.RawField)] {
-        report.rawFields.sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
     }
 
     /// `Imported 7,425 notes, 212 attachments, 88 tags.  Kept as raw fields: 14 (see --report).  Dropped: 0.`
@@ -190,24 +176,5 @@ enum ImportCommand {
         if report.unchanged > 0 { text += "  Already here: \(NumberText.grouped(report.unchanged))." }
         if report.keptAsRaw > 0 { text += "  Kept as raw fields: \(NumberText.grouped(report.keptAsRaw))." }
         return text + "  Dropped: \(NumberText.grouped(report.dropped))."
-    }
-
-    private static func json(_ report: ImportReport, isDryRun: Bool) -> JSONValue {
-        .fields([
-            "event": .string("done"), "isDryRun": .bool(isDryRun), "imported": .integer(report.imported),
-            "updated": .integer(report.updated), "unchanged": .integer(report.unchanged),
-            "conflicts": .integer(report.conflicts), "attachments": .integer(report.attachments),
-            "tags": .integer(report.tags), "keptAsRaw": .integer(report.keptAsRaw),
-            "dropped": .integer(report.dropped), "hidden": .integer(report.hidden),
-            "missing": .integer(report.missing), "danglingLinks": .integer(report.danglingLinks),
-            "byteCount": .integer(report.byteCount), "warningCount": .integer(report.warningCount),
-            "warnings": .strings(report.warnings),
-            "rawFields": .array(
-                rawFields(report).map { label, field in
-                    .fields([
-                        "label": .string(label), "count": .integer(field.count), "example": .string(field.example),
-                    ])
-                }),
-        ])
     }
 }

@@ -99,7 +99,7 @@ enum SyncCommand {
         var vaults = try sync.vaults
         if let wanted = session.namedVault {
             let record = try session.store.vaultRecord(wanted)
-            guard record.kind == .synced else { throw notSynced(record) }
+            guard record.kind == .synced else { throw CommandFailure.notSynced(record) }
             vaults = [record]
         }
         let progress = SyncProgressReporter(context)
@@ -280,12 +280,6 @@ enum SyncCommand {
             failure.details.append("\"\(TextWidth.displaySafe(record.name))\"  \(standing.words(session.context))")
         }
         return failure
-    }
-
-    static func notSynced(_ record: VaultRecord) -> CommandFailure {
-        CommandFailure(
-            .notFound, .vaultNotSynced, "\"\(TextWidth.displaySafe(record.name))\" is on this device only",
-            hint: "coffret vault sync NAME begins to sync it")
     }
 
     private static func conflictWords(_ count: Int) -> String {

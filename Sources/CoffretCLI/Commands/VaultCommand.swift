@@ -76,56 +76,54 @@ enum VaultCommand {
     }
 
     private static func create(_ context: CommandContext) throws {
-        let wanted = context.arguments.required(name)
-        try Store.checkName(wanted)
+        var request = VaultCreate()
+        request.name = context.arguments.required(name)
+        try Store.checkName(request.name)
         let session = try StoreSession.open(context, with: .passphrase)
-        let id = try session.store.addVault(named: wanted)
-        try context.confirmDone(.fields(["id": .string(id.hex), "name": .string(wanted)])) {
-            "Vault \"\(TextWidth.displaySafe(wanted))\" is ready. Use it with --vault, or make it the default: coffret vault default \(id.hex.prefix(8))"
+        let made = try request.perform(on: session.desk)
+        try context.confirmDone(made.json) {
+            "Vault \"\(TextWidth.displaySafe(made.name))\" is ready. Use it with --vault, or make it the default: coffret vault default \(made.id.prefix(8))"
         }
     }
 
     private static func setDefault(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
-        let record = try session.store.vaultRecord(context.arguments.required(vault))
-        let path = try StoreAccess.path(context)
-        try AgentFamilyCommand.syncRecords(of: path, context)?.setDefaultVault(record.vaultID.hex)
-        try context.confirmDone(.fields(["default": .string(record.name)])) {
-            "\"\(TextWidth.displaySafe(record.name))\" is meant from now on where no vault is named, on this device."
+        var request = VaultEdit()
+        (request.vault, request.isDefault) = (context.arguments.required(vault), true)
+        let chosen = try request.perform(on: session.desk)
+        try context.confirmDone(.fields(["default": .string(chosen.name)])) {
+            "\"\(TextWidth.displaySafe(chosen.name))\" is meant from now on where no vault is named, on this device."
         }
     }
 
     private static func remove(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
-        let record = try session.store.vaultRecord(context.arguments.required(vault))
+        var request = VaultRemove()
+        request.vault = context.arguments.required(vault)
+        let (record, itemCount) = try request.counted(on: session.desk)
         let name = TextWidth.displaySafe(record.name)
-        guard record.kind != .synced else {
-            throw CommandFailure(
-                .usage, .vaultSynced, "\"\(name)\" lies on the server too",
-                hint: "coffret vault unsync \(record.vaultID.hex.prefix(8)) keeps it here only; then remove it")
-        }
-        guard try session.store.vaults.count > 1 else { throw CoreError(.vaultIsLast, at: record.name) }
-        let opened = try session.openVault(record.vaultID.hex, isWritable: false)
-        let itemCount = try opened.page(.everything, limit: 0).totalCount
-        let changeCount = try opened.log().count
+        let changeCount = try session.desk.vault(record).log().count
         try context.confirmDanger(
             "This removes the vault \"\(name)\" for good: \(NumberText.counted(itemCount, "item")) and "
                 + "\(NumberText.counted(changeCount, "change")) of history.",
             question: "Remove it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        try session.store.removeVault(record.vaultID.hex)
-        try context.confirmDone(
-            .fields(["removed": .string(record.vaultID.hex), "itemCount": .integer(itemCount)])
-        ) { "Removed the vault \"\(name)\" with \(NumberText.counted(itemCount, "item"))." }
+        request.itemCount = itemCount
+        let answer = try request.perform(on: session.desk)
+        try context.confirmDone(answer.json) {
+            "Removed the vault \"\(name)\" with \(NumberText.counted(itemCount, "item"))."
+        }
     }
 
     private static func rename(_ context: CommandContext) throws {
+        var request = VaultEdit()
         let wanted = context.arguments.required(name)
         try Store.checkName(wanted)
         let session = try StoreSession.open(context, with: .passphrase)
-        let old = try session.store.vaultRecord(context.arguments.required(vault)).name
-        try session.store.renameVault(old, to: wanted)
-        try context.confirmDone(.fields(["name": .string(wanted)])) {
-            "\"\(TextWidth.displaySafe(old))\" is called \"\(TextWidth.displaySafe(wanted))\" now."
+        let old = try session.store.vaultRecord(context.arguments.required(vault))
+        (request.vault, request.newName) = (old.vaultID.hex, wanted)
+        let renamed = try request.perform(on: session.desk)
+        try context.confirmDone(renamed.json) {
+            "\"\(TextWidth.displaySafe(old.name))\" is called \"\(TextWidth.displaySafe(wanted))\" now."
         }
     }
 }

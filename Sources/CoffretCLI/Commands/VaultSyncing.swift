@@ -10,6 +10,7 @@ internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 
 /// `coffret vault sync` and `coffret vault unsync`.
 enum VaultSyncing {
@@ -52,28 +53,28 @@ enum VaultSyncing {
     }
 
     static func files(_ context: CommandContext) throws {
-        let wanted = context.arguments.value(VaultCommand.files)
         let session = try StoreSession.open(context, with: .passphrase)
-        let record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
-        guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
-        let records = try SyncStatus.records(session)
-        if let wanted { try records.setFilesAsked(record.vaultID.hex, wanted == "asked") }
-        let areAsked = records.areFilesAsked(record.vaultID.hex)
+        var request = VaultEdit()
+        request.vault = context.arguments.required(VaultCommand.vault)
+        request.files = context.arguments.value(VaultCommand.files).flatMap(VaultEdit.Files.init(rawValue:))
+        let vault = try request.perform(on: session.desk)
+        guard let files = vault.files else {
+            throw CommandFailure.notSynced(try session.store.vaultRecord(vault.id))
+        }
         let value = JSONValue.fields([
-            "vault": .string(record.name), "id": .string(record.vaultID.hex),
-            "files": .string(areAsked ? "asked" : "all"),
+            "vault": .string(vault.name), "id": .string(vault.id), "files": .string(files.rawValue),
         ])
         try context.print(value) {
-            areAsked
-                ? "Files of \"\(TextWidth.displaySafe(record.name))\" come when you ask for them: coffret sync, coffret attach get."
-                : "Files of \"\(TextWidth.displaySafe(record.name))\" come to this device by themselves."
+            files == .asked
+                ? "Files of \"\(TextWidth.displaySafe(vault.name))\" come when you ask for them: coffret sync, coffret attach get."
+                : "Files of \"\(TextWidth.displaySafe(vault.name))\" come to this device by themselves."
         }
     }
 
     static func end(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphrase)
         let record = try session.store.vaultRecord(context.arguments.required(VaultCommand.vault))
-        guard record.kind == .synced else { throw SyncCommand.notSynced(record) }
+        guard record.kind == .synced else { throw CommandFailure.notSynced(record) }
         let (id, name) = (record.vaultID, TextWidth.displaySafe(record.name))
         let deletes = context.arguments.isSet(deletion)
         if deletes {

@@ -79,16 +79,6 @@ extension VaultSession {
     func requirePresence(for item: Item) throws {
         try store.requirePresence(toShow: item.title, item.kind)
     }
-
-    /// As above, for everything that the vault holds.
-    func requirePresenceForAll() throws {
-        do throws(CoreError) {
-            try vault.checkNothingIsVeiled()
-        } catch {
-            guard error.code == .noteHidden else { throw error }
-            try store.requirePresence(toShow: error.place ?? "")
-        }
-    }
 }
 
 extension StoreSession {

@@ -43,12 +43,6 @@ final class VaultSession {
         return try store.desk.records(store.namedVault).map { try VaultSession(store, $0) }
     }
 
-    /// Every vault of the store, whatever is the default.
-    static func openEvery(_ context: CommandContext) throws -> [VaultSession] {
-        let store = try StoreSession.open(context, with: .passphrase)
-        return try store.store.vaults.map { try VaultSession(store, $0) }
-    }
-
     private static func wanted(in store: StoreSession, _ context: CommandContext) throws -> VaultRecord {
         guard store.namedVault == nil, let item = context.arguments.values(CommonArguments.items).first,
             try store.store.vaults.count > 1

@@ -45,11 +45,12 @@ package struct FullExportReport: Equatable, Sendable {
 extension Vault {
     /// Writes everything into one file, mode 0600, which must not exist.
     ///
-    /// - Throws: `.targetOccupied`, `.targetUnwritable`, `.vaultFailed`.
+    /// - Parameter isStopped: asked before each piece that is written; of a file that was stopped nothing is left.
+    /// - Throws: `.targetOccupied`, `.targetUnwritable`, `.vaultFailed`, `.stopped`.
     /// - Complexity: memory for one commit's changes and one piece of a file; two passes over the history.
     package func exportEverything(
         to path: String, files: (any FileContentStore)? = nil, time: Milliseconds,
-        progress: @escaping (WorkProgress) -> Void = { _ in }
+        progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(ImportExportError) -> FullExportReport {
         let files = try fileContents(files)
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
@@ -59,7 +60,10 @@ extension Vault {
         let folder = try ExportFolder(existing: folderPath)
         var report = FullExportReport()
         try folder.write(target, modifiedMilliseconds: nil) { (write) throws(ImportExportError) in
-            let output = CheckedOutput(write)
+            let output = CheckedOutput { piece throws(ImportExportError) in
+                if isStopped() { throw ImportExportError(.stopped) }
+                try write(piece)
+            }
             var run = try FullExportRun(vault: self, files: files, progress: progress)
             report = try run.write(to: output, time: time)
             try output.finish()

@@ -45,11 +45,12 @@ extension Vault {
     /// Writes all notes as Markdown files into a folder, other items beside them.
     ///
     /// Files have mode 0600, folders 0700. Everything is in clear: it is for leaving, or for other programs.
-    /// - Throws: `.targetOccupied` before anything is written, `.targetUnwritable`, `.vaultFailed`.
+    /// - Parameter isStopped: asked before each item; what was written until then stays.
+    /// - Throws: `.targetOccupied` before anything is written, `.targetUnwritable`, `.vaultFailed`, `.stopped`.
     package func exportMarkdown(
         to target: String, files: (any FileContentStore)? = nil,
         options: MarkdownExportOptions = MarkdownExportOptions(),
-        progress: (WorkProgress) -> Void = { _ in }
+        progress: (WorkProgress) -> Void = { _ in }, isStopped: () -> Bool = { false }
     ) throws(ImportExportError) -> ExportReport {
         let files = try fileContents(files)
         try wrappingVaultErrors { try checkNothingIsVeiled() }
@@ -61,6 +62,7 @@ extension Vault {
         let folder = try ExportFolder(path: target, mayReplace: options.mayReplace)
         var run = try MarkdownExportRun(view: view, files: files, folder: folder, options: options)
         for (index, id) in ids.enumerated() {
+            if isStopped() { throw ImportExportError(.stopped) }
             guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
             try run.write(item)
             progress(

@@ -199,13 +199,15 @@ package struct VaultMessage: Record {
     package var name = ""
     package var isSynced = false
     package var isDefault = false
+    package var files: VaultEdit.Files?
 
     package init() {}
 
     package static let layout = RecordLayout<Self>(
         RecordField("id", \.id, "in hexadecimal digits"), RecordField("name", \.name, "what people call it"),
         RecordField("synced", \.isSynced, "whether it lies at a server too"),
-        RecordField("default", \.isDefault, "whether it is meant where none is named"))
+        RecordField("default", \.isDefault, "whether it is meant where none is named"),
+        RecordField("files", \.files, "of a synced one: whether its files come here by themselves"))
 }
 
 /// A tag in use.

@@ -3,6 +3,7 @@
 
 internal import CPlatform
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretClient
 internal import CoffretCore
@@ -96,7 +97,7 @@ final class AgentFeed: SyncFeed {
         lseek(answer, 0, SEEK_SET)
         guard let bytes = try DescriptorIO.readAll(from: answer, byteCountMax: Self.byteCountMax),
             let value = try? JSONValue(parsing: bytes),
-            let overview = SyncOverview(value, now: SystemWallClock().now)
+            let overview = try? SyncOverview(json: value)
         else { throw WireError(.malformed) }
         return overview
     }
@@ -116,6 +117,7 @@ final class AgentFeed: SyncFeed {
 final class ServerFeed: SyncFeed {
     private let session: StoreSession
     private let records: SyncRecords
+    private let request: SyncRead
     private var connection: ServerConnection?
     private var socket: WebSocketConnection?
     /// The heads that the server says it has, by vault in hex.
@@ -130,6 +132,9 @@ final class ServerFeed: SyncFeed {
     init(_ session: StoreSession, _ records: SyncRecords) {
         self.session = session
         self.records = records
+        var request = SyncRead()
+        request.vault = session.namedVault
+        self.request = request
     }
 
     private var now: Milliseconds { SystemWallClock().now }
@@ -154,7 +159,7 @@ final class ServerFeed: SyncFeed {
             if socket != nil { close() }
             (socket, connection, line, heads) = (nil, nil, nil, [:])
         }
-        var overview = try SyncOverview.make(session, records, heads: heads)
+        var overview = try request.state(on: session.desk, heads: heads)
         overview.line = line
         return overview
     }

@@ -1,11 +1,13 @@
 // The overview of syncing in the words of a person. The one thing to keep true: each row makes sense alone, since
 // without a terminal only the rows that changed are said.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 
 /// One row: about whom, of what, and how it is.
 struct SyncOverviewRow: Equatable {
@@ -59,7 +61,7 @@ extension SyncOverview {
     }
 }
 
-extension SyncOverview.VaultState {
+extension VaultSyncState {
     fileprivate var here: String {
         let state = version.map { "state \($0.prefix(8))" } ?? "nothing was written yet"
         return "\(state), \(NumberText.counted(itemCount, "item"))"
@@ -77,7 +79,7 @@ extension SyncOverview.VaultState {
                 isServerBeyond
                     ? "has a newer state, and not what waits here" : "state \(other.prefix(8)), an earlier one")
         }
-        if let lastSyncedAt { parts.append("last synced \(time.moment(lastSyncedAt))") }
+        if let lastSyncedAt { parts.append("last synced \(time.moment(lastSyncedAt.milliseconds))") }
         if let problem { parts.append(FailureMeaning.find(problem).plainText) }
         return parts.joined(separator: "; ")
     }
@@ -107,22 +109,24 @@ extension SyncOverview.VaultState {
     fileprivate var toReceive: String {
         var parts: [String] = []
         if isServerBeyond || version == nil && serverVersion != nil { parts.append("changes that the server has") }
-        if isHistoryPending { parts.append("older history has not arrived yet, and nothing is sent before it has") }
+        if isHistoryPending == true {
+            parts.append("older history has not arrived yet, and nothing is sent before it has")
+        }
         if absentFileCount > 0 {
             parts.append(
                 "\(NumberText.counted(absentFileCount, "file")), \(NumberText.bytes(absentFileByteCount))"
-                    + (areFilesAsked ? ", when you ask for them" : ""))
+                    + (absentFilesWanted == .asked ? ", when you ask for them" : ""))
         }
         if devices.contains(where: \.isAhead) { parts.append("changes that the server has not delivered") }
         return parts.isEmpty ? "nothing that is known of here" : parts.joined(separator: "; ")
     }
 }
 
-extension SyncOverview.Device {
+extension DeviceSyncState {
     fileprivate func words(_ time: RelativeTime) -> String {
         let what =
             isAhead
             ? "has changes that are not here" : hasEverything ? "has all that is here" : "does not have all of it yet"
-        return what + (heardAt.map { ", heard of \(time.moment($0))" } ?? "")
+        return what + (heardAt.map { ", heard of \(time.moment($0.milliseconds))" } ?? "")
     }
 }

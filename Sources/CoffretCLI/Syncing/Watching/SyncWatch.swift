@@ -2,12 +2,14 @@
 // sends nothing, and between events it does nothing.
 
 internal import CPlatform
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 internal import Glibc
 
 enum SyncWatch {
@@ -19,7 +21,9 @@ enum SyncWatch {
     static func run(_ context: CommandContext) throws {
         guard context.arguments.isSet(watch) else {
             let session = try StoreSession.open(context, with: .passphrase)
-            let overview = try SyncOverview.make(session, SyncStatus.records(session))
+            var request = SyncRead()
+            request.vault = session.namedVault
+            let overview = try request.perform(on: session.desk)
             return try context.print(overview.json) {
                 SyncWatchScreen.lines(
                     overview.rows(nowMilliseconds: context.nowMilliseconds), context.terminal

@@ -1,10 +1,12 @@
 // A status that follows, as it is shown: drawn over itself at a terminal, one line for each change anywhere else, one object
 // per line for programs. The one thing to keep true: nothing is shown twice that has not changed.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretMessages
 internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 internal import Glibc
 
 final class SyncWatchScreen {

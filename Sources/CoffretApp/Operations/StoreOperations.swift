@@ -1,0 +1,108 @@
+// Operations on vaults and devices. Invariant: what cannot be undone is refused unless the request knows how much it is about.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+package import CoffretKeys
+internal import CoffretMessages
+internal import CoffretStorage
+internal import CoffretSync
+package import CoffretTerminal
+internal import CoffretTrust
+package import CoffretWire
+
+extension VaultList: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        var answer = Answer()
+        answer.vaults = try desk.vaultRecords.map(desk.message)
+        return answer
+    }
+}
+
+extension StoreDesk {
+    fileprivate func message(_ record: VaultRecord) throws -> VaultMessage {
+        var message = VaultMessage()
+        message.id = record.vaultID.hex
+        message.name = record.name
+        message.isSynced = record.kind == .synced
+        message.isDefault = try record.vaultID == defaultVault.vaultID
+        if message.isSynced { message.files = deviceRecords.areFilesAsked(message.id) ? .asked : .all }
+        return message
+    }
+}
+
+extension VaultCreate: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> VaultMessage {
+        let id = try desk.store.addVault(named: name)
+        return try desk.message(desk.store.vaultRecord(id.hex))
+    }
+}
+
+extension VaultEdit: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> VaultMessage {
+        let record = try desk.store.vaultRecord(vault)
+        let id = record.vaultID.hex
+        if isDefault == false { throw OperationError(.requestInvalid, at: "isDefault") }
+        if files != nil, record.kind != .synced { throw CommandFailure.notSynced(record) }
+        if let newName, newName != record.name { try desk.store.renameVault(id, to: newName) }
+        if isDefault == true { try desk.deviceRecords.setDefaultVault(id) }
+        if let files { try desk.deviceRecords.setFilesAsked(id, files == .asked) }
+        return try desk.message(desk.store.vaultRecord(id))
+    }
+}
+
+extension VaultRemove: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let (record, count) = try counted(on: desk)
+        guard count == itemCount else { throw OperationError(.requestInvalid, at: "itemCount") }
+        try desk.removeVault(record)
+        var answer = Answer()
+        (answer.removed, answer.itemCount) = (record.vaultID.hex, count)
+        return answer
+    }
+
+    /// How much would go.
+    ///
+    /// - Throws: `CommandFailure` `.vaultSynced`; `CoreError.vaultIsLast`.
+    package func counted(on desk: StoreDesk) throws -> (record: VaultRecord, itemCount: Int) {
+        let record = try desk.store.vaultRecord(vault)
+        guard record.kind != .synced else {
+            throw CommandFailure(
+                .usage, .vaultSynced, "\"\(TextWidth.displaySafe(record.name))\" lies on the server too",
+                hint: "coffret vault unsync \(record.vaultID.hex.prefix(8)) keeps it here only; then remove it")
+        }
+        guard try desk.store.vaults.count > 1 else { throw CoreError(.vaultIsLast, at: record.name) }
+        return (record, try desk.vault(record).page(.everything, limit: 0).totalCount)
+    }
+}
+
+extension CommandFailure {
+    package static func notSynced(_ record: VaultRecord) -> CommandFailure {
+        CommandFailure(
+            .notFound, .vaultNotSynced, "\"\(TextWidth.displaySafe(record.name))\" is on this device only",
+            hint: "coffret vault sync NAME begins to sync it")
+    }
+}
+
+extension DeviceList: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let keyring = desk.store.keyring
+        let (chain, own) = (try keyring.deviceChain(), try keyring.deviceID())
+        var answer = Answer()
+        answer.devices = try chain.devices.map { device in
+            let details = try keyring.details(of: device)
+            var message = DeviceMessage()
+            message.id = device.id.hex
+            message.name = details?.name ?? ""
+            message.model = details?.model ?? ""
+            message.kind = device.kind == .paper ? .paper : .device
+            message.added = details.map { WireMoment($0.time) }
+            message.isRevoked = !device.isTrusted
+            message.isCurrent = device.id == own
+            message.revocable = chain.announcements.filter { $0.target == device.id }.map(\.endOfWaiting).min()
+                .map { WireMoment($0) }
+            return message
+        }
+        return answer
+    }
+}

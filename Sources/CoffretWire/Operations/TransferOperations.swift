@@ -1,0 +1,190 @@
+// Requests that bring a store's contents in and out. Folders and files are descriptors that the client opened: what it may not
+// open itself, it cannot have read or written for it.
+
+package struct ImportRun: StoreOperation {
+    package static let name = "import.run"
+    package static let access = OperationAccess.write
+    package static let meaning =
+        "Brings in a folder, an archive or a file: the request brings its descriptor. All of it is one commit; "
+        + "a second time only what is new or has changed comes in. It reports progress."
+
+    package var vault: String?
+    package var format: String?
+    package var isDryRun: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("vault", \.vault, "name or id; without it the default"),
+        RecordField("format", \.format, "the name of a format; without it the content tells"),
+        RecordField("isDryRun", \.isDryRun, "says what would come in, and changes nothing"))
+
+    package struct Answer: Record {
+        package static let recordName = "import-result"
+        package static let refusesUnknownFields = false
+        package var items: ImportMessage?
+        package var everything: FullExportMessage?
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("items", \.items, "what came of a source of items"),
+            RecordField("everything", \.everything, "what came of a full export, which goes into an empty vault only"))
+    }
+}
+
+/// What came of an import.
+package struct ImportMessage: Record {
+    package static let recordName = "import-report"
+    package static let refusesUnknownFields = false
+
+    package var isDryRun = false
+    package var imported = 0
+    package var updated = 0
+    package var unchanged = 0
+    package var conflicts = 0
+    package var attachments = 0
+    package var tags = 0
+    package var keptAsRaw = 0
+    package var dropped = 0
+    package var hidden = 0
+    package var missing = 0
+    package var danglingLinks = 0
+    package var byteCount = 0
+    package var warningCount = 0
+    package var warnings: [String] = []
+    package var rawFields: [RawFieldMessage] = []
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("isDryRun", \.isDryRun, "nothing was changed"), RecordField("imported", \.imported, "items made"),
+        RecordField("updated", \.updated, "items whose source has changed since an earlier import"),
+        RecordField("unchanged", \.unchanged, "items whose source is as it was"),
+        RecordField("conflicts", \.conflicts, "items changed here and there: the other came in beside"),
+        RecordField("attachments", \.attachments, "files attached"), RecordField("tags", \.tags, "different tags"),
+        RecordField("keptAsRaw", \.keptAsRaw, "values without a place of their own, kept as fields"),
+        RecordField("dropped", \.dropped, "things of the source that are not in the vault"),
+        RecordField("hidden", \.hidden, "hidden files left out by rule"),
+        RecordField("missing", \.missing, "items of an earlier import that the source has no more; they stay"),
+        RecordField("danglingLinks", \.danglingLinks, "links to no file of the source"),
+        RecordField("byteCount", \.byteCount, "bytes read"),
+        RecordField("warningCount", \.warningCount, "all remarks, listed or not"),
+        RecordField("warnings", \.warnings, "remarks for a person, at most 1,000"),
+        RecordField("rawFields", \.rawFields, "labels of raw fields, most frequent first"))
+}
+
+/// A label under which values were kept that have no place of their own.
+package struct RawFieldMessage: Record {
+    package static let recordName = "raw-field"
+    package static let refusesUnknownFields = false
+
+    package var label = ""
+    package var count = 0
+    package var example = ""
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("label", \.label, "of the field"), RecordField("count", \.count, "items that have one"),
+        RecordField("example", \.example, "path or title of the first of them"))
+}
+
+package struct ExportRun: StoreOperation {
+    package static let name = "export.run"
+    package static let access = OperationAccess.read
+    package static let meaning =
+        "Writes a vault in clear, into a new folder or file below the one folder whose descriptor the request brings. "
+        + "It reports progress; when it is cancelled, a folder stays with what was written."
+
+    package enum Format: String, RecordChoice {
+        case markdown, json
+    }
+
+    package var vault: String?
+    package var format = Format.markdown
+    package var name = ""
+    package var onlyUnsent: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("vault", \.vault, "name or id; without it the default"),
+        RecordField(
+            "format", \.format, "a folder of Markdown, or one file with every item, attachment and earlier version"),
+        RecordField("name", \.name, "of the new folder or file, without a path"),
+        RecordField("onlyUnsent", \.onlyUnsent, "of Markdown: items changed here since the server last had them"))
+
+    package struct Answer: Record {
+        package static let recordName = "export-result"
+        package static let refusesUnknownFields = false
+        package var items: ExportMessage?
+        package var everything: FullExportMessage?
+        package var faulty: [FaultyFileMessage] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("items", \.items, "what came of Markdown"),
+            RecordField("everything", \.everything, "what came of JSON"),
+            RecordField("faulty", \.faulty, "files that were left out, because they are not here or damaged"))
+    }
+}
+
+/// What came of an export as Markdown.
+package struct ExportMessage: Record {
+    package static let recordName = "export-report"
+    package static let refusesUnknownFields = false
+
+    package var notes = 0
+    package var identical = 0
+    package var otherItems = 0
+    package var attachments = 0
+    package var locked = 0
+    package var trashed = 0
+    package var byteCount = 0
+    package var warnings: [String] = []
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("notes", \.notes, "notes written"),
+        RecordField("identical", \.identical, "of these, with exactly the bytes that were imported"),
+        RecordField("otherItems", \.otherItems, "items in one file beside, with their secrets"),
+        RecordField("attachments", \.attachments, "files written"),
+        RecordField("locked", \.locked, "locked notes, which were left out"),
+        RecordField("trashed", \.trashed, "items in the trash, which were left out"),
+        RecordField("byteCount", \.byteCount, "bytes written"),
+        RecordField("warnings", \.warnings, "remarks for a person"))
+}
+
+/// What came of a full export or its import.
+package struct FullExportMessage: Record {
+    package static let recordName = "full-export-report"
+    package static let refusesUnknownFields = false
+
+    package var items = 0
+    package var commits = 0
+    package var attachments = 0
+    package var missingAttachments = 0
+    package var conflicts = 0
+    package var byteCount = 0
+    package var stateHash = ""
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("items", \.items, "items"), RecordField("commits", \.commits, "changes of the history"),
+        RecordField("attachments", \.attachments, "files"),
+        RecordField("missingAttachments", \.missingAttachments, "files that the history names and that are not there"),
+        RecordField("conflicts", \.conflicts, "items with values that await a decision"),
+        RecordField("byteCount", \.byteCount, "bytes of the file"),
+        RecordField("stateHash", \.stateHash, "the portable hash of the state, in hexadecimal digits"))
+}
+
+/// A file that could not be written out.
+package struct FaultyFileMessage: Record {
+    package static let recordName = "faulty-file"
+    package static let refusesUnknownFields = false
+
+    package var item = ""
+    package var attachment = ""
+    package var fault = ""
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("item", \.item, "id of the item"), RecordField("attachment", \.attachment, "name of the file"),
+        RecordField("fault", \.fault, "`missing`, `cut` or `altered`"))
+}
