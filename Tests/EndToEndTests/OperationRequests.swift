@@ -183,12 +183,36 @@ extension OperationTests {
         add(ItemRemove()) { $0.items = ["Old", "tomatoes"] }
         add(ItemRestore(), refusedAs: "core.item.not-found") { $0.item = "tomatoes" }
         add(CodeRead()) { $0.item = OperationWorld.login }
+        add(NoteLock(), bringing: .content("a diary's own secret\n")) {
+            ($0.notes, $0.isNew, $0.hint) = (["beans"], true, "as always")
+        }
+        add(ItemRead(), refusedAs: "core.note.locked") { $0.item = "beans" }
+        add(NoteLock(), refusedAs: "core.note.already-locked", bringing: .content("x\n")) {
+            ($0.notes, $0.isNew) = (["beans"], true)
+        }
+        add(NoteLock(), refusedAs: "core.note.kind", bringing: .content("x\n")) {
+            ($0.notes, $0.isNew) = ([OperationWorld.login], true)
+        }
+        add(NoteLock(), refusedAs: "core.note.wrong-passphrase", bringing: .content("x\n")) { $0.notes = ["Plan"] }
+        add(NoteLock(), refusedAs: "operation.request.invalid", bringing: .content("x\n")) {
+            ($0.notes, $0.hint) = (["Plan"], "none without a new one")
+        }
+        add(NoteUnlock(), refusedAs: invalidDescriptor) { $0.note = "beans" }
+        add(NoteUnlock(), refusedAs: "core.note.passphrase-invalid", bringing: .content("")) { $0.note = "beans" }
+        add(NoteUnlock(), refusedAs: "core.note.wrong-passphrase", bringing: .content("x\n")) { $0.note = "beans" }
+        add(NoteUnlock(), refusedAs: "core.note.not-locked", bringing: .content("x\n")) { $0.note = "Plan" }
+        add(NoteUnlock(), bringing: .content("a diary's own secret\n")) { $0.note = "beans" }
+        add(ItemEdit()) { ($0.item, $0.text) = ("beans", "# Beans\n\nNobody knows.\n") }
+        add(ItemRead()) { $0.item = "beans" }
+        add(NoteClose()) { $0.notes = ["beans"] }
+        add(ItemRead(), refusedAs: "core.note.locked") { $0.item = "beans" }
+        add(NoteClose(), refusedAs: "core.note.not-locked") { $0.notes = ["Plan"] }
         add(ImportRun(), bringing: .notes) { $0.isDryRun = true }
         add(ImportRun(), bringing: .notes) { $0.vault = "Work" }
         add(ImportRun(), refusedAs: invalidDescriptor)
         add(ImportRun(), refusedAs: invalidDescriptor, bringing: .content("# A pipe\n"))
         add(ImportRun(), refusedAs: "operation.request.invalid", bringing: .notes) { $0.format = "teapot" }
-        add(ItemList()) { $0.vault = "Work" }
+        add(ItemList()) { ($0.vault, $0.order) = ("Work", .title) }
         add(ExportRun(), bringing: .target) { ($0.vault, $0.name) = ("Work", "notes") }
         add(ExportRun(), bringing: .target) { ($0.format, $0.name) = (.json, "all.json") }
         add(ExportRun(), bringing: .target) { ($0.onlyUnsent, $0.name) = (true, "unsent") }

@@ -70,6 +70,20 @@ enum DescriptorTransfer {
         }
     }
 
+    /// A secret: what comes before the first line end, or before the end.
+    static func secret(from descriptor: Int32, _ work: OperationWork) throws -> SecretBytes {
+        var line = SecretLine(byteCountMax: Limits.passphraseByteCountMax + 1)
+        var byte: UInt8 = 0
+        while true {
+            let count = try unsafe withUnsafeMutableBytes(of: &byte) {
+                try unsafe read(into: $0, from: descriptor, work)
+            }
+            if count == 0 || byte == 0x0A || !line.append(byte) { break }
+        }
+        byte = 0
+        return line.take()
+    }
+
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ work: OperationWork) throws {
         let pieceByteCount = byteCount(of: descriptor) == nil ? pipeByteCount : bytes.count
         var done = 0

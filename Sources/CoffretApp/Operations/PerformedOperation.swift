@@ -57,7 +57,7 @@ package enum Operations {
     ]
 
     private static let secrets: [any PerformedOperation.Type] = [
-        CodeRead.self, ReferenceRead.self, SecretGenerate.self,
+        CodeRead.self, ReferenceRead.self, SecretGenerate.self, NoteLock.self, NoteUnlock.self, NoteClose.self,
     ]
 
     private static let transfers: [any PerformedOperation.Type] = [ImportRun.self, ExportRun.self]

@@ -8,20 +8,21 @@ internal import CoffretCrypto
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum NoteLocking {
     // MARK: Lock
 
     static func lock(_ context: CommandContext) throws {
         let arguments = context.arguments
-        let session = try VaultSession.open(context)
-        let ids = try notes(context, session)
-        let items = try ids.map { try session.vault.item($0) }
+        let store = try StoreSession.open(context, with: .passphrase)
+        let places = try store.find(all: arguments.values(NoteCommand.notes))
+        let session = VaultSession(store, places.record, places.vault)
+        let items = try places.ids.map { try session.vault.item($0) }
         let isPurging = arguments.isSet(NoteCommand.purge)
-        if isPurging, items.allSatisfy(\.isLocked) { return try purge(ids, session, context) }
+        if isPurging, items.allSatisfy(\.isLocked) { return try purge(places.ids, session, context) }
         if try close(items, session, context) { return }
-        for item in items where item.isLocked { throw CoreError(.noteAlreadyLocked, at: item.title) }
-        if let other = items.first(where: { $0.kind != .note }) { throw CoreError(.noteKind, at: other.title) }
+        try NoteLock.check(items)
         if isPurging {
             try confirmPurge(context)
         } else {
@@ -29,9 +30,10 @@ enum NoteLocking {
                 "Locking hides a note from now on; its earlier versions stay readable in the history. --purge-history removes the history of the whole vault up to now."
             )
         }
-        let hidesTitle = arguments.isSet(NoteCommand.hideTitle)
+        var request = NoteLock()
+        request.hidesTitle = arguments.isSet(NoteCommand.hideTitle)
         if let known = try knownRecord(session, context) {
-            try session.writing { vault in try vault.lockNotes(ids, under: known, hidesTitle: hidesTitle) }
+            try request.locked(places, under: known, on: store.desk)
         } else {
             let new = try newRecord(context, "Passphrase for locked notes: ")
             if new.scheme == .bear {
@@ -39,14 +41,12 @@ enum NoteLocking {
                     "scheme 1 does not stretch the passphrase: it can be guessed at the speed of a few hashes, and opening the note with coffret locks it anew with scheme 2"
                 )
             }
-            _ = try context.deriving {
-                try session.writing { vault in try vault.lockNotes(ids, with: new, hidesTitle: hidesTitle) }
-            }
+            try context.deriving { try request.locked(places, with: new, on: store.desk) }
         }
-        try forgetKeys(of: try ids.map { try session.vault.item($0) }, session, context)
-        let plan = try session.vault.historyPurgePlan(for: ids)
-        try report(ids, plan, isPurging: isPurging, session, context)
-        if isPurging { try purge(ids, session, context, isConfirmed: true) }
+        try session.vault.refresh()
+        let plan = try session.vault.historyPurgePlan(for: places.ids)
+        try report(places.ids, plan, isPurging: isPurging, session, context)
+        if isPurging { try purge(places.ids, session, context, isConfirmed: true) }
     }
 
     /// The record whose passphrase the person typed, among those in use; nil if a new one is to be made.
@@ -54,20 +54,9 @@ enum NoteLocking {
         let isNew = [NoteCommand.fresh, NoteCommand.hint, NoteCommand.scheme, NoteCommand.newDescriptor]
             .contains(where: context.arguments.isSet)
         guard !isNew else { return nil }
-        let inUse = try session.vault.passwordRecords().filter {
-            $0.noteCount > 0 && $0.replacedBy == nil && !session.vault.lockPolicy.isOutdated($0.record.scheme)
-        }
-        guard !inUse.isEmpty else { return nil }
+        guard try !NoteLock.recordsInUse(of: session.vault).isEmpty else { return nil }
         let passphrase = try PassphraseSource(context: context).note("Passphrase of your locked notes: ")
-        do {
-            return try context.deriving {
-                try session.vault.unlockRecord(among: inUse.map(\.record), passphrase)
-            }
-        } catch let error as CoreError where error.code == .notePassphraseWrong {}
-        throw CommandFailure(
-            .wrongPassphrase, code: CoreError.Code.notePassphraseWrong.rawValue,
-            "no locked note has this passphrase; nothing was changed",
-            hint: "coffret note lock --new begins another passphrase; coffret note hint NOTE shows a hint")
+        return try context.deriving { try NoteLock.record(of: passphrase, in: session.vault) }
     }
 
     private static func newRecord(_ context: CommandContext, _ question: String) throws -> NewRecord {
@@ -179,21 +168,11 @@ enum NoteLocking {
         let held = session.store.store.noteKeys.records
         let isOpen = try items.contains { try !session.vault.recordsLeading(to: $0).isDisjoint(with: held) }
         guard isOpen else { return false }
-        try forgetKeys(of: items, session, context)
+        try session.store.desk.forgetNoteKeys(of: items, in: session.vault)
         try context.confirmDone(.fields(["closed": .strings(items.map(\.id.uuid.hex))])) {
             try items.map { "Closed \(context.label($0, try session.shortID($0.id)))" }.joined(separator: "\n")
         }
         return true
-    }
-
-    /// What was locked just now is not open in the agent, whatever was before.
-    private static func forgetKeys(
-        of items: [Item], also others: Set<UniqueID> = [], _ session: VaultSession, _ context: CommandContext
-    ) throws {
-        var records = others
-        for item in items { records.formUnion(try session.vault.recordsLeading(to: item)) }
-        for record in records { session.store.store.noteKeys.lock(record) }
-        HostedCommand.current?.forgetNoteKeys(of: records)
     }
 
     private static func takeLockOff(_ context: CommandContext) throws {
@@ -233,7 +212,7 @@ enum NoteLocking {
                 try vault.relockNotes(ids, with: new, isCompromised: context.arguments.isSet(NoteCommand.compromised))
             }
         }
-        try forgetKeys(of: [], also: before.union([made.record.id]), session, context)
+        try session.store.desk.forgetNoteKeys(of: [], also: before.union([made.record.id]), in: session.vault)
         let replaced = made.record.previous.count
         try context.confirmDone(
             .fields([

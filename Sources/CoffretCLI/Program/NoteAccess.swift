@@ -1,6 +1,7 @@
 // The way to what is locked or hidden. The one thing to keep true: a passphrase is asked for the note that was named,
 // never for one that merely lies in the vault.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretKeys
@@ -48,12 +49,8 @@ extension VaultSession {
             : "Passphrase of \"\(title)\": "
         try vault.checkAttempts(at: record)
         let passphrase = try PassphraseSource(context: context).note(question)
-        // Somebody may have replaced the record on another device: then the old passphrase is as good.
-        let others = (item.lock?.records ?? []).filter { $0 != record.id }.compactMap { try? vault.record($0.hex) }
         do {
-            let opened = try context.deriving {
-                try vault.unlockRecord(among: [record] + others, passphrase)
-            }
+            let opened = try context.deriving { try vault.unlock(record, of: item, passphrase) }
             return opened.record.id == record.id ? passphrase : nil
         } catch let error as CoreError where error.code == .notePassphraseWrong {
             throw wrongPassphrase(error, hasHint: try vault.hint(of: record.id) != nil, item)
