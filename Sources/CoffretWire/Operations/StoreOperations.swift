@@ -112,7 +112,7 @@ package struct DeviceMessage: Record {
         RecordField("model", \.model, "what it is, as it said itself"),
         RecordField("kind", \.kind, "a paper device is a sheet with a key"),
         RecordField("added", \.added, "when it was let in"),
-        RecordField("revoked", \.isRevoked, "whether it was thrown out"),
+        RecordField("revoked", \.isRevoked, "whether it was revoked"),
         RecordField("current", \.isCurrent, "the device that answers"),
         RecordField("revocable", \.revocable, "when a paper device can be revoked, if that was announced"))
 }
