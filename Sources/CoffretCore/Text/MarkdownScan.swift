@@ -4,7 +4,8 @@
 /// A light reading of Markdown: no document tree, only what the vault needs to know.
 ///
 /// Blocks are told apart line by line (front matter, fenced and indented code, headings); inside a line, code
-/// spans are passed over and tags, links and images are taken with their positions.
+/// spans are passed over and tags, links and images are taken with their positions. Two things differ from CommonMark:
+/// labels and code spans end with their line, and Markdown within blocks of HTML is read.
 package struct MarkdownScan: Equatable, Sendable {
     /// A tag in the text.
     package struct TagMention: Equatable, Sendable {
