@@ -44,6 +44,7 @@ struct MarkdownBlocks {
         if let mark = fenceMark(at: content, end: range.upperBound) {
             fence = (mark.byte, mark.count)
             isIndentedCode = false
+            if indent.columnCount == 0 { isInList = false }
             return Line(range: range, isCode: true)
         }
         if isBlank { return Line(range: range, isCode: isIndentedCode) }
