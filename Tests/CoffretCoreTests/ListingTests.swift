@@ -37,6 +37,18 @@ struct ListingTests {
         for item in items.prefix(30) { #expect(try vault.shortID(item.id) == ids[item.id]) }
     }
 
+    @Test("F9: a long answer has snippets for its best hits alone, and all its rows")
+    func snippets() throws {
+        try fixture.vault.batch { (batch) throws(CoreError) in
+            for number in 0..<230 { try batch.create(ItemDraft(text: "# Note \(number)\n\nsome tomatoes here\n")) }
+        }
+        let vault = try fixture.reopened(hasIndex: true)
+        let hits = try vault.search("tomatoes", limit: 1_000).hits
+        #expect(hits.count == 230)
+        #expect(hits.prefix(Vault.snippetCountMax).allSatisfy { $0.snippet.contains("tomatoes") })
+        #expect(hits.dropFirst(Vault.snippetCountMax).allSatisfy { $0.snippet.isEmpty })
+    }
+
     @Test("an index that turns out to be damaged while a list is shown costs neither an item nor the list")
     func damagedOnTheWay() throws {
         try fill(400)

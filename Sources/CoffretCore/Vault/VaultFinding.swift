@@ -163,6 +163,9 @@ extension Vault {
         return (found ?? []).filter { $0.title.lowercased().hasPrefix(sought) }
     }
 
+    /// So many hits of an answer, the best, have snippets: each costs the reading of an item, and nobody reads more of them.
+    package static let snippetCountMax = 200
+
     /// Searches the current state.
     ///
     /// - Parameter text: words, `"phrases"`, `prefix*`, `tag:`, `type:`, `in:` and the rest of `Spec/search.md`.
@@ -176,10 +179,10 @@ extension Vault {
             let view = try whole
             var hits: [ItemHit] = []
             hits.reserveCapacity(results.hits.count)
-            for hit in results.hits {
+            for (number, hit) in results.hits.enumerated() {
                 guard let item = ItemSummary(hit.document) else { continue }
                 // An item that cannot be read is found all the same, and says what is wrong with it when it is opened.
-                let contents = try? view.item(item.id)
+                let contents = number < Self.snippetCountMax ? try? view.item(item.id) : nil
                 let snippet = contents.map { results.snippet(ofBody: $0.searchedText, of: SearchDocument($0)) }
                 hits.append(
                     ItemHit(
