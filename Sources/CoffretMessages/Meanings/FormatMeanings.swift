@@ -36,7 +36,7 @@ extension FailureMeaning {
             hint: "coffret help import lists the formats"),
         "import.source.unsupported": FailureMeaning(
             .importRejected, "coffret cannot read that format yet; nothing was imported", showsPlace: true,
-            hint: "coffret help import lists the formats; --format markdown takes its Markdown files as plain notes"),
+            hint: "export a table (CSV) or Markdown there; coffret help import lists the formats"),
         "import.limit": FailureMeaning(
             .importRejected, "that is larger than coffret takes in one import; nothing was imported", showsPlace: true),
         "import.limit.compression-ratio": FailureMeaning(
