@@ -131,7 +131,7 @@ package struct SummaryMessage: Record {
         RecordField("hasAttachments", \.hasAttachments, "whether files belong to it"),
         RecordField("isLocked", \.isLocked, "under a passphrase of its own"),
         RecordField("hasConflicts", \.hasConflicts, "with values that await a decision"),
-        RecordField("snippet", \.snippet, "a piece of the text around what was found, on one line; of the first 200 hits"),
+        RecordField("snippet", \.snippet, "text around what was found, on one line; the best 200 hits have it"),
         RecordField(
             "titleMatches", \.titleMatches, "pairs of offsets (begin, end) into the title's UTF-8, if asked for"),
         RecordField("snippetMatches", \.snippetMatches, "the same for the snippet"),
