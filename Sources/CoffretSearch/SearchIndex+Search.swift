@@ -6,10 +6,10 @@ extension SearchIndex {
     /// How far into the results one can page.
     package static let reachMax = 10_000
 
-    /// The documents that a query describes, best first; those that it only filters, last changed first.
+    /// The documents that a query describes, best first; those that it only filters, last changed first. A query of signs
+    /// alone finds documents by their titles.
     ///
     /// - Parameter limit: how many to give; `offset + limit` at most 10,000.
-    /// A query of signs alone finds what is called by them.
     /// - Throws: `SearchError`: `.queryEmpty` if the query holds neither a word nor a filter, and nothing is called so;
     ///   `.rebuildNeeded` and other `index…` codes.
     ///   Words that changes have left to it are brought in first; where that cannot be, `.indexReadOnly` and its like.

@@ -31,9 +31,9 @@ struct ListFormatTests {
         case .ignored, .pinned, .archived, .trashed, .kind, .id: nil
         case .created, .modified: nil
         case .addresses: ("https://a\(number).example", "https://a\(number).example")
-        case .lines: ("label\(number): value\(number)", "label\(number)=value\(number)")
+        case .lines: ("label\(number): value\(number).", "label\(number)=value\(number).")
         case .field("totp"): ("JBSWY3DPEHPK3PXP", "JBSWY3DPEHPK3PXP")
-        default: ("value\(number)", "value\(number)")
+        default: ("value\(number).", "value\(number).")
         }
     }
 
@@ -59,7 +59,7 @@ struct ListFormatTests {
         let item = try #require(fixture.items().values.first)
         let text = Self.everything(item)
         for value in kept { #expect(text.contains(value), "\(name): \(value)") }
-        #expect(text.contains("A surprise=value\(columns.count - 1)"))
+        #expect(text.contains("A surprise=value\(columns.count - 1)."))
         // Secrets stay secrets, whatever the kind of the item.
         for field in item.fields where field.label.asciiLowercased().contains("password") {
             #expect(field.kind.isSecret, "\(name): \(field.label)")
@@ -130,6 +130,21 @@ struct ListFormatTests {
             #expect(failure?.code == code)
             #expect(try fixture.commitCount() == 0)
         }
+    }
+
+    @Test("flags are words or moments; a word that is neither is kept")
+    func flags() throws {
+        let (_, fixture) = try importTable(
+            """
+            folder,favorite,type,name,login_uri,login_password,archivedDate
+            ,1,login,A,,pw,2026-01-02T03:04:05Z
+            ,0,login,B,,pw,
+            ,perhaps,login,C,,pw,
+            """)
+        let items = try fixture.items()
+        #expect(items["A"]?.isPinned == true && items["A"]?.isArchived == true)
+        #expect(items["B"]?.isPinned == false && items["B"]?.isArchived == false)
+        #expect(items["C"]?.fields.contains { $0.label == "favorite" && $0.value == "perhaps" } == true)
     }
 
     @Test("a quote that is not doubled is taken, and said")

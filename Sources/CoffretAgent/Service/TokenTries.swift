@@ -4,7 +4,7 @@ internal import CoffretBase
 
 /// How often tokens of a store were wrong, in a row.
 ///
-/// Nobody finds a token of 256 bits by trying; this keeps a program that goes on trying from starting a process each time.
+/// The pause after wrong tokens: a token of 256 bits is not found by trying, but each try would start a process.
 struct TokenTries {
     private static let freeCount = 3
     private static let secondsMax: UInt64 = 60

@@ -17,7 +17,7 @@ package struct AccessError: Error, Equatable {
         case notFound = "token.not-found"
         /// There are as many as there may be.
         case exhausted = "token.exhausted"
-        /// What a token is to allow is not understood; the place names it.
+        /// The limits of a new token are not understood, or are too many; the place names them.
         case scopeInvalid = "token.scope.invalid"
         /// The file of tokens was altered, or an earlier one was put back: none counts.
         case altered = "token.file.altered"
@@ -30,7 +30,6 @@ package struct AccessError: Error, Equatable {
         self.code = code
         self.place = place
     }
-
 }
 
 extension AccessError: ListedError {

@@ -1,4 +1,4 @@
-// What a session may ask for. Invariant: a grant only ever takes away; one that says nothing of an operation refuses it.
+// The limits of a session. Invariant: a grant only ever takes away; one that says nothing of an operation refuses it.
 
 package import CoffretCore
 package import CoffretCrypto

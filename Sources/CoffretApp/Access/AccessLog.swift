@@ -1,4 +1,4 @@
-// What programs asked a store. Invariant: an entry holds ids and names of operations, never a title, a text or a secret, and
+// The log of programs that asked a store. Invariant: an entry holds ids and names of operations, never a title, a text or a secret, and
 // it is sealed; the file never grows beyond its bound.
 
 internal import CoffretBase

@@ -24,7 +24,8 @@ package final class TokenBook {
     package static let nameByteCountMax = 64
     package static let reasonByteCountMax = 256
     package static let scopeCountMax = 64
-    private static let byteCountMax = 1 << 20
+    /// 64 tokens with 64 longest tags, ids of vaults and names of operations each take less.
+    private static let byteCountMax = 2 << 20
     private static let memoryKind = "tokens"
 
     private let path: String
@@ -44,7 +45,7 @@ package final class TokenBook {
     /// Changes with each change of the file; costs one call of the system.
     package var stamp: FileStamp { FileStamp(path) }
 
-    /// What there is, by name.
+    /// All tokens, by name.
     ///
     /// - Throws: `AccessError.altered`.
     package func tokens() throws -> [TokenMessage] { try read().tokens.map(\.token) }
@@ -151,13 +152,18 @@ package final class TokenBook {
             return KeptTokens()
         }
         let sealed = try environment.fileSystem.readFile(path, byteCountMax: Self.byteCountMax)
-        let opened = unsafe try? Envelope.open(
+        guard let tokens = opened(sealed), tokens.number >= 0, UInt64(tokens.number) >= remembered else {
+            throw AccessError(.altered)
+        }
+        return tokens
+    }
+
+    /// Nil for bytes that this store's key did not seal.
+    private func opened(_ sealed: [UInt8]) -> KeptTokens? {
+        let content = unsafe try? Envelope.open(
             sealed, key: key, context: .accessTokens, associatedData: associatedData,
             { (content) throws(CryptoError) in unsafe [UInt8](content) })
-        guard let opened, let tokens = try? KeptTokens(decoding: opened), tokens.number >= 0,
-            UInt64(tokens.number) >= remembered
-        else { throw AccessError(.altered) }
-        return tokens
+        return content.flatMap { try? KeptTokens(decoding: $0) }
     }
 
     private func change(_ body: (inout [KeptToken]) throws -> Void) throws {
@@ -175,6 +181,10 @@ package final class TokenBook {
         kept.tokens = tokens
         let sealed = Envelope.seal(
             kept.encoded, key: key, context: .accessTokens, associatedData: associatedData, random: environment.random)
+        // Read back before it replaces the file of before.
+        guard sealed.count <= Self.byteCountMax, opened(sealed) == kept else {
+            throw AccessError(.exhausted)
+        }
         try environment.fileSystem.replaceFile(path, with: sealed)
         environment.memory?.remember(UInt64(kept.number), Self.memoryKind, of: storeID)
     }

@@ -5,7 +5,7 @@ internal import CoffretCore
 internal import CoffretCrypto
 package import CoffretWire
 
-/// What a token allows, for a person to read.
+/// A token with its limits, for a person to read.
 package struct TokenMessage: Record {
     package static let recordName = "token"
     package static let refusesUnknownFields = false

@@ -9,7 +9,7 @@ internal import CoffretWire
 internal import Glibc
 
 extension StoreDesk {
-    /// What kind of descriptor an operation takes.
+    /// The kinds of descriptors that operations take.
     enum DescriptorKind {
         /// Anything that can be read or written.
         case stream

@@ -37,20 +37,6 @@ package struct CBORForm<Value>: Sendable {
     /// The same, by the name that Spec defines it under.
     package func named(_ name: String) -> Self { CBORForm(name, encode: encode, decode: decode) }
 
-    /// The value, or null for none.
-    package var orNull: CBORForm<Value?> {
-        CBORForm<Value?>(
-            "\(notation) / null",
-            encode: { value, encoder in
-                if let value { encode(value, &encoder) } else { encoder.encodeNull() }
-            },
-            decode: { (decoder) throws(CBORError) in
-                guard decoder.isNextNull else { return try decode(&decoder) }
-                try decoder.readNull()
-                return nil
-            })
-    }
-
     /// Up to so many of them.
     package func list(countMax: Int, name: String? = nil) -> CBORForm<[Value]> {
         CBORForm<[Value]>(
@@ -89,27 +75,9 @@ extension CBORForm<UInt32> {
     package static var unsigned32: Self { CBORForm<UInt64>.unsigned.narrowed(to: UInt32.self) }
 }
 
-extension CBORForm<Int> {
-    /// A count; one that no memory could hold is the largest.
-    package static var count: Self {
-        CBORForm<UInt64>.unsigned.mapped(to: { Int(clamping: $0) }, from: { UInt64(clamping: $0) })
-    }
-}
-
-extension CBORForm<Int64> {
-    package static var signed: Self {
-        CBORForm("int", encode: { $1.encode(signed: $0) }) { decoder throws(CBORError) in try decoder.readSigned() }
-    }
-}
-
 extension CBORForm<Bool> {
     package static var bool: Self {
         CBORForm("bool", encode: { $1.encode(bool: $0) }) { decoder throws(CBORError) in try decoder.readBool() }
-    }
-
-    /// 0 or 1.
-    package static var bit: Self {
-        CBORForm<UInt64>.unsigned.mapped("0 / 1", to: { $0 > 1 ? nil : $0 == 1 }, from: { $0 ? 1 : 0 })
     }
 }
 

@@ -45,9 +45,9 @@ struct ForeignItem {
 
     /// Takes a value that was kept under its own name out again, for somebody who knows what it means.
     mutating func takeRaw(_ label: String, _ body: (inout ForeignItem, String) -> Void) {
-        guard let index = extras.firstIndex(where: { $0.label == label }) else { return }
-        let value = extras.remove(at: index).value
-        if let raw = rawNames.firstIndex(of: label) { rawNames.remove(at: raw) }
+        guard let index = extras.firstIndex(where: { $0.label.asciiLowercased() == label }) else { return }
+        let (written, _, value) = extras.remove(at: index)
+        if let raw = rawNames.firstIndex(of: written) { rawNames.remove(at: raw) }
         body(&self, value)
     }
 

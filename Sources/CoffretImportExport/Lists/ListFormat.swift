@@ -35,7 +35,7 @@ struct ListFormat: Sendable {
         /// A folder, which becomes a nested tag.
         case folder(separator: Character)
         case tags(separator: Character)
-        /// True by `1`, `true`, `yes` and `x`.
+        /// True by `1`, `true`, `yes`, `x` and a moment; false by `0`, `false` and `no`. Any other word is kept.
         case pinned, archived, trashed
         case created(Time)
         case modified(Time)
@@ -97,9 +97,9 @@ struct ListFormat: Sendable {
         case .folder(let separator): item.setFolder(value, separator: separator, original: name)
         case .tags(let separator):
             for tag in value.split(separator: separator) { item.setFolder(String(tag), separator: "/", original: name) }
-        case .pinned: if isTrue(value) { item.draft.isPinned = true }
-        case .archived: if isTrue(value) { item.draft.isArchived = true }
-        case .trashed: if isTrue(value) { item.draft.isTrashed = true }
+        case .pinned: takeFlag(\.isPinned, name, value, into: &item)
+        case .archived: takeFlag(\.isArchived, name, value, into: &item)
+        case .trashed: takeFlag(\.isTrashed, name, value, into: &item)
         case .created(let time):
             if let moment = time.milliseconds(value) { item.draft.created = moment } else { item.add(name, value) }
         case .modified(let time):
@@ -117,7 +117,16 @@ struct ListFormat: Sendable {
         }
     }
 
-    private func isTrue(_ value: String) -> Bool { ["1", "true", "yes", "x"].contains(value.asciiLowercased()) }
+    private func takeFlag(
+        _ flag: WritableKeyPath<ItemDraft, Bool>, _ name: String, _ value: String, into item: inout ForeignItem
+    ) {
+        let word = value.asciiLowercased()
+        if ["1", "true", "yes", "x"].contains(word) || (try? CivilTime.parse(value)) != nil {
+            item.draft[keyPath: flag] = true
+        } else if !["0", "false", "no"].contains(word) {
+            item.add(name, value)
+        }
+    }
 
     private func takeLines(_ text: String, of name: String, into item: inout ForeignItem) {
         for line in text.split(whereSeparator: \.isNewline) {

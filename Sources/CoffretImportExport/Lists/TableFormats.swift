@@ -16,7 +16,7 @@ extension ListFormat {
         "name": .title, "notes": .text, "type": .kind(["login": .login, "note": .note]), "fields": .lines,
         "login_uri": .addresses(separator: ","), "login_username": .field("username"),
         "login_password": .field("password"), "login_totp": .field("totp"), "favorite": .pinned,
-        "folder": .folder(separator: "/"), "collections": .tags(separator: ","), "archiveddate": .ignored,
+        "folder": .folder(separator: "/"), "collections": .tags(separator: ","), "archiveddate": .archived,
         // Whether the program asks for its passphrase again before it shows the item.
         "reprompt": .ignored,
     ]

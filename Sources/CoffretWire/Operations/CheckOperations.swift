@@ -10,7 +10,7 @@ package struct VaultVerify: StoreOperation {
     package var vault: String?
 
     package init() {}
-    package static let layout = RecordLayout<Self>(RecordField("vault", \.vault, "name or id; without it all vaults"))
+    package static let layout = RecordLayout<Self>(.vaultOrAll(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "verify-result"

@@ -10,8 +10,8 @@ package struct FileList: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"))
+        .item(\.item),
+        .vaultOfItem(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "file-list"
@@ -36,8 +36,8 @@ package struct FileAdd: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("name", \.name, "file name without a path"),
         RecordField("mediaType", \.mediaType, "without it what the name tells"))
 
@@ -57,8 +57,8 @@ package struct FileRead: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("name", \.name, "name of the file, or the beginning of its id"))
 
     package typealias Answer = AttachmentMessage
@@ -76,8 +76,8 @@ package struct FileRename: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("name", \.name, "as in `file.read`"),
         RecordField("newName", \.newName, "file name without a path"))
 
@@ -95,8 +95,8 @@ package struct FileRemove: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("name", \.name, "as in `file.read`"))
 
     package typealias Answer = AttachmentMessage

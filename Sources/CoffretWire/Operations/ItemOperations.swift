@@ -14,8 +14,8 @@ package struct ItemFlag: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("items", \.items, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has the first"),
+        .items(\.items),
+        .vaultOfFirst(\.vault),
         RecordField("isPinned", \.isPinned, "first in lists"), RecordField("isArchived", \.isArchived, "out of lists"),
         RecordField(
             "isHidden", \.isHidden, "shown only to a person who is there; taking it off asks for presence first"))
@@ -44,8 +44,8 @@ package struct ItemRemove: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("items", \.items, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has the first"))
+        .items(\.items),
+        .vaultOfFirst(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "remove-result"
@@ -68,8 +68,8 @@ package struct LinkList: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"))
+        .item(\.item),
+        .vaultOfItem(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "link-list"
@@ -110,7 +110,7 @@ package struct LinkAdd: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
+        .item(\.item),
         RecordField("target", \.target, "an item of the same vault, as in `item.read`"),
         RecordField("vault", \.vault, "name or id; without it the vault that has the item"))
 
@@ -129,7 +129,7 @@ package struct TagRename: StoreOperation {
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("tag", \.tag, "with or without `#`"), RecordField("newTag", \.newTag, "with or without `#`"),
-        RecordField("vault", \.vault, "name or id; without it the default"))
+        .vaultOrDefault(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "rename-result"

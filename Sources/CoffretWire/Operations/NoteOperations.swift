@@ -16,7 +16,7 @@ package struct NoteLock: StoreOperation {
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("notes", \.notes, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has the first"),
+        .vaultOfFirst(\.vault),
         RecordField("isNew", \.isNew, "a passphrase that no other note has; without it one that locked notes have"),
         RecordField("hint", \.hint, "kept with a new passphrase; who can open the vault can read it"),
         RecordField("hidesTitle", \.hidesTitle, "seals title and tags too"))
@@ -37,7 +37,7 @@ package struct NoteUnlock: StoreOperation {
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("note", \.note, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"))
+        .vaultOfItem(\.vault))
 
     package typealias Answer = ItemMessage
 }
@@ -53,7 +53,7 @@ package struct NoteClose: StoreOperation {
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("notes", \.notes, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has the first"))
+        .vaultOfFirst(\.vault))
 
     package typealias Answer = NoteList
 }

@@ -247,3 +247,30 @@ package struct OperationCandidate: Record {
         RecordField("title", \.title, "title of the item, or name of the vault or field"),
         RecordField("vault", \.vault, "name of the vault that has it"))
 }
+
+/// Fields that many requests have.
+extension RecordField {
+    static func item(_ path: any WritableKeyPath<Owner, String> & Sendable) -> Self {
+        RecordField("item", path, "as in `item.read`")
+    }
+
+    static func items(_ path: any WritableKeyPath<Owner, [String]> & Sendable) -> Self {
+        RecordField("items", path, "as in `item.read`")
+    }
+
+    static func vaultOfItem(_ path: any WritableKeyPath<Owner, String?> & Sendable) -> Self {
+        RecordField("vault", path, "name or id; without it the vault that has it")
+    }
+
+    static func vaultOfFirst(_ path: any WritableKeyPath<Owner, String?> & Sendable) -> Self {
+        RecordField("vault", path, "name or id; without it the vault that has the first")
+    }
+
+    static func vaultOrDefault(_ path: any WritableKeyPath<Owner, String?> & Sendable) -> Self {
+        RecordField("vault", path, "name or id; without it the default")
+    }
+
+    static func vaultOrAll(_ path: any WritableKeyPath<Owner, String?> & Sendable) -> Self {
+        RecordField("vault", path, "name or id; without it all vaults")
+    }
+}

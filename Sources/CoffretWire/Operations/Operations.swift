@@ -75,7 +75,7 @@ package struct ItemList: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("vault", \.vault, "name or id; without it all vaults"),
+        .vaultOrAll(\.vault),
         RecordField("tags", \.tags, "the items that have each of these, or one below it"),
         RecordField("kind", \.kind, "as in `item`"),
         RecordField("isPinned", \.isPinned, "pinned ones, or the others"),
@@ -114,7 +114,7 @@ package struct ItemSearch: StoreOperation {
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("query", \.query, "words, `\"phrases\"`, `tag:`, `type:`, `in:`"),
-        RecordField("vault", \.vault, "name or id; without it all vaults"),
+        .vaultOrAll(\.vault),
         RecordField("limit", \.limit, "at most so many; 20 without it"),
         RecordField("offset", \.offset, "so many are passed over, in each vault"),
         RecordField("marksMatches", \.marksMatches, "whether to say where the words stand"))
@@ -150,7 +150,7 @@ package struct ItemRead: StoreOperation {
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("item", \.item, "id, the beginning of one, a title, or the beginning of a title"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .vaultOfItem(\.vault),
         RecordField("revealsSecrets", \.revealsSecrets, "with the values of secret fields"),
         RecordField("at", \.at, "as it was at this moment"),
         RecordField("version", \.version, "as it was in this commit, by at least four digits"))
@@ -173,7 +173,7 @@ package struct ItemCreate: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("vault", \.vault, "name or id; without it the default"),
+        .vaultOrDefault(\.vault),
         RecordField("kind", \.kind, "`note` without it"),
         RecordField("title", \.title, "a note's text can say it"),
         RecordField("text", \.text, "Markdown"), RecordField("tags", \.tags, "with or without `#`"),
@@ -197,8 +197,8 @@ package struct ItemEdit: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("title", \.title, "an empty one: what the text begins with"),
         RecordField("text", \.text, "the new text as a whole"),
         RecordField(
@@ -229,8 +229,8 @@ package struct ItemTrash: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("items", \.items, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has the first"))
+        .items(\.items),
+        .vaultOfFirst(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "trash-result"
@@ -256,7 +256,7 @@ package struct ItemRestore: StoreOperation {
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("item", \.item, "as in `item.read`; also the beginning of a title in the trash"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .vaultOfItem(\.vault),
         RecordField("at", \.at, "back to what it was at this moment"),
         RecordField("version", \.version, "back to what it was in this commit"))
 
@@ -274,8 +274,8 @@ package struct ItemHistory: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("limit", \.limit, "at most so many"))
 
     package struct Answer: Record {
@@ -298,7 +298,7 @@ package struct TagList: StoreOperation {
     package var vault: String?
 
     package init() {}
-    package static let layout = RecordLayout<Self>(RecordField("vault", \.vault, "name or id; without it the default"))
+    package static let layout = RecordLayout<Self>(.vaultOrDefault(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "tag-list"
@@ -322,8 +322,8 @@ package struct TagChange: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("add", \.add, "those that it has already are passed over"),
         RecordField("remove", \.remove, "out of the text too, where their words stay"))
 
@@ -351,8 +351,8 @@ package struct CodeRead: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"))
+        .item(\.item),
+        .vaultOfItem(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "code"

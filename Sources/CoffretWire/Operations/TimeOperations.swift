@@ -15,8 +15,8 @@ package struct ItemCompare: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("at", \.at, "the older version: as it was at this moment"),
         RecordField("version", \.version, "the older version: as it was in this commit"),
         RecordField("newAt", \.newAt, "the newer version; without it the present"),
@@ -123,7 +123,7 @@ package struct ConflictList: StoreOperation {
     package var vault: String?
 
     package init() {}
-    package static let layout = RecordLayout<Self>(RecordField("vault", \.vault, "name or id; without it all vaults"))
+    package static let layout = RecordLayout<Self>(.vaultOrAll(\.vault))
 
     package struct Answer: Record {
         package static let recordName = "conflict-list"
@@ -163,8 +163,8 @@ package struct ConflictRead: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("revealsSecrets", \.revealsSecrets, "with the values of secret fields"))
 
     package struct Answer: Record {
@@ -217,8 +217,8 @@ package struct ConflictSettle: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "as in `item.read`"),
-        RecordField("vault", \.vault, "name or id; without it the vault that has it"),
+        .item(\.item),
+        .vaultOfItem(\.vault),
         RecordField("attribute", \.attribute, "settles this one only; also the name or label of a field"),
         RecordField("number", \.number, "takes the other value with this number, and settles its attribute only"),
         RecordField("keepsAll", \.keepsAll, "of texts all values, one below the other; not with `number`"))

@@ -14,7 +14,7 @@ package struct ImportRun: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("vault", \.vault, "name or id; without it the default"),
+        .vaultOrDefault(\.vault),
         RecordField("format", \.format, "the name of a format; without it the content tells"),
         RecordField("isDryRun", \.isDryRun, "says what would come in, and changes nothing"))
 
@@ -104,7 +104,7 @@ package struct ExportRun: StoreOperation {
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("vault", \.vault, "name or id; without it the default"),
+        .vaultOrDefault(\.vault),
         RecordField(
             "format", \.format, "a folder of Markdown, or one file with every item, attachment and earlier version"),
         RecordField("name", \.name, "of the new folder or file, without a path"),
