@@ -62,6 +62,8 @@ let libraries: [Target] = [
     library("CoffretTrust", ["CoffretBase", "CoffretCrypto"]),
     // 3. Encrypted, content-addressed facts with history; ignorant of items.
     library("CoffretStorage", ["CoffretBase", "CoffretCrypto"]),
+    // 4. Histories: logs of signed entries, the state that they make, checkpoints; not used by stores yet.
+    library("CoffretHistory", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage"]),
     // 4. Words, prefixes, phrases and fields over documents; ignorant of vaults.
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
@@ -205,6 +207,9 @@ let testTargets: [Target] = [
     tests("CoffretSSHTests", ["CoffretBase", "CoffretCrypto", "CoffretSSH", "CoffretTestSupport"]),
     tests("CoffretTrustTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretTestSupport"]),
     tests("CoffretStorageTests", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretTestSupport"]),
+    tests(
+        "CoffretHistoryTests",
+        ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretTestSupport"]),
     tests(
         "CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),
     tests("CoffretKeysTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretTestSupport"]),

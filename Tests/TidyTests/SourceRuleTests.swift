@@ -80,6 +80,15 @@ struct SourceRuleTests {
         #expect(loud == [])
     }
 
+    @Test("no source takes an entry for verified that was not: that is for worlds which tests replay")
+    func nothingIsAssumedVerified() {
+        let mark = "assumedForReplay"
+        let places = SourceTree.sources.filter { $0.text.contains(mark) }.map(\.path)
+        #expect(places == ["Sources/CoffretHistory/Entry/VerifiedEntry.swift"])
+        let calls = SourceTree.sources.flatMap(\.lines).filter { $0.contains(mark) && !$0.contains("static func") }
+        #expect(calls == [])
+    }
+
     @Test("no path of one machine stands in the project")
     func noLocalPaths() {
         let marks = ["/wo" + "rk/", "/ro" + "ot/"]

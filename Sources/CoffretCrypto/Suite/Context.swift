@@ -29,6 +29,13 @@ package enum Context: String, CaseIterable, Sendable {
     // Context: vault id ‖ what is merged.
     case mergedValue = "value/merge"
 
+    // Context: vault id: terms of a state's digest, and what shows which split key is meant.
+    case stateDigest = "state/digest"
+    case splitKeyCommitment = "split-key/commit"
+
+    // Derivation from the vault key of an epoch, for the sealed parts of member links; context: vault id ‖ epoch.
+    case memberDetailsKey = "member-details/key"
+
     // Derivations from a vault's local key; context: vault id.
     case journal = "journal"
     case search = "search"
@@ -78,6 +85,9 @@ package enum Context: String, CaseIterable, Sendable {
     case lockedPrevious = "locked/previous"
     case lockedHint = "locked/hint"
 
+    // Associated data: vault id ‖ number of the link.
+    case memberDetails = "member-details/seal"
+    case memberCheckpoint = "member-checkpoint/seal"
     case acknowledgementSeal = "acknowledgement/seal"
     case headsSeal = "heads/seal"
     case headRecord = "heads/record"
@@ -88,6 +98,8 @@ package enum Context: String, CaseIterable, Sendable {
     case link = "link/signature"
     case linkCountersignature = "link/countersignature"
     case commit = "commit"
+    case entry = "entry"
+    case frontier = "frontier"
     case acknowledgement = "acknowledgement/signature"
     case login = "login"
     case push = "push"

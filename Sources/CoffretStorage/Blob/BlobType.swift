@@ -14,4 +14,10 @@ package enum BlobType: UInt8, Sendable, CaseIterable {
     case commitContext = 6
     /// The journal's own record of heads and checkpoint; never referred to by other blobs.
     case repositoryState = 7
+    // Histories as logs (Spec/history.md section 3); no store writes them yet.
+    case entry = 8
+    /// What many entries of a log state alike, written once.
+    case entryContext = 9
+    case frontier = 10
+    case syncMemory = 11
 }
