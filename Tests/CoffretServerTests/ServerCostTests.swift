@@ -114,7 +114,7 @@ struct ServerCostTests {
         // Long links, within what devices need.
         var refused = 0
         for _ in 0..<2 {
-            let link = Self.describing(account, byteCount: UnverifiedLink.sealedPartByteCountMax + 1)
+            let link = Self.describing(account, byteCount: ChainKind.device.sealedPartByteCountMax + 1)
             let outcome = try world.store.append(link, to: .device, account.id, by: account.owner)
             if case .untrusted = outcome { refused += 1 }
         }

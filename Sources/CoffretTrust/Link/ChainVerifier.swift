@@ -2,7 +2,7 @@
 // makes one only after its place, its hash and its signature were checked.
 
 internal import CoffretBase
-internal import CoffretCrypto
+package import CoffretCrypto
 
 /// The last link of a chain that this device has verified.
 ///
@@ -25,6 +25,51 @@ package struct VerifiedLink: Equatable, Sendable {
     fileprivate init(_ link: UnverifiedLink, hash: [UInt8]) {
         self.link = link
         self.hash = hash
+    }
+
+    /// Checks that a link is the next one of a chain: kind, number, hash of the one before, signature. Whether its signer
+    /// may sign it is for the rules of that kind of chain.
+    ///
+    /// - Throws: `.chainKindDiffers`, `.chainGap`, `.chainBroken`, `.linkMalformed`, `.signatureInvalid`.
+    package static func verify(
+        _ link: UnverifiedLink, kind: ChainKind, after previous: VerifiedLink, chainID: VaultID
+    ) throws(TrustError) -> VerifiedLink {
+        guard let id = ChainID(chainID.bytes) else { preconditionFailure("an id has 32 bytes") }
+        let hash = try link.hash(
+            at: previous.link.sequenceNumber + 1, after: previous.hash, kind: kind, in: id)
+        try link.checkSignature(hash: hash, in: id)
+        return VerifiedLink(link, hash: hash)
+    }
+}
+
+extension UnverifiedLink {
+    /// The hash of a link that stands in its place.
+    fileprivate func hash(
+        at place: UInt64, after previous: [UInt8], kind: ChainKind, in id: ChainID
+    ) throws(TrustError) -> [UInt8] {
+        guard self.kind == kind else { throw TrustError(.chainKindDiffers, at: sequenceNumber) }
+        guard sequenceNumber == place else { throw TrustError(.chainGap, at: sequenceNumber) }
+        guard previousLinkHash == previous else { throw TrustError(.chainBroken, at: sequenceNumber) }
+        return hash(inChain: id)
+    }
+
+    /// The signer's key, if the signature verifies with it.
+    @discardableResult
+    fileprivate func checkSignature(hash: [UInt8], in id: ChainID) throws(TrustError) -> VerifyingKey {
+        let signer = try signer
+        do throws(CryptoError) {
+            try signer.verify(
+                signature, .link, scope: Self.scope(kind: kind, chainID: id.bytes), message: hash)
+        } catch {
+            throw TrustError(.signatureInvalid, at: sequenceNumber)
+        }
+        return signer
+    }
+
+    fileprivate var signer: VerifyingKey {
+        get throws(TrustError) {
+            do { return try VerifyingKey(signerKey) } catch { throw TrustError(.signatureInvalid, at: sequenceNumber) }
+        }
     }
 }
 
@@ -82,7 +127,8 @@ struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
         var ordered: [VerifiedLink] = []
         ordered.reserveCapacity(links.count)
         for link in links {
-            let hash = try hash(of: link, at: ordered.count, after: ordered.last?.hash ?? [], in: id)
+            let hash = try link.hash(
+                at: UInt64(ordered.count), after: ordered.last?.hash ?? [], kind: Rules.kind, in: id)
             ordered.append(VerifiedLink(link, hash: hash))
         }
         if let remembered {
@@ -116,7 +162,8 @@ struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
         }
         var rest = served[...]
         while place < links.count, let link = rest.first {
-            let hash = try Self.hash(of: link, at: place, after: place > 0 ? links[place - 1].hash : [], in: id)
+            let hash = try link.hash(
+                at: UInt64(place), after: place > 0 ? links[place - 1].hash : [], kind: Rules.kind, in: id)
             guard hash == links[place].hash else { break }
             rest.removeFirst()
             place += 1
@@ -133,7 +180,8 @@ struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
             try chain.rules.checkReplacement(by: next, of: replaced, seen: rules)
         }
         for link in rest {
-            let hash = try Self.hash(of: link, at: chain.links.count, after: chain.head.linkHash, in: id)
+            let hash = try link.hash(
+                at: UInt64(chain.links.count), after: chain.head.linkHash, kind: Rules.kind, in: id)
             try chain.append(VerifiedLink(link, hash: hash), isVerified: false)
         }
         return (chain, Array(replaced))
@@ -146,36 +194,14 @@ struct VerifiedChain<Rules: ChainRules>: Equatable, Sendable {
         return chain
     }
 
-    /// The hash of a link that stands in its place.
-    private static func hash(
-        of link: UnverifiedLink, at place: Int, after previous: [UInt8], in id: ChainID
-    ) throws(TrustError) -> [UInt8] {
-        let number = link.sequenceNumber
-        guard link.kind == Rules.kind else { throw TrustError(.chainKindDiffers, at: number) }
-        guard number == UInt64(place) else { throw TrustError(.chainGap, at: number) }
-        guard link.previousLinkHash == previous else { throw TrustError(.chainBroken, at: number) }
-        return link.hash(inChain: id)
-    }
-
     private mutating func append(_ link: VerifiedLink, isVerified: Bool) throws(TrustError) {
         let number = link.link.sequenceNumber
         byteCount += link.link.countedByteCount
         guard link.link.publicPart.count <= UnverifiedLink.publicPartByteCountMax,
-            link.link.sealedPart.count <= UnverifiedLink.sealedPartByteCountMax
+            link.link.sealedPart.count <= Rules.kind.sealedPartByteCountMax
         else { throw TrustError(.linkMalformed, at: number) }
         guard byteCount <= Limits.chainByteCountMax else { throw TrustError(.chainTooLong, at: number) }
-        guard let signer = try? VerifyingKey(link.link.signerKey) else {
-            throw TrustError(.signatureInvalid, at: number)
-        }
-        if !isVerified {
-            do throws(CryptoError) {
-                try signer.verify(
-                    link.link.signature, .link, scope: UnverifiedLink.scope(kind: Rules.kind, chainID: id.bytes),
-                    message: link.hash)
-            } catch {
-                throw TrustError(.signatureInvalid, at: number)
-            }
-        }
+        let signer = try isVerified ? link.link.signer : link.link.checkSignature(hash: link.hash, in: id)
         try rules.apply(link.link, by: signer, chainID: id, isVerified: isVerified)
         links.append(link)
     }

@@ -8,6 +8,9 @@ package import CoffretCrypto
 package enum ChainKind: UInt8, Sendable {
     case device = 1
     case member = 3
+
+    /// Bytes of a link's sealed part: names and times, or, of a vault's people, what a checkpoint accepts.
+    package var sealedPartByteCountMax: Int { self == .member ? 64 << 10 : 4 << 10 }
 }
 
 /// The id of a chain: the hash of its first link. Of a device chain it is the account id, of a member
@@ -38,7 +41,6 @@ package struct ChainID: Hashable, Sendable {
 package struct UnverifiedLink: Equatable, Sendable {
     package static let version: UInt64 = 1
     package static let publicPartByteCountMax = 64 << 10
-    package static let sealedPartByteCountMax = 4 << 10
 
     package let kind: ChainKind
     package let sequenceNumber: UInt64
@@ -124,7 +126,7 @@ package struct UnverifiedLink: Equatable, Sendable {
         self.kind = kind
         sequenceNumber = try decoder.readUnsigned()
         publicPart = try decoder.readBytes(countMax: Self.publicPartByteCountMax)
-        sealedPart = try decoder.readBytes(countMax: Self.sealedPartByteCountMax)
+        sealedPart = try decoder.readBytes(countMax: kind.sealedPartByteCountMax)
         previousLinkHash = try decoder.readBytes(countMax: 32)
         signerKey = try decoder.readBytes(count: VerifyingKey.byteCount)
         signature = try decoder.readBytes(count: signatureByteCount)

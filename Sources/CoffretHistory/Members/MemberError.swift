@@ -1,0 +1,40 @@
+// What can be wrong with a member link. The one thing to keep true: the first failure ends the chain there; only a link
+// that waits for something is looked at again.
+
+package import CoffretTrust
+
+/// Why a link of a member chain was not taken.
+package struct MemberError: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Code: String, Sendable, CaseIterable {
+        /// The public part is not canonical CBOR of the specified form.
+        case linkMalformed = "trust.link.malformed"
+        /// An operation of a later version.
+        case linkUnsupported = "trust.link.unsupported"
+        /// The link is not in its place, or its signature does not verify.
+        case linkBroken = "trust.chain.broken"
+        case signatureInvalid = "trust.link.signature-invalid"
+        case signerUnknown = "trust.link.signer-unknown"
+        case signerRevoked = "trust.link.signer-revoked"
+        /// A link of a device chain that the link states is not here: looked at again when it is.
+        case chainMissing = "trust.member.chain-missing"
+        /// The link states an older head of an account than the chain did before.
+        case headsBehind = "trust.member.heads-behind"
+        /// The signer may not do that, or the operation does not apply to what the chain says so far.
+        case notPermitted = "trust.member.not-permitted"
+        /// An owner is lowered or removed by somebody who has no right to it.
+        case outranked = "trust.member.outranked"
+    }
+
+    package let code: Code
+    package let sequenceNumber: UInt64
+
+    package init(_ code: Code, at sequenceNumber: UInt64) {
+        self.code = code
+        self.sequenceNumber = sequenceNumber
+    }
+
+    /// Whether the link may become good later, without being another one.
+    package var waits: Bool { code == .chainMissing }
+
+    package var description: String { "\(code.rawValue) at link \(sequenceNumber)" }
+}
