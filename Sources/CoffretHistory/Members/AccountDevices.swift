@@ -2,6 +2,7 @@
 // no right any more, and stays evidence for what was signed while it held.
 
 package import CoffretBase
+internal import CoffretCrypto
 package import CoffretStorage
 package import CoffretTrust
 

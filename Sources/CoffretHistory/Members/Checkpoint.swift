@@ -1,7 +1,7 @@
 // What a link accepts. The one thing to keep true: of each log a checkpoint names the newest entry that counts, by number
 // and name, so that a reader believes no number without an entry.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretStorage
 
 /// A log that a link ends, since two entries have one number (K6).
@@ -148,7 +148,7 @@ package struct Checkpoint: Equatable, Sendable {
             key = try decoder.readUnsignedKey(in: &map)
         }
         guard key == 4 else { throw CBORError(.unexpectedKey, byteOffset: decoder.byteOffset) }
-        let digest = try Self.readName(&decoder)
+        let digest = try Self.readName(&decoder).value
         try decoder.expectKey(5, in: &map)
         let factCount = try decoder.readUnsigned()
         let rest = try Self.readRest(&decoder, &map)
@@ -241,8 +241,10 @@ package struct Checkpoint: Equatable, Sendable {
         return number
     }
 
-    private static func readName(_ decoder: inout CBORDecoder) throws(CBORError) -> Bytes32 {
-        guard let name = Bytes32(try decoder.readBytes(count: 32)) else { preconditionFailure("a name has 32 bytes") }
+    private static func readName(_ decoder: inout CBORDecoder) throws(CBORError) -> BlobName {
+        guard let name = BlobName(bytes: try decoder.readBytes(count: 32)) else {
+            preconditionFailure("a name has 32 bytes")
+        }
         return name
     }
 }

@@ -16,7 +16,8 @@ package struct MemberDetails: Equatable, Sendable {
     package let checkpoint: Checkpoint?
     package let cursor: [UInt8]?
 
-    package init(time: Milliseconds, accountName: String? = nil, checkpoint: Checkpoint? = nil, cursor: [UInt8]? = nil) {
+    package init(time: Milliseconds, accountName: String? = nil, checkpoint: Checkpoint? = nil, cursor: [UInt8]? = nil)
+    {
         self.time = time
         self.accountName = accountName
         self.checkpoint = checkpoint

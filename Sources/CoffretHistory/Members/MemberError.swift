@@ -1,8 +1,6 @@
 // What can be wrong with a member link. The one thing to keep true: the first failure ends the chain there; only a link
 // that waits for something is looked at again.
 
-package import CoffretTrust
-
 /// Why a link of a member chain was not taken.
 package struct MemberError: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable, CaseIterable {

@@ -1,7 +1,7 @@
 // What a link of a member chain says, as bytes. The one thing to keep true: a link lists all of its effects, and an honest
 // writer and every reader have one form for each.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretStorage
 package import CoffretTrust
 
@@ -43,7 +43,8 @@ package struct EpochOpening: Equatable, Sendable {
     package let checkpointEpoch: UInt32
 
     package init(
-        epoch: UInt32, keyCommitment: Bytes32, splitKeyCommitment: Bytes32, historyHash: Bytes32, checkpointEpoch: UInt32
+        epoch: UInt32, keyCommitment: Bytes32, splitKeyCommitment: Bytes32, historyHash: Bytes32,
+        checkpointEpoch: UInt32
     ) {
         self.epoch = epoch
         self.keyCommitment = keyCommitment

@@ -45,7 +45,8 @@ package struct VerifiedMembers: Equatable, Sendable {
             VerifiedMemberLink(
                 number: 0, hash: hash, accountID: foundation.accountID, deviceID: signer.device,
                 roleChanges: [foundation.accountID: .owner], accepts: [foundation.accountID], confirms: [],
-                heads: [foundation.accountID: head], opensEpoch: false, keyCommitment: Bytes32(foundation.keyCommitment),
+                heads: [foundation.accountID: head], opensEpoch: false,
+                keyCommitment: Bytes32(foundation.keyCommitment),
                 splitKeyCommitment: nil, endsReading: false, checkpoint: nil, details: nil, needsKeyOfEpoch: nil))
     }
 
@@ -186,7 +187,8 @@ private struct MemberCheck {
         switch operation.kind {
         case .add(let head, let role):
             guard isOwner, before.members[head.accountID] == nil,
-                before.members.count < VerifiedMembers.memberCountMax, role != .owner || ownersLeft < VerifiedMembers.ownerCountMax
+                before.members.count < VerifiedMembers.memberCountMax,
+                role != .owner || ownersLeft < VerifiedMembers.ownerCountMax
             else { throw refused }
         case .accept(let adding):
             guard !member.hasAccepted, state.links[member.addedAt].hash == adding else { throw refused }
