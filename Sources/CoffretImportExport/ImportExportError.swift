@@ -17,6 +17,12 @@ package struct ImportExportError: Error, Equatable, Sendable {
         case sourceUnrecognised = "import.source.unrecognised"
         /// A backup or export of another program that this version does not read.
         case sourceUnsupported = "import.source.unsupported"
+        /// The export is protected, and no password was given.
+        case passwordNeeded = "import.source.password-needed"
+        /// The password or the key file does not open the export, or its content was altered.
+        case passwordWrong = "import.source.password-wrong"
+        /// The export wants more memory or rounds for its key than `ImportLimits` allows.
+        case keyDerivationTooCostly = "import.limit.key-derivation"
         /// More entries than `ImportLimits.entryCountMax`.
         case tooManyEntries = "import.limit.entry-count"
         /// More bytes in all than `ImportLimits.totalByteCountMax`.

@@ -28,6 +28,14 @@ package struct ImportLimits: Sendable {
     package var frontMatterByteCountMax = 64 << 10
     /// Nesting of structured files.
     package var nestingDepthMax = 32
+    /// Values in one structured file.
+    package var valueCountMax = 8_000_000
+    /// Memory in KiB that an export's key may want.
+    package var keyMemoryKibibytesMax: UInt64 = 2 << 20
+    /// Passes over that memory.
+    package var keyPassCountMax: UInt64 = 1_000
+    /// Rounds of AES or of a hash that an export's key may want; a second of work is about ten million.
+    package var keyRoundCountMax: UInt64 = 500_000_000
 
     /// The default limits.
     package init() {}

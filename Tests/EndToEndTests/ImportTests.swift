@@ -74,13 +74,11 @@ struct ImportTests {
                 t.addfile(info, io.BytesIO(data))
             t.close()
             open('v.kdbx', 'wb').write(bytes.fromhex('03d9a29a67fb4bb5') + bytes(100))
-            open('w.json', 'w').write(json.dumps({'encrypted': False, 'folders': [], 'items': []}))
             """
         let python = try ProcessRunner.run("/usr/bin/python3", ["-c", script, runner.folder.file("work")])
         #expect(python.exitCode == 0, "\(python.errorText)")
         for (file, name) in [
             ("b.bear2bk", "a Bear backup"), ("j.jex", "a Joplin export"), ("v.kdbx", "a KeePass database"),
-            ("w.json", "a Bitwarden export"),
         ] {
             let result = try runner.run(["import", file], input: [])
             #expect(result.exitCode == 81, "\(file)")
@@ -137,10 +135,14 @@ struct ImportTests {
             let path = root.appendingPathComponent(file).path
             guard try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeRegular
             else { continue }
-            let result = try runner.run(["import", path, "--dry-run"], input: [])
-            // Tables are read, each by the format of its program.
-            let isTable = file.hasSuffix(".csv") && result.exitCode == 0
-            #expect(isTable || result.exitCode == 81, "\(file): \(result.text)")
+            let result = try runner.run(["import", path, "--dry-run", "--json"], input: [])
+            guard result.exitCode == 0 else {
+                // Not read yet, damaged, or under a password that nobody is there to give.
+                #expect([69, 81].contains(result.exitCode), "\(file): \(result.text)")
+                continue
+            }
+            #expect(
+                result.text.contains("\"format\"") && !result.text.contains("\"markdown\""), "\(file): \(result.text)")
         }
     }
 }

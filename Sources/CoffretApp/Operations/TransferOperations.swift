@@ -65,7 +65,7 @@ extension ImportRun: PerformedOperation {
                 return importer
             }
             let report = try imported(openImportSource(atPath: path), with: importer, on: desk).report
-            answer.items = ImportMessage(report, isDryRun: isDryRun ?? false)
+            answer.items = message(of: report)
             return answer
         }
     }
@@ -105,16 +105,32 @@ extension ImportRun: PerformedOperation {
     }
 }
 
+extension ImportRun {
+    /// The report as the request wants it.
+    package func message(of report: ImportReport) -> ImportMessage {
+        var message = ImportMessage(report, isDryRun: isDryRun ?? false)
+        guard listsItems == true else { return message }
+        message.perItem = report.items.map { item in
+            var line = ImportedItemMessage()
+            (line.name, line.outcome, line.mapped, line.raw) = (item.name, item.outcome.rawValue, item.mapped, item.raw)
+            return line
+        }
+        return message
+    }
+}
+
 extension ImportMessage {
-    package init(_ report: ImportReport, isDryRun: Bool) {
+    fileprivate init(_ report: ImportReport, isDryRun: Bool) {
         self.init()
         self.isDryRun = isDryRun
+        format = report.format
         imported = report.imported
         updated = report.updated
         unchanged = report.unchanged
         conflicts = report.conflicts
         attachments = report.attachments
         tags = report.tags
+        mapped = report.mapped
         keptAsRaw = report.keptAsRaw
         dropped = report.dropped
         hidden = report.hidden

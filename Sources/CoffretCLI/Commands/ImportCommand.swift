@@ -14,22 +14,35 @@ enum ImportCommand {
     static let format = OptionDescription.value(
         "format", "FORMAT", .choice(ImporterRegistry.all.map(\.name)), "do not guess the format")
     static let dryRun = OptionDescription.flag("dry-run", "say what would come in, and change nothing")
-    static let report = OptionDescription.flag("report", "list everything that came in differently, or not at all")
+    static let report = OptionDescription.flag(
+        "report", "list what came in differently or not at all, and with --json each item")
+    static let password = OptionDescription.value(
+        "source-password-fd", "N", .number(0...1_048_575),
+        "read the password of a protected export from an open file descriptor")
+    static let keyFile = OptionDescription.value("key-file", "FILE", .file, "the key file of a KeePass database")
 
     static let description = CommandDescription(
         "import", group: .inOut, "Bring in a folder of notes, or what another program exported",
         discussion: [
             "An import is one step: if it fails, nothing was changed. A second time it brings in only what is new or has changed, and never overwrites what you changed here. The source is not touched.",
-            "Formats: Markdown (a folder, a tar or zip archive, or one file; vaults of Obsidian and Logseq are such folders), tables (CSV) of browsers and password managers, Coffret's own list of items, and its full export. Backups of other programs are recognised and refused by name; until coffret reads them, export Markdown or CSV there.",
+            "Formats: Markdown (a folder, a tar or zip archive, or one file; vaults of Obsidian and Logseq are such folders), tables (CSV) of browsers and password managers, Coffret's own list of items, its full export, and \(programs). Backups of other programs are recognised and refused by name; until coffret reads them, export Markdown or CSV there.",
+            "The content tells the format. A protected export asks for its password. What has no place in an item becomes a field of its name, and the report says so; nothing is left out without a word.",
         ],
-        arguments: [path], options: [format, dryRun, report],
+        arguments: [path], options: [format, dryRun, report, password, keyFile],
         examples: [
             CommandExample("coffret import ~/Notes", "a folder of Markdown, with its files and links"),
             CommandExample("coffret import notes.tar.gz", "the same from an archive"),
             CommandExample("coffret import passwords.csv", "what a browser or password manager exported"),
+            CommandExample("coffret import vault.kdbx --key-file vault.keyx", "a protected export, with its key file"),
             CommandExample("coffret import everything.json", "what coffret export --format json wrote"),
         ],
         run: run)
+
+    /// "a Bitwarden export, a KeePass database and …".
+    private static let programs: String = {
+        let titles = ImporterRegistry.foreignTitles
+        return titles.dropLast().joined(separator: ", ") + (titles.count > 1 ? " and " : "") + (titles.last ?? "")
+    }()
 
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
@@ -41,11 +54,12 @@ enum ImportCommand {
         // Opened first: a wrong path is told before the passphrase is asked for.
         let source = try openImportSource(atPath: path)
         let chosen = context.arguments.value(format).flatMap(ImporterRegistry.named)
-        // The files are read while the key is derived.
-        let importer = try (chosen ?? ImporterRegistry.detect(source)).begun(on: source)
+        // The files are read while the key is derived; a protected export is opened before the store.
+        let importer = try begun(chosen ?? ImporterRegistry.detect(source), on: source, context)
         let store = try StoreSession.open(context, with: .passphrase)
         var request = ImportRun()
         (request.vault, request.isDryRun) = (store.namedVault, context.arguments.isSet(dryRun))
+        request.listsItems = context.arguments.isSet(Self.report)
         let reporter = stages(store, unit: "file")
         // Until the result is shown: whoever stops it hears whether it was done.
         let interruption = Interruption()
@@ -54,11 +68,33 @@ enum ImportCommand {
         let isDryRun = request.isDryRun == true
         if !isDryRun, !report.isNothingNew { try index(vault, reporter, context) }
         reporter.end()
-        try context.print(event(ImportMessage(report, isDryRun: isDryRun).json)) {
+        try context.print(event(request.message(of: report).json)) {
             text(report, isDryRun: isDryRun, context)
         }
         try context.output.flush()
         withExtendedLifetime(interruption) {}
+    }
+
+    /// The importer with the secrets that the export wants.
+    private static func begun(
+        _ importer: any Importer, on source: any ImportSource, _ context: CommandContext
+    ) throws -> any Importer {
+        let file = try context.arguments.value(keyFile).map { try ForeignFile.read($0) }
+        var failure: (any Error)?
+        let keys = SourceKeys(keyFile: file) { question throws(ImportExportError) in
+            do {
+                return try PassphraseSource(context: context).ofSource(
+                    from: password, TextWidth.displaySafe(question))
+            } catch {
+                failure = error
+                throw ImportExportError(.passwordNeeded)
+            }
+        }
+        do {
+            return try importer.begun(on: source, keys: keys)
+        } catch {
+            throw failure ?? error
+        }
     }
 
     /// The last line of a long work for programs.
@@ -154,8 +190,13 @@ enum ImportCommand {
             )
         }
         if context.arguments.isSet(Self.report) {
+            lines.append("Read as: \(report.format)")
+            lines += report.items.filter { !$0.raw.isEmpty }.map { item in
+                "  \(TextWidth.displaySafe(item.name)): \(NumberText.counted(item.mapped, "value")) with a place, "
+                    + "kept raw: \(TextWidth.displaySafe(item.raw.joined(separator: ", ")))"
+            }
             lines += report.warnings.map { "  " + TextWidth.displaySafe($0) }
-            lines += ImportMessage(report, isDryRun: isDryRun).rawFields.map { field in
+            lines += ImportRun().message(of: report).rawFields.map { field in
                 let place = TextWidth.displaySafe(field.example)
                 let others = field.count > 1 ? " and \(NumberText.counted(field.count - 1, "other"))" : ""
                 return "  kept as a raw field: \(TextWidth.displaySafe(field.label)) (\(place)\(others))"
@@ -174,6 +215,7 @@ enum ImportCommand {
         var text = "\(isDryRun ? "Would import" : "Imported") \(parts.joined(separator: ", "))."
         if report.updated > 0 { text += "  Updated: \(NumberText.grouped(report.updated))." }
         if report.unchanged > 0 { text += "  Already here: \(NumberText.grouped(report.unchanged))." }
+        text += "  Values with a place: \(NumberText.grouped(report.mapped))."
         if report.keptAsRaw > 0 { text += "  Kept as raw fields: \(NumberText.grouped(report.keptAsRaw))." }
         return text + "  Dropped: \(NumberText.grouped(report.dropped))."
     }

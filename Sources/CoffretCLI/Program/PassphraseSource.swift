@@ -145,15 +145,26 @@ struct PassphraseSource {
         return secret
     }
 
+    /// The password of another program's export, as `ofKeyFile`.
+    func ofSource(from option: OptionDescription, _ question: String) throws -> SecretBytes {
+        try ofForeign(from: option, question, "the export is protected by a password")
+    }
+
     /// The passphrase of a key file: from the descriptor that an option names, else from the person. Never from the file
     /// that holds the store's.
     func ofKeyFile(from option: OptionDescription, _ question: String) throws -> SecretBytes {
+        try ofForeign(from: option, question, "the key has a passphrase")
+    }
+
+    private func ofForeign(
+        from option: OptionDescription, _ question: String, _ reason: String
+    ) throws -> SecretBytes {
         if let descriptor = context.arguments.number(option) {
             return try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
         }
         guard let prompt = context.prompt() else {
             throw CommandFailure(
-                .unavailable, .passphraseUnavailable, "the key has a passphrase, and there is no terminal to ask at",
+                .unavailable, .passphraseUnavailable, "\(reason), and there is no terminal to ask at",
                 hint: "use --\(option.name) N")
         }
         return try prompt.askSecret(question)

@@ -19,13 +19,15 @@ package struct FieldKind: RawRepresentable, Hashable, Sendable {
     package static let date = FieldKind(rawValue: "date")
     /// An `otpauth` address or a bare base32 secret.
     package static let oneTimeCode = FieldKind(rawValue: "totp")
+    /// A passkey, as JSON of the program that made it.
+    package static let passkey = FieldKind(rawValue: "passkey")
 
     /// The kinds that this version knows.
-    package static let known: [FieldKind] = [.text, .secret, .url, .email, .phone, .date, .oneTimeCode]
+    package static let known: [FieldKind] = [.text, .secret, .url, .email, .phone, .date, .oneTimeCode, .passkey]
 
     /// Whether values are masked on screens and kept out of the search index.
     package var isSecret: Bool {
-        self == .secret || self == .oneTimeCode || !Self.known.contains(self)
+        self == .secret || self == .oneTimeCode || self == .passkey || !Self.known.contains(self)
     }
 }
 

@@ -1,8 +1,12 @@
 // The result of an import, in numbers and with the names of all entries that did not come in as they were. The one
 // thing to keep true: an entry of the source is in exactly one of the counts.
 
+internal import CoffretCore
+
 /// The outcome of an import.
 package struct ImportReport: Equatable, Sendable {
+    /// The name of the format that the source was read as.
+    package var format = ""
     /// Items made.
     package var imported = 0
     /// Items whose source changed and that were brought up to date.
@@ -17,6 +21,8 @@ package struct ImportReport: Equatable, Sendable {
     package var attachmentsUnchanged = 0
     /// Different tags on the items that were made or updated.
     package var tags = 0
+    /// Values that have a place of their own in items: titles, texts, tags, fields, times and flags.
+    package var mapped = 0
     /// Values without a place of their own, kept as fields.
     package var keptAsRaw = 0
     /// Things of the source that are not in the vault. Hidden files are counted apart.
@@ -44,6 +50,26 @@ package struct ImportReport: Equatable, Sendable {
         package let example: String
     }
 
+    /// What became of each item, in the order of the source; at most `itemCountMax`.
+    package private(set) var items: [ImportedItem] = []
+    /// How many items are listed.
+    package static let itemCountMax = 100_000
+
+    /// What became of one item of the source.
+    package struct ImportedItem: Equatable, Sendable {
+        package enum Outcome: String, Sendable {
+            case imported, updated, unchanged, conflict
+        }
+
+        /// Its title, or its path in the source.
+        package let name: String
+        package fileprivate(set) var outcome: Outcome
+        /// Values with a place of their own.
+        package let mapped: Int
+        /// Labels of values that were kept raw.
+        package let raw: [String]
+    }
+
     /// How many lines are kept.
     package static let warningCountMax = 1_000
 
@@ -56,6 +82,18 @@ package struct ImportReport: Equatable, Sendable {
     package mutating func warn(_ text: String) {
         warningCount += 1
         if warnings.count < Self.warningCountMax { warnings.append(text) }
+    }
+
+    /// Notes an item.
+    mutating func add(_ name: String, _ outcome: ImportedItem.Outcome, mapped count: Int = 0, raw: [String] = []) {
+        mapped += count
+        guard items.count < Self.itemCountMax else { return }
+        items.append(ImportedItem(name: name, outcome: outcome, mapped: count, raw: raw))
+    }
+
+    /// Says otherwise of the item that was noted last.
+    mutating func amendLast(_ outcome: ImportedItem.Outcome) {
+        if !items.isEmpty { items[items.count - 1].outcome = outcome }
     }
 
     /// Counts a value that has no place of its own.
@@ -88,5 +126,13 @@ package struct WorkProgress: Equatable, Sendable {
         self.doneCount = doneCount
         self.totalCount = totalCount
         self.byteCount = byteCount
+    }
+}
+
+extension ItemDraft {
+    /// The values that an item will have.
+    var valueCount: Int {
+        let isThere = [title != nil, !text.isEmpty, created != nil, modified != nil, isPinned, isArchived, isTrashed]
+        return isThere.count { $0 } + tags.count + fields.count
     }
 }

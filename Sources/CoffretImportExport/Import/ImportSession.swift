@@ -4,6 +4,7 @@
 
 internal import CoffretBase
 package import CoffretCore
+internal import CoffretCrypto
 internal import CoffretStorage
 
 /// One import in progress.
@@ -28,6 +29,8 @@ package final class ImportSession {
     private let oldSource: SourceRecord?
     private let records: [[UInt8]: FileRecord]
     private var seenKeys = Set<[UInt8]>()
+    /// Ids of items that texts linked to before they were made.
+    private var identities: [[UInt8]: UniqueID] = [:]
     private var tags = Set<String>()
     private var hasChanges = false
     private let totalCount: Int
@@ -70,6 +73,7 @@ package final class ImportSession {
                 entity: EntityID(kind: EntityKind.importRecord, uuid: UniqueID.generate(from: random)), format: format,
                 name: name, location: origin.location, root: Self.freeRoot(name, taken: taken))
         }
+        report.format = format
         report.hidden = origin.listing.skippedCounts[.hidden] ?? 0
         for (reason, count) in origin.listing.skippedCounts where reason != .hidden { report.dropped += count }
         for sample in origin.listing.skippedSamples { report.warn("left out: \(sample)") }
@@ -96,6 +100,15 @@ package final class ImportSession {
     /// The record of a key, whatever its content now.
     func record(ofKey key: [UInt8]) -> FileRecord? { records[key] }
 
+    /// The id that the item of a key has or will have.
+    func identity(ofKey key: [UInt8]) -> UniqueID {
+        if let record = records[key] { return record.target.uuid }
+        if let known = identities[key] { return known }
+        let id = UniqueID.generate(from: random)
+        identities[key] = id
+        return id
+    }
+
     /// Says that an entry was read.
     func didRead(byteCount: Int, stage: WorkProgress.Stage = .reading) {
         doneCount += 1
@@ -111,21 +124,26 @@ package final class ImportSession {
     /// - Parameters:
     ///   - key: what names the item in its source.
     ///   - contentHash: BLAKE2b-256 of its foreign form.
+    ///   - name: of the item, for the report.
+    ///   - rawNames: the labels of fields that were kept because nothing means them.
     ///   - scan: of the draft's text, if the importer has made it anyway; nil to make it here.
     ///   - form: completes the record that is kept of it.
     /// - Returns: the item that now stands for the entry; nil if it was deleted in the vault and stays so.
     @discardableResult
     func put(
-        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, scan: MarkdownScan? = nil,
-        form: (inout FileRecord) -> Void = { _ in }
+        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, rawNames: [String] = [],
+        scan: MarkdownScan? = nil, form: (inout FileRecord) -> Void = { _ in }
     ) throws(ImportExportError) -> EntityID? {
         try goOn()
         seenKeys.insert(key)
         let known = record(ofKey: key)
         if let known, known.contentHash == contentHash {
             report.unchanged += 1
+            report.add(name, .unchanged)
             return try vaultItem(known.target) == nil ? nil : known.target
         }
+        report.add(name, known == nil ? .imported : .updated, mapped: draft.valueCount - rawNames.count, raw: rawNames)
+        for raw in rawNames { report.keepRaw(label: raw, of: name) }
         let scan = scan ?? MarkdownScan(draft.text)
         for tag in draft.tags { tags.insert(tag.folded) }
         for mention in scan.tags { tags.insert(mention.tag.folded) }
@@ -150,6 +168,9 @@ package final class ImportSession {
         _ draft: ItemDraft, _ scan: MarkdownScan, key: [UInt8], contentHash: [UInt8],
         form: (inout FileRecord) -> Void
     ) throws(ImportExportError) -> EntityID {
+        var draft = draft
+        // A text that was put before may link to it.
+        if let id = identities[key] { draft.uuid = id }
         let id = try wrappingVaultErrors { try batch.create(draft, scan: scan) }
         report.imported += 1
         return try remember(id, draft, key: key, contentHash: contentHash, form: form)
@@ -186,6 +207,7 @@ package final class ImportSession {
         record.contentHash = contentHash
         write(record)
         report.conflicts += 1
+        report.amendLast(.conflict)
         report.warn("changed here and in the source, both kept: \(name)")
         return item.id
     }
@@ -226,19 +248,28 @@ package final class ImportSession {
 
     /// Seals the content of an entry in the store; a dry run only reads it.
     func storeFile(_ reader: any SourceEntryReader) throws(ImportExportError) -> StoredFile {
-        if isDryRun {
-            var byteCount = 0
-            try reader.forEachPiece(byteCountMax: limits.fileByteCountMax) { piece in byteCount += piece.count }
-            return StoredFile(byteCount: byteCount, contentHash: [], encodedReference: [])
-        }
-        return try files.store { (write) throws(ImportExportError) in
+        try storeFile { (write) throws(ImportExportError) in
             try reader.forEachPiece(byteCountMax: limits.fileByteCountMax, write)
         }
     }
 
+    /// Seals a content that comes in pieces; a dry run only counts and hashes them.
+    func storeFile(
+        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) -> StoredFile {
+        guard isDryRun else { return try files.store(produce) }
+        var byteCount = 0
+        var hasher = BLAKE2bHasher(byteCount: 32)
+        try produce { piece in
+            byteCount += piece.count
+            unsafe piece.withUnsafeBytes { unsafe hasher.update($0) }
+        }
+        return StoredFile(byteCount: byteCount, contentHash: hasher.finish(), encodedReference: [])
+    }
+
     /// Attaches a file to an item, in place of what an earlier import attached from there.
     func attach(
-        _ stored: StoredFile, to owner: EntityID, key: [UInt8], name: String, path: String, created: Int64?
+        _ stored: StoredFile, to owner: EntityID, key: [UInt8], name: String, path: String?, created: Int64?
     ) throws(ImportExportError) {
         seenKeys.insert(key)
         try wrappingVaultErrors {

@@ -23,22 +23,28 @@ package protocol Importer: Sendable {
     /// The name of the format for people.
     var title: String { get }
     /// Looks at names and first bytes; nil if the source is something else.
-    func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence?
-    /// The importer, having begun to read the source on a thread of its own if it can; nobody else may read the
-    /// source until `run` has returned.
-    func begun(on source: any ImportSource) -> any Importer
+    func detect(_ sample: SourceSample) throws(ImportExportError) -> ImportConfidence?
+    /// The importer, having opened a protected source, or having begun to read on a thread of its own; nobody else may
+    /// read the source until `run` has returned. What has begun returns itself.
+    ///
+    /// - Throws: `.passwordNeeded`, `.passwordWrong`, `.keyDerivationTooCostly`, and what the source's format lacks.
+    func begun(on source: any ImportSource, keys: SourceKeys) throws(ImportExportError) -> any Importer
     /// Reads the source into the session.
     func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError)
 }
 
 extension Importer {
-    package func begun(on source: any ImportSource) -> any Importer { self }
+    package func begun(on source: any ImportSource, keys: SourceKeys) throws(ImportExportError) -> any Importer { self }
 }
 
 /// The formats that this version reads.
 package enum ImporterRegistry {
     package static let all: [any Importer] =
-        [ItemListImporter()] + ListFormat.tables.map { TableImporter(format: $0) } + [MarkdownImporter()]
+        [ItemListImporter()] + ListFormat.tables.map { TableImporter(format: $0) }
+        + ForeignFormat.all.filter { $0.read != nil }.map { ForeignImporter(format: $0) } + [MarkdownImporter()]
+
+    /// The formats of other programs besides tables, with their articles.
+    package static let foreignTitles: [String] = ForeignFormat.all.filter { $0.read != nil }.map(\.title)
 
     /// The importer of a name.
     package static func named(_ name: String) -> (any Importer)? { all.first { $0.name == name } }
@@ -48,15 +54,17 @@ package enum ImporterRegistry {
     /// - Throws: `.sourceUnsupported` if the source is a backup of another program that no importer is certain of;
     ///   `.sourceUnrecognised` if none is sure at all.
     package static func detect(_ source: any ImportSource) throws(ImportExportError) -> any Importer {
+        let sample = SourceSample(source)
         var best: (importer: any Importer, confidence: ImportConfidence)?
         for importer in all {
-            guard let confidence = try importer.detect(source) else { continue }
+            guard let confidence = try importer.detect(sample) else { continue }
             if best.map({ $0.confidence < confidence }) ?? true { best = (importer, confidence) }
         }
         if let best, best.confidence == .certain { return best.importer }
         let place = printableText(lastComponent(of: source.location).utf8)
-        if let format = try ForeignFormat.name(of: source) {
-            throw ImportExportError(.sourceUnsupported, subject: "\(place) is \(format)")
+        for format in ForeignFormat.all where format.read == nil {
+            guard try format.match(sample) != nil else { continue }
+            throw ImportExportError(.sourceUnsupported, subject: "\(place) is \(format.title)")
         }
         guard let best else { throw ImportExportError(.sourceUnrecognised, subject: place) }
         return best.importer
@@ -68,17 +76,19 @@ extension Vault {
     ///
     /// - Parameters:
     ///   - chosen: nil to let the registry choose.
+    ///   - keys: open a protected source, unless `chosen` has begun.
     ///   - files: takes the contents of attachments; nil for the vault's own store.
     ///   - isDryRun: reads and reports, writes nothing.
     ///   - progress: called often; it decides itself how often to show something.
     /// - Complexity: memory for the texts of new and changed notes, not for attachments.
     package func importFrom(
-        _ source: any ImportSource, with chosen: (any Importer)? = nil, files: (any FileContentStore)? = nil,
-        random: any RandomSource = SystemRandomSource(), isDryRun: Bool = false,
+        _ source: any ImportSource, with chosen: (any Importer)? = nil, keys: SourceKeys = .none(),
+        files: (any FileContentStore)? = nil, random: any RandomSource = SystemRandomSource(), isDryRun: Bool = false,
         progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(ImportExportError) -> ImportReport {
-        let importer: any Importer
+        var importer: any Importer
         if let chosen { importer = chosen } else { importer = try ImporterRegistry.detect(source) }
+        importer = try importer.begun(on: source, keys: keys)
         let files = try fileContents(files)
         var report = ImportReport()
         var failure: ImportExportError?

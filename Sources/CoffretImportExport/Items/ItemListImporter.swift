@@ -20,10 +20,9 @@ package struct ItemListImporter: Importer {
 
     package init() {}
 
-    package func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence? {
-        guard source.listing.entries.count == 1 else { return nil }
-        let prefix = try source.prefix(ofEntry: 0, byteCount: 1_024)
-        return Self.hasMarker(prefix) ? .certain : nil
+    package func detect(_ sample: SourceSample) throws(ImportExportError) -> ImportConfidence? {
+        guard sample.source.listing.entries.count == 1 else { return nil }
+        return Self.hasMarker(Array(try sample.head(ofEntry: 0).bytes.prefix(1_024))) ? .certain : nil
     }
 
     /// Whether a file starts like a list of items.

@@ -17,6 +17,8 @@ struct ForeignItem {
     /// Values of standard fields: which those are depends on the kind, which may come last.
     private var values: [(name: String, value: String, original: String)] = []
     private var extras: [(label: String, kind: FieldKind, value: String)] = []
+    /// Its files; `ForeignSink` attaches them.
+    var files: [ForeignFile] = []
 
     init(kind: ItemKind = .login) { draft = ItemDraft(kind: kind) }
 
@@ -28,7 +30,8 @@ struct ForeignItem {
     mutating func set(_ field: String, to value: String, original: String) {
         guard !value.isEmpty else { return }
         if values.contains(where: { $0.name == field }) {
-            extras.append((original, .text, value))
+            // A second password is as secret as the first.
+            extras.append((original, secretKind(of: field), value))
         } else {
             values.append((field, value, original))
         }
@@ -67,12 +70,40 @@ struct ForeignItem {
         }
     }
 
+    /// An earlier password or other secret, which becomes a field with the day until which it was in use.
+    ///
+    /// - Parameter time: in milliseconds since 1970.
+    mutating func addPrevious(_ value: String, until time: Int64?, label: String = "Previous password") {
+        let day = time.map { ", until \(CivilTime.format($0).prefix(10))" } ?? ""
+        add(label + day, value, kind: .secret, isRaw: false)
+    }
+
     /// The value of a standard field so far.
     func value(_ field: String) -> String? { values.first { $0.name == field }?.value }
 
     mutating func remove(_ field: String) { values.removeAll { $0.name == field } }
 
     // MARK: Closing
+
+    /// The entry; `draft` has its fields from then on. Its hash is that of all that was made of the record.
+    mutating func finished() -> ListEntry {
+        let entry = finished(text: [])
+        return ListEntry(
+            draft: draft, key: entry.key, attachments: [], hash: Self.hash(draft), rawNames: rawNames)
+    }
+
+    private static func hash(_ draft: ItemDraft) -> [UInt8] {
+        var hasher = BLAKE2bHasher(byteCount: 32)
+        hasher.updateLengthPrefixed(
+            itemStateHash(
+                givenTitle: draft.title, text: draft.text, tags: draft.tags, fields: draft.fields,
+                isPinned: draft.isPinned, isArchived: draft.isArchived))
+        let rest =
+            [draft.created, draft.modified].map { $0.map(String.init) ?? "" } + [draft.path ?? "", draft.kind.name]
+        for part in rest { hasher.updateLengthPrefixed(Array(part.utf8)) }
+        hasher.updateLengthPrefixed([draft.isTrashed ? 1 : 0])
+        return hasher.finish()
+    }
 
     /// The entry; `draft` has its fields from then on.
     ///
@@ -161,32 +192,62 @@ struct ListEntry: Equatable {
     let rawNames: [String]
 }
 
+/// The items of one list on their way into the vault: those of one key are told apart by their number.
+struct ListPass {
+    let path: SourcePath
+    private var seen: [[UInt8]: Int] = [:]
+    private var count = 0
+
+    init(path: SourcePath) { self.path = path }
+
+    /// What names an item in its source.
+    func key(_ own: [UInt8]) -> [UInt8] { path.bytes + [0] + own }
+
+    /// The key of the next item, and its name for people.
+    fileprivate mutating func next(_ own: [UInt8]) -> (key: [UInt8], name: String) {
+        count += 1
+        var key = key(own)
+        seen[key, default: 0] += 1
+        if let number = seen[key], number > 1 { key += Array(" \(number)".utf8) }
+        return (key, "item \(count) of \(path.printable)")
+    }
+}
+
 extension ImportSession {
-    /// Writes the entries of a list, those of one key told apart by their number.
+    /// Writes one entry of a list.
+    ///
+    /// - Parameter name: for the report; nil to name it by its number.
+    /// - Returns: the item; nil if it was deleted in the vault and stays so.
+    func put(
+        _ entry: ListEntry, in list: inout ListPass, name: String? = nil
+    ) throws(ImportExportError) -> EntityID? {
+        let next = list.next(entry.key)
+        let name = name.map { printableText($0.utf8) } ?? next.name
+        if case .unchanged = standing(ofKey: next.key, contentHash: entry.hash) {
+        } else {
+            // It comes in as it is, or a list that export wrote could not come back.
+            for field in entry.draft.fields {
+                guard let problem = FieldCheck.problem(field.value, kind: field.kind, key: field.key.name) else {
+                    continue
+                }
+                report.warn("\(name): \(field.label): \(problem)")
+            }
+        }
+        return try put(
+            entry.draft, key: next.key, contentHash: entry.hash, name: name, rawNames: entry.rawNames)
+    }
+
+    /// Writes the entries of a list.
     ///
     /// - Returns: the files that its items name.
     func put(_ entries: [ListEntry], ofListAt path: SourcePath) throws(ImportExportError)
         -> [(reference: String, item: EntityID)]
     {
-        var seen: [[UInt8]: Int] = [:]
+        var list = ListPass(path: path)
         var files: [(reference: String, item: EntityID)] = []
-        for (number, entry) in entries.enumerated() {
-            let name = "item \(number + 1) of \(path.printable)"
-            var key = path.bytes + [0] + entry.key
-            seen[key, default: 0] += 1
-            if let count = seen[key], count > 1 { key += Array(" \(count)".utf8) }
-            if case .unchanged = standing(ofKey: key, contentHash: entry.hash) {
-            } else {
-                for raw in entry.rawNames { report.keepRaw(label: raw, of: name) }
-                // It comes in as it is, or a list that export wrote could not come back.
-                for field in entry.draft.fields {
-                    guard let problem = FieldCheck.problem(field.value, kind: field.kind, key: field.key.name)
-                    else { continue }
-                    report.warn("\(name): \(field.label): \(problem)")
-                }
-            }
-            let item = try put(entry.draft, key: key, contentHash: entry.hash, name: name)
-            if let item { files += entry.attachments.map { ($0, item) } }
+        for entry in entries {
+            guard let item = try put(entry, in: &list) else { continue }
+            files += entry.attachments.map { ($0, item) }
         }
         return files
     }

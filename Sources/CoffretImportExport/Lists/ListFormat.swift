@@ -69,7 +69,9 @@ struct ListFormat: Sendable {
     /// The item of a row.
     func item(of row: CSVTable.Row) -> ForeignItem {
         var item = ForeignItem(kind: kind)
-        for (column, value) in row where !value.isEmpty { take(column, unescaped(value), into: &item) }
+        for (column, value) in row where !value.isEmpty {
+            item.take(unescaped(value), as: columns[column.asciiLowercased()], original: column)
+        }
         adjust?(&item)
         return item
     }
@@ -78,63 +80,71 @@ struct ListFormat: Sendable {
         hasBackslashes && value.utf8.contains(UInt8(ascii: "\\"))
             ? value.replacing("\\\"", with: "\"").replacing("\\\\", with: "\\") : value
     }
+}
 
-    private func take(_ name: String, _ value: String, into item: inout ForeignItem) {
-        switch columns[name.asciiLowercased()] {
-        case nil: item.add(name, value)
-        case .title: item.draft.title = cleanTitle(value)
-        case .text: item.addText(value)
-        case .field(let field): item.set(field, to: value, original: name)
+extension ForeignItem {
+    /// Takes a value by what its format says of it.
+    ///
+    /// - Parameters:
+    ///   - column: its meaning; nil to keep it under its own name.
+    ///   - name: its name in the source.
+    mutating func take(_ value: String, as column: ListFormat.Column?, original name: String) {
+        switch column {
+        case nil: add(name, value)
+        case .title: draft.title = cleanTitle(value)
+        case .text: addText(value)
+        case .field(let field): set(field, to: value, original: name)
         case .addresses(let separator):
-            for (index, part) in value.split(separator: separator).map({ String($0).trimmedBlanks() }).enumerated() {
-                if index == 0, item.value("url") == nil {
-                    item.set("url", to: part, original: name)
-                } else {
-                    item.add("Website", part, kind: .url, isRaw: false)
-                }
-            }
-        case .labelled(let label, let kind): item.add(label, value, kind: kind, isRaw: false)
-        case .folder(let separator): item.setFolder(value, separator: separator, original: name)
+            for part in value.split(separator: separator) { addAddress(String(part).trimmedBlanks(), original: name) }
+        case .labelled(let label, let kind): add(label, value, kind: kind, isRaw: false)
+        case .folder(let separator): setFolder(value, separator: separator, original: name)
         case .tags(let separator):
-            for tag in value.split(separator: separator) { item.setFolder(String(tag), separator: "/", original: name) }
-        case .pinned: takeFlag(\.isPinned, name, value, into: &item)
-        case .archived: takeFlag(\.isArchived, name, value, into: &item)
-        case .trashed: takeFlag(\.isTrashed, name, value, into: &item)
+            for tag in value.split(separator: separator) { setFolder(String(tag), separator: "/", original: name) }
+        case .pinned: takeFlag(\.isPinned, name, value)
+        case .archived: takeFlag(\.isArchived, name, value)
+        case .trashed: takeFlag(\.isTrashed, name, value)
         case .created(let time):
-            if let moment = time.milliseconds(value) { item.draft.created = moment } else { item.add(name, value) }
+            if let moment = time.milliseconds(value) { draft.created = moment } else { add(name, value) }
         case .modified(let time):
-            if let moment = time.milliseconds(value) { item.draft.modified = moment } else { item.add(name, value) }
+            if let moment = time.milliseconds(value) { draft.modified = moment } else { add(name, value) }
         case .kind(let kinds):
             if let kind = kinds[value.asciiLowercased()] {
-                item.draft.kind = kind
+                draft.kind = kind
             } else {
-                item.draft.kind = .custom
-                item.add(name, value)
+                draft.kind = .custom
+                add(name, value)
             }
-        case .id: item.id = value
-        case .lines: takeLines(value, of: name, into: &item)
+        case .id: id = value
+        case .lines: takeLines(value, of: name)
         case .ignored: break
         }
     }
 
-    private func takeFlag(
-        _ flag: WritableKeyPath<ItemDraft, Bool>, _ name: String, _ value: String, into item: inout ForeignItem
-    ) {
-        let word = value.asciiLowercased()
-        if ["1", "true", "yes", "x"].contains(word) || (try? CivilTime.parse(value)) != nil {
-            item.draft[keyPath: flag] = true
-        } else if !["0", "false", "no"].contains(word) {
-            item.add(name, value)
+    /// The first address is the item's.
+    mutating func addAddress(_ address: String, original name: String) {
+        if self.value("url") == nil {
+            set("url", to: address, original: name)
+        } else {
+            add("Website", address, kind: .url, isRaw: false)
         }
     }
 
-    private func takeLines(_ text: String, of name: String, into item: inout ForeignItem) {
+    private mutating func takeFlag(_ flag: WritableKeyPath<ItemDraft, Bool>, _ name: String, _ value: String) {
+        let word = value.asciiLowercased()
+        if ["1", "true", "yes", "x"].contains(word) || (try? CivilTime.parse(value)) != nil {
+            draft[keyPath: flag] = true
+        } else if !["0", "false", "no"].contains(word) {
+            add(name, value)
+        }
+    }
+
+    private mutating func takeLines(_ text: String, of name: String) {
         for line in text.split(whereSeparator: \.isNewline) {
             if let colon = line.firstIndex(of: ":"), colon != line.startIndex {
-                item.add(
+                add(
                     String(line[..<colon]), String(line[line.index(after: colon)...]).trimmedBlanks(), isRaw: false)
             } else {
-                item.add(name, String(line))
+                add(name, String(line))
             }
         }
     }
@@ -147,16 +157,12 @@ struct TableImporter: Importer {
     var name: String { format.name }
     var title: String { format.title }
 
-    /// The header is within so many bytes.
-    private static let headByteCount = 8_192
-
-    func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence? {
-        let entries = source.listing.entries
+    func detect(_ sample: SourceSample) throws(ImportExportError) -> ImportConfidence? {
+        let entries = sample.source.listing.entries
         guard entries.count == 1, ["csv", "txt", ""].contains(entries[0].path.fileExtension),
-            let header = CSVTable.firstRow(try source.prefix(ofEntry: 0, byteCount: Self.headByteCount))
+            let columns = try sample.head(ofEntry: 0).columns
         else { return nil }
-        let names = Set(header.map { $0.trimmedBlanks().asciiLowercased() })
-        return names.isSuperset(of: format.telling) ? .certain : nil
+        return columns.isSuperset(of: format.telling) ? .certain : nil
     }
 
     func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError) {

@@ -19,7 +19,8 @@ package struct MarkdownImporter: Importer {
 
     package init() {}
 
-    package func begun(on source: any ImportSource) -> any Importer {
+    package func begun(on source: any ImportSource, keys: SourceKeys) throws(ImportExportError) -> any Importer {
+        guard readAhead == nil else { return self }
         // A list of items is read before the notes, from the same source.
         let list = ItemListWriter.fileName.utf8
         guard !source.listing.entries.contains(where: { $0.path.bytes.elementsEqual(list) }) else { return self }
@@ -28,8 +29,8 @@ package struct MarkdownImporter: Importer {
         return begun
     }
 
-    package func detect(_ source: any ImportSource) throws(ImportExportError) -> ImportConfidence? {
-        let entries = source.listing.entries
+    package func detect(_ sample: SourceSample) throws(ImportExportError) -> ImportConfidence? {
+        let entries = sample.source.listing.entries
         let count = entries.count { $0.path.isMarkdown }
         guard count > 0 else { return nil }
         return entries.count == 1 || count * 2 > entries.count ? .likely : .possible
@@ -124,23 +125,15 @@ private struct MarkdownImportPass {
             session.report.warn("\(reason), kept as a file: \(path.printable)")
         case .success(let note):
             if !path.isUTF8 { session.report.warn("name is not UTF-8: \(path.printable)") }
-            if case .unchanged = session.standing(ofKey: path.bytes, contentHash: hash) {
-            } else {
-                reportRaw(note, path)
-            }
             noteMentions(of: note, entry: entry)
             itemOfEntry[entry] = try session.put(
                 draft(note, entry: entries[entry]), key: path.bytes, contentHash: hash, name: path.printable,
-                scan: note.scan
+                rawNames: note.rawFields.map(\.label), scan: note.scan
             ) { record in
                 record.hasByteOrderMark = note.hasByteOrderMark
                 record.frontMatter = note.frontMatter.map { FrontMatterWriter.text(replacing: [], in: $0) } ?? ""
             }
         }
-    }
-
-    private func reportRaw(_ note: NoteFile, _ path: SourcePath) {
-        for field in note.rawFields { session.report.keepRaw(label: field.label, of: path.printable) }
     }
 
     private func draft(_ note: NoteFile, entry: SourceEntry) -> ItemDraft {

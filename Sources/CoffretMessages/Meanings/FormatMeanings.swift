@@ -37,6 +37,16 @@ extension FailureMeaning {
         "import.source.unsupported": FailureMeaning(
             .importRejected, "coffret cannot read that format yet; nothing was imported", showsPlace: true,
             hint: "export a table (CSV) or Markdown there; coffret help import lists the formats"),
+        "import.source.password-needed": FailureMeaning(
+            .importRejected, "that export is protected by a password, and there is no terminal to ask for it at",
+            hint: "coffret import FILE --source-password-fd N"),
+        "import.source.password-wrong": FailureMeaning(
+            .notAuthentic,
+            "the password or key file does not open that export, or the file was altered; nothing was imported",
+            showsPlace: true),
+        "import.limit.key-derivation": FailureMeaning(
+            .importRejected, "opening that export would take more memory or time than allowed; nothing was imported",
+            showsPlace: true, hint: "save it again with usual settings in the program that it is from"),
         "import.limit": FailureMeaning(
             .importRejected, "that is larger than coffret takes in one import; nothing was imported", showsPlace: true),
         "import.limit.compression-ratio": FailureMeaning(

@@ -11,12 +11,14 @@ package struct ImportRun: StoreOperation {
     package var vault: String?
     package var format: String?
     package var isDryRun: Bool?
+    package var listsItems: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         .vaultOrDefault(\.vault),
         RecordField("format", \.format, "the name of a format; without it the content tells"),
-        RecordField("isDryRun", \.isDryRun, "says what would come in, and changes nothing"))
+        RecordField("isDryRun", \.isDryRun, "says what would come in, and changes nothing"),
+        RecordField("listsItems", \.listsItems, "lists what became of each item, the first 100,000"))
 
     package struct Answer: Record {
         package static let recordName = "import-result"
@@ -37,12 +39,14 @@ package struct ImportMessage: Record {
     package static let refusesUnknownFields = false
 
     package var isDryRun = false
+    package var format = ""
     package var imported = 0
     package var updated = 0
     package var unchanged = 0
     package var conflicts = 0
     package var attachments = 0
     package var tags = 0
+    package var mapped = 0
     package var keptAsRaw = 0
     package var dropped = 0
     package var hidden = 0
@@ -52,14 +56,19 @@ package struct ImportMessage: Record {
     package var warningCount = 0
     package var warnings: [String] = []
     package var rawFields: [RawFieldMessage] = []
+    package var perItem: [ImportedItemMessage] = []
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("isDryRun", \.isDryRun, "nothing was changed"), RecordField("imported", \.imported, "items made"),
+        RecordField("isDryRun", \.isDryRun, "nothing was changed"),
+        RecordField("format", \.format, "the name of the format that the source was read as"),
+        RecordField("imported", \.imported, "items made"),
         RecordField("updated", \.updated, "items whose source has changed since an earlier import"),
         RecordField("unchanged", \.unchanged, "items whose source is as it was"),
         RecordField("conflicts", \.conflicts, "items changed here and there: the other came in beside"),
         RecordField("attachments", \.attachments, "files attached"), RecordField("tags", \.tags, "different tags"),
+        RecordField(
+            "mapped", \.mapped, "values with a place of their own in items: titles, texts, tags, fields, times"),
         RecordField("keptAsRaw", \.keptAsRaw, "values without a place of their own, kept as fields"),
         RecordField("dropped", \.dropped, "things of the source that are not in the vault"),
         RecordField("hidden", \.hidden, "hidden files left out by rule"),
@@ -68,7 +77,26 @@ package struct ImportMessage: Record {
         RecordField("byteCount", \.byteCount, "bytes read"),
         RecordField("warningCount", \.warningCount, "all remarks, listed or not"),
         RecordField("warnings", \.warnings, "remarks for a person, at most 1,000"),
-        RecordField("rawFields", \.rawFields, "labels of raw fields, most frequent first"))
+        RecordField("rawFields", \.rawFields, "labels of raw fields, most frequent first"),
+        RecordField("perItem", \.perItem, "what became of each item, where it was asked for"))
+}
+
+/// What became of one item of a source.
+package struct ImportedItemMessage: Record {
+    package static let recordName = "imported-item"
+    package static let refusesUnknownFields = false
+
+    package var name = ""
+    package var outcome = ""
+    package var mapped = 0
+    package var raw: [String] = []
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("name", \.name, "its title, or its path in the source"),
+        RecordField("outcome", \.outcome, "`imported`, `updated`, `unchanged` or `conflict`"),
+        RecordField("mapped", \.mapped, "values with a place of their own"),
+        RecordField("raw", \.raw, "labels of values without one, kept as fields"))
 }
 
 /// A label under which values were kept that have no place of their own.

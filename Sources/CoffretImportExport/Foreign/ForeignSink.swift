@@ -1,0 +1,160 @@
+// Where readers of foreign formats put what they read. Invariant: a file of the source that no reader took in becomes an
+// attachment; nothing is left behind without a line in the report.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretStorage
+
+/// A file that belongs to an item.
+struct ForeignFile {
+    /// Its name, without a path.
+    let name: String
+    /// Names it within its item at a second import; the name serves where the program has no identity for it.
+    let id: String
+    let content: Content
+    /// Where it stood in the folder that its item's path belongs to, for links in texts; nil for nowhere.
+    var path: String?
+    /// When it was made, in milliseconds since 1970.
+    var created: Int64?
+
+    enum Content {
+        /// An entry of the source, which is streamed.
+        case entry(Int)
+        case bytes([UInt8])
+        /// A content that the reader has stored, by `ForeignSink.store`.
+        case stored(StoredFile)
+    }
+
+    init(name: String, id: String? = nil, content: Content, created: Int64? = nil) {
+        self.name = name
+        self.id = id ?? name
+        self.content = content
+        self.created = created
+    }
+}
+
+/// Takes items and files from a reader and writes them through the session.
+final class ForeignSink {
+    let session: ImportSession
+    private let foreign: ForeignSource
+    private var list: ListPass
+    /// Files of the source to attach, by their entry.
+    private var waiting: [Int: [Attaching]] = [:]
+    /// Entries that were read, or that say nothing of items.
+    private var taken: Set<Int> = []
+
+    private struct Attaching {
+        /// Nil for the item that holds what belongs to none.
+        let owner: EntityID?
+        let key: [UInt8]
+        let file: ForeignFile
+    }
+
+    init(_ foreign: ForeignSource, _ session: ImportSession) {
+        self.session = session
+        self.foreign = foreign
+        list = ListPass(path: foreign.path)
+    }
+
+    // MARK: For readers
+
+    /// Adds a line to the report.
+    func warn(_ text: String) { session.report.warn(text) }
+
+    /// Says that a file of the source was read, so that it is no attachment.
+    ///
+    /// - Parameter bytes: its content, by which a second import knows the source again.
+    func took(_ entry: Int, _ bytes: [UInt8]) {
+        guard taken.insert(entry).inserted else { return }
+        session.noteContainer(key: foreign.entries[entry].path.bytes, contentHash: BLAKE2b.hash(bytes))
+        session.didRead(byteCount: bytes.count)
+    }
+
+    /// The address by which a text links to an item of this source, before or after the item is put.
+    ///
+    /// - Parameter id: the `ForeignItem.id` of the item.
+    func address(ofItem id: String) -> String {
+        NoteLink.scheme + session.identity(ofKey: list.key(Array(id.utf8))).hex
+    }
+
+    /// Seals a content that the reader makes piece by piece.
+    func store(
+        _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) -> StoredFile {
+        try session.storeFile(produce)
+    }
+
+    /// Writes an item with its files.
+    ///
+    /// - Parameter name: of the item for the report; its title without one.
+    func put(_ item: ForeignItem, name: String? = nil) throws(ImportExportError) {
+        var item = item
+        let entry = item.finished()
+        guard !item.isNoItem else { return }
+        let owner = try session.put(entry, in: &list, name: name ?? item.draft.title)
+        for file in item.files {
+            let key = list.key(entry.key) + [0] + Array(file.id.utf8)
+            if case .entry(let index) = file.content { taken.insert(index) }
+            // An item that was deleted here stays deleted, with its files.
+            guard let owner else { continue }
+            let attaching = Attaching(owner: owner, key: key, file: file)
+            switch file.content {
+            case .entry(let index): waiting[index, default: []].append(attaching)
+            case .bytes(let bytes):
+                if isKnown(key, BLAKE2b.hash(bytes)) { continue }
+                try attach(
+                    attaching, try session.storeFile { (write) throws(ImportExportError) in try write(bytes[...]) })
+            case .stored(let stored):
+                if !isKnown(key, stored.contentHash) { try attach(attaching, stored) }
+            }
+        }
+    }
+
+    // MARK: Closing
+
+    /// Attaches the files that wait, and those that nobody asked for.
+    func finish() throws(ImportExportError) {
+        let rest = foreign.entries.indices.filter { !taken.contains($0) }
+        for index in rest {
+            let path = foreign.entries[index].path
+            let file = ForeignFile(
+                name: String(decoding: path.name, as: UTF8.self), content: .entry(index),
+                created: foreign.entries[index].modifiedMilliseconds)
+            if case nil = session.record(ofKey: path.bytes) {
+                warn("belongs to no item, kept as a file: \(path.printable)")
+            }
+            waiting[index] = [Attaching(owner: nil, key: path.bytes, file: file)]
+        }
+        // Files of an earlier import are hashed first; only what changed is read into the vault.
+        let known = waiting.keys.filter { index in
+            waiting[index]?.contains { session.record(ofKey: $0.key) != nil } ?? false
+        }
+        try foreign.source.visit(Set(known).contains) { (index, reader) throws(ImportExportError) in
+            var hasher = BLAKE2bHasher(byteCount: 32)
+            try reader.forEachPiece(byteCountMax: session.limits.fileByteCountMax) { hasher.update(Array($0)) }
+            let hash = hasher.finish()
+            waiting[index]?.removeAll { isKnown($0.key, hash) }
+        }
+        try foreign.source.visit({ waiting[$0]?.isEmpty == false }) { (index, reader) throws(ImportExportError) in
+            let stored = try session.storeFile(reader)
+            for attaching in waiting[index] ?? [] { try attach(attaching, stored) }
+            session.didRead(byteCount: stored.byteCount, stage: .attaching)
+        }
+    }
+
+    /// Whether an earlier import attached this content; counted then.
+    private func isKnown(_ key: [UInt8], _ hash: [UInt8]) -> Bool {
+        guard case .unchanged(let record) = session.standing(ofKey: key, contentHash: hash) else { return false }
+        session.keepFile(record)
+        return true
+    }
+
+    private func attach(_ attaching: Attaching, _ stored: StoredFile) throws(ImportExportError) {
+        let owner: EntityID
+        if let known = attaching.owner { owner = known } else { owner = try session.collector() }
+        try session.attach(
+            stored, to: owner, key: attaching.key, name: attaching.file.name, path: attaching.file.path,
+            created: attaching.file.created)
+    }
+}

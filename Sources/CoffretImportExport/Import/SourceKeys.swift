@@ -1,0 +1,48 @@
+// What opens a protected export: its password and its key file. Invariant: neither lives longer than the import.
+
+package import CoffretBase
+
+/// Gives the secrets of a protected export to the importer that asks for them.
+package final class SourceKeys {
+    private let password: (_ question: String) throws(ImportExportError) -> SecretBytes
+    private var keyFile: [UInt8]?
+
+    /// - Parameters:
+    ///   - keyFile: the content of a key file, for a format that has such; zeroed when this object goes.
+    ///   - password: asked once, and only if the export is protected.
+    package init(
+        keyFile: [UInt8]? = nil, password: @escaping (_ question: String) throws(ImportExportError) -> SecretBytes
+    ) {
+        self.keyFile = keyFile
+        self.password = password
+    }
+
+    /// No keys: a protected export is refused.
+    package static func none() -> SourceKeys {
+        SourceKeys { (_) throws(ImportExportError) in throw ImportExportError(.passwordNeeded) }
+    }
+
+    /// Whether there is a key file.
+    var hasKeyFile: Bool { keyFile != nil }
+
+    /// Lends the content of the key file; nil if there is none.
+    func withKeyFile<Result>(_ body: ([UInt8]?) throws(ImportExportError) -> Result) throws(ImportExportError) -> Result
+    {
+        try body(keyFile)
+    }
+
+    /// Lends the password as it was typed.
+    ///
+    /// - Throws: `.passwordNeeded` where there is nobody to ask.
+    func withPassword<Result>(
+        of name: String, _ body: ([UInt8]) throws(ImportExportError) -> Result
+    ) throws(ImportExportError) -> Result {
+        let secret = try password("Password of \(name): ")
+        // EXPOSE: into an array for key derivation in C; zeroed below.
+        var bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
+        defer { bytes.zero() }
+        return try body(bytes)
+    }
+
+    deinit { keyFile?.zero() }
+}
