@@ -47,6 +47,13 @@ extension SessionClient {
         try failure(request, fill)?.code
     }
 
+    func code<Request: StoreOperation>(_ request: Request, bringing descriptor: Int32) throws -> String? {
+        do {
+            _ = try perform(request, descriptors: [descriptor])
+            return nil
+        } catch let failure as OperationFailure { return failure.code }
+    }
+
     func failure<Request: StoreOperation>(
         _ request: Request, _ fill: (inout Request) -> Void = { _ in }
     ) throws -> OperationFailure? {
@@ -119,103 +126,6 @@ struct TokenTests {
             input: Array("wrong\n".utf8), environment: world.agent.environment())
         #expect(wrong.exitCode != 0)
         #expect(try world.agent.succeed("token", "ls").contains("No program has a token"))
-    }
-
-    @Test(
-        "R164: outside of a tag nothing exists: same refusal as for what is absent, in lists, counts, searches and tags"
-    )
-    func tags() throws {
-        let world = try Self.unlocked()
-        defer { try? world.agent.stop() }
-        try world.agent.succeed("new", input: "# Tomato soup\n\nNo blight. #private\n")
-        try world.agent.succeed("new", input: "# Blighted leeks\n\nBlight. #garden\n")
-        let all = try world.session(isJSON: false)
-        let session = try world.session(
-            isJSON: false, token: try world.token("gardener", "--allow", "write", "--tag", "#garden"))
-        let titles = try session.perform(ItemList()).items.map(\.title)
-        #expect(titles.sorted() == ["Blighted leeks", "Tomatoes"])
-        var list = ItemList()
-        (list.limit, list.offset, list.order, list.includesAll) = (1, 1, .title, true)
-        #expect(try session.perform(list).items.map(\.title) == ["Tomatoes"])
-        #expect(try session.perform(list).total == 2, "a count of what may be seen")
-        var search = ItemSearch()
-        search.query = "blight"
-        #expect(try session.perform(search).total == 2 && all.perform(search).total == 3)
-        search.query = "soop"
-        #expect(try session.perform(search).didYouMean == nil && all.perform(search).didYouMean != nil)
-        #expect(try session.perform(TagList()).tags.map(\.tag).sorted() == ["garden", "garden/beds", "kitchen"])
-        // `tom` would be ambiguous for the person; here there is one.
-        var read = ItemRead()
-        read.item = "tom"
-        #expect(try all.code(read) == "core.item.ambiguous")
-        #expect(try session.perform(read).title == "Tomatoes")
-        let soup = try #require(try all.perform(ItemList()).items.first { $0.title == "Tomato soup" })
-        try expectAbsent(session, soup.id, soup.title)
-        for operation in Operations.all where ![.none, .control].contains(operation.access) {
-            let isListed = try session.perform(Hello()).operations.contains(operation.name)
-            #expect(
-                isListed == Self.keepsToLimits.contains(operation.name), "\(operation.name): tried or refused")
-        }
-        // In and out again.
-        #expect(try session.code(ItemCreate()) { $0.text = "# Nowhere" } == "operation.not-allowed")
-        #expect(try session.code(ItemCreate()) { $0.text = "# Sown\n#garden/new" } == nil)
-        #expect(try session.code(ItemCreate()) { ($0.text, $0.tags) = ("# Sown too", ["Garden"]) } == nil)
-        #expect(try session.code(TagChange()) { ($0.item, $0.remove) = ("sown too", ["garden"]) } == nil)
-        #expect(try session.code(ItemRead()) { $0.item = "sown too" } == "core.item.not-found")
-    }
-
-    /// Operations that this suite tries with limits. All others are refused to a session that has some.
-    private static let keepsToLimits: Set<String> = [
-        "vault.list", "item.list", "item.search", "item.read", "item.create", "item.edit", "item.flag", "item.trash",
-        "item.restore", "item.remove", "item.history", "item.compare", "conflict.read", "conflict.settle", "tag.list",
-        "tag.change", "code.read",
-    ]
-
-    /// Each operation that names an item answers as for one that does not exist.
-    private func expectAbsent(_ session: SessionClient, _ id: String, _ title: String) throws {
-        let absent = String(repeating: "0123", count: 8)
-        func same<Request: StoreOperation>(_ request: Request, _ fill: (inout Request, String) -> Void) throws {
-            let wanted = try #require(try session.failure(request) { fill(&$0, absent) }, "\(Request.name)")
-            for name in [id, String(id.prefix(8)), title] {
-                let failure = try #require(try session.failure(request) { fill(&$0, name) }, "\(Request.name) \(name)")
-                #expect(failure.code == wanted.code && failure.candidates == nil, "\(Request.name) \(name)")
-                #expect(
-                    failure.message.replacing(name, with: absent) == wanted.message && failure.hint == wanted.hint,
-                    "\(Request.name): \(failure.message)")
-            }
-        }
-        try same(ItemRead()) { $0.item = $1 }
-        try same(ItemRead()) { ($0.item, $0.at) = ($1, WireMoment(4_000_000_000_000)) }
-        try same(ItemEdit()) { ($0.item, $0.title) = ($1, "Taken") }
-        try same(ItemTrash()) { $0.items = [$1] }
-        try same(ItemTrash()) { $0.items = ["Tomatoes", $1] }
-        try same(ItemRestore()) { $0.item = $1 }
-        try same(ItemRestore()) { ($0.item, $0.at) = ($1, WireMoment(4_000_000_000_000)) }
-        try same(ItemHistory()) { $0.item = $1 }
-        try same(ItemFlag()) { ($0.items, $0.isPinned) = (["Tomatoes", $1], true) }
-        try same(ItemRemove()) { $0.items = [$1] }
-        try same(ItemCompare()) { $0.item = $1 }
-        try same(ConflictRead()) { $0.item = $1 }
-        try same(ConflictSettle()) { $0.item = $1 }
-        try same(TagChange()) { ($0.item, $0.add) = ($1, ["garden"]) }
-        try same(CodeRead()) { $0.item = $1 }
-    }
-
-    @Test("R164: outside of a vault nothing exists, and a new item goes where the token may write")
-    func vaults() throws {
-        let world = try Self.unlocked()
-        defer { try? world.agent.stop() }
-        let session = try world.session(
-            isJSON: false, token: try world.token("worker", "--allow", "write", "--vault", "Work"))
-        #expect(try session.perform(VaultList()).vaults.map(\.name) == ["Work"])
-        #expect(try session.perform(ItemList()).items.map(\.title) == ["Beans"])
-        let outside = try #require(try session.failure(ItemList()) { $0.vault = "Personal" })
-        let absent = try #require(try session.failure(ItemList()) { $0.vault = "Nothing" })
-        #expect(outside.code == absent.code && outside.message.replacing("Personal", with: "Nothing") == absent.message)
-        #expect(try session.code(ItemRead()) { $0.item = "Tomatoes" } == "core.item.not-found")
-        #expect(try session.code(ItemCreate()) { ($0.text, $0.vault) = ("# Leeks", "Personal") } == absent.code)
-        #expect(try session.code(ItemCreate()) { $0.text = "# Leeks" } == nil)
-        #expect(try world.agent.succeed("ls", "--vault", "Work").contains("Leeks"))
     }
 
     @Test("R160: a token that was removed, or is over, is worth nothing from the next request on, in open sessions too")

@@ -26,13 +26,19 @@ package struct AccessGrant: Equatable, Sendable {
     static let limitedOperations: Set<String> = [
         Hello.name, VaultList.name, ItemList.name, ItemSearch.name, ItemRead.name, ItemCreate.name, ItemEdit.name,
         ItemFlag.name, ItemTrash.name, ItemRestore.name, ItemRemove.name, ItemHistory.name, ItemCompare.name,
-        ConflictRead.name, ConflictSettle.name, TagList.name, TagChange.name, CodeRead.name,
+        ConflictList.name, ConflictRead.name, ConflictSettle.name, LinkList.name, LinkAdd.name, TagList.name,
+        TagChange.name, FileList.name, FileAdd.name, FileRead.name, FileRename.name, FileRemove.name, CodeRead.name,
+        ReferenceRead.name, SecretGenerate.name,
     ]
+    /// Operations on all of a vault: they keep to vaults, and are refused where tags are limited.
+    static let vaultOperations: Set<String> = [TagRename.name, ImportRun.name, ExportRun.name]
 
     package func allows(_ operation: any StoreOperation.Type) -> Bool {
         if operation.access == .none { return true }
         if operation.access == .control { return access == .control }
-        if vaults != nil || tags != nil, !Self.limitedOperations.contains(operation.name) { return false }
+        if vaults != nil || tags != nil, !Self.limitedOperations.contains(operation.name) {
+            guard tags == nil, Self.vaultOperations.contains(operation.name) else { return false }
+        }
         return operation.access <= access || operations.contains(operation.name)
     }
 

@@ -12,7 +12,7 @@ extension StoreDesk {
     package var vaultRecords: [VaultRecord] { get throws { try store.vaults.filter(grant.admits) } }
 
     /// - Returns: nil where nothing is limited to tags.
-    func itemsWithin(_ vault: Vault) throws -> [ItemSummary]? {
+    func itemsWithin(_ vault: Vault) throws(CoreError) -> [ItemSummary]? {
         guard grant.tags != nil else { return nil }
         // A reader of a list does not wait for an index.
         let page =
@@ -24,6 +24,16 @@ extension StoreDesk {
     func resolve(_ reference: String, in vault: Vault) throws -> EntityID {
         guard let items = try itemsWithin(vault) else { return try vault.resolve(reference) }
         return try vault.resolve(reference, among: items)
+    }
+
+    /// The items of `found` that the session may see.
+    func within(_ found: [ItemSummary]) -> [ItemSummary] { found.filter(grant.admits) }
+
+    /// Reads values behind references, within the limits of the session.
+    func secretResolver() -> SecretResolver {
+        SecretResolver(store: store, admits: grant.admits) { (vault) throws(CoreError) in
+            try self.itemsWithin(vault).map { Set($0.map(\.id)) }
+        }
     }
 
     /// The part of a list that the session may see.

@@ -32,7 +32,8 @@ extension ConflictList: PerformedOperation {
     package func listed(on desk: StoreDesk) throws -> [FoundConflict] {
         try desk.records(vault).flatMap { record in
             let vault = try desk.vault(record)
-            return try vault.conflictedItems().map { FoundConflict(item: $0, vault: vault) }
+            return try vault.conflictedItems().filter { desk.grant.admits(ItemSummary($0)) }
+                .map { FoundConflict(item: $0, vault: vault) }
         }
     }
 }

@@ -19,9 +19,10 @@ extension LinkList: PerformedOperation {
         let place = try desk.find(item, vault: vault)
         let shown = try place.vault.item(place.id)
         if shown.isVeiled { try desk.surroundings.requirePresence(desk.store, shown) }
+        var links = try place.vault.links(of: place.id)
+        for index in links.indices { links[index].items = desk.within(links[index].items) }
         return ItemLinks(
-            links: try place.vault.links(of: place.id), backlinks: try place.vault.backlinks(of: place.id),
-            vault: place.vault)
+            links: links, backlinks: desk.within(try place.vault.backlinks(of: place.id)), vault: place.vault)
     }
 }
 
@@ -41,7 +42,7 @@ extension LinkList.Answer {
 extension LinkAdd: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let place = try desk.find(item, vault: vault)
-        let target = try place.vault.resolve(target)
+        let target = try desk.resolve(target, in: place.vault)
         _ = try desk.readable(place)
         let isLinked = try place.vault.links(of: place.id).contains { $0.items.map(\.id) == [target] }
         guard !isLinked else { return Answer(try place.vault.item(place.id), isChanged: false) }

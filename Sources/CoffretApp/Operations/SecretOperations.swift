@@ -28,7 +28,7 @@ extension ReferenceRead: PerformedOperation {
         of references: [SecretReference], on desk: StoreDesk, now: Milliseconds, asksForPresence: Bool = true
     ) throws -> [ResolvedSecret] {
         try checkCount(references.count)
-        var resolver = SecretResolver(store: desk.store)
+        var resolver = desk.secretResolver()
         do {
             if asksForPresence, let item = try resolver.veiledItem(among: references) {
                 try desk.surroundings.requirePresence(desk.store, item)

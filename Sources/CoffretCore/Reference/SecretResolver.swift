@@ -3,7 +3,7 @@
 
 package import CoffretBase
 internal import CoffretCrypto
-internal import CoffretKeys
+package import CoffretKeys
 package import CoffretStorage
 
 /// The value of a reference.
@@ -26,12 +26,24 @@ package struct SecretResolver {
     /// The largest attachment that a reference gives; larger ones are written out as files.
     package static let attachmentByteCountMax = 16 << 20
 
-    private let store: Store
-    /// By id.
-    private var vaults: [String: Vault] = [:]
+    /// The items of a vault that may be read; nil for all.
+    package typealias Limit = (Vault) throws(CoreError) -> Set<EntityID>?
 
-    package init(store: Store) {
+    private let store: Store
+    private let admits: (VaultRecord) -> Bool
+    private let limit: Limit
+    /// By id.
+    private var vaults: [String: (vault: Vault, within: Set<EntityID>?)] = [:]
+
+    /// - Parameters:
+    ///   - admits: the vaults that references may name; another one is not there.
+    ///   - limit: asked once for each vault.
+    package init(
+        store: Store, admits: @escaping (VaultRecord) -> Bool = { _ in true }, limit: @escaping Limit = { _ in nil }
+    ) {
         self.store = store
+        self.admits = admits
+        self.limit = limit
     }
 
     /// The values in the order of the references; all of them or an error.
@@ -57,24 +69,28 @@ package struct SecretResolver {
     package mutating func veiledItem(among references: [SecretReference]) throws(CoreError) -> Item? {
         guard !store.hiddenGate.isOpen else { return nil }
         for reference in references {
-            let vault = try vault(of: reference)
-            let item = try vault.item(vault.resolveForScripts(reference.item))
+            let item = try item(of: reference).item
             if item.isVeiled { return item }
         }
         return nil
     }
 
-    private mutating func vault(of reference: SecretReference) throws(CoreError) -> Vault {
-        let record = try store.vaultRecord(reference.vault)
-        if let open = vaults[record.vaultID.hex] { return open }
-        let vault = try store.open(record, isWritable: false)
-        vaults[record.vaultID.hex] = vault
-        return vault
+    private mutating func item(of reference: SecretReference) throws(CoreError) -> (item: Item, vault: Vault) {
+        let record = try store.vaultRecord(reference.vault, among: admits)
+        let open: (vault: Vault, within: Set<EntityID>?)
+        if let known = vaults[record.vaultID.hex] {
+            open = known
+        } else {
+            let vault = try store.open(record, isWritable: false)
+            open = (vault, try limit(vault))
+            vaults[record.vaultID.hex] = open
+        }
+        let id = try open.vault.resolveForScripts(reference.item, within: open.within)
+        return (try open.vault.item(id), open.vault)
     }
 
     private mutating func value(of reference: SecretReference, now: Milliseconds) throws(CoreError) -> ResolvedSecret {
-        let vault = try vault(of: reference)
-        let stored = try vault.item(vault.resolveForScripts(reference.item))
+        let (stored, vault) = try item(of: reference)
         let item: Item
         do throws(CoreError) {
             item = try vault.opened(stored)
@@ -93,17 +109,21 @@ extension Vault {
     /// A whole id is that item. Otherwise ids that begin so and titles that are exactly so, in any case, count
     /// together; without either, titles that begin so. Items in the trash answer to their ids only.
     ///
+    /// - Parameter within: items that may be meant; nil for all.
     /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates.
-    package func resolveForScripts(_ reference: String) throws(CoreError) -> EntityID {
+    package func resolveForScripts(
+        _ reference: String, within: Set<EntityID>? = nil
+    ) throws(CoreError) -> EntityID {
+        func isWithin(_ id: EntityID) -> Bool { within?.contains(id) ?? true }
         let reader = try present.reader
         let resolver = ReferenceResolver(reference)
-        let byID = try resolver.itemIDs(in: reader)
+        let byID = try resolver.itemIDs(in: reader).filter(isWithin)
         if byID.count == 1, reference.utf8.count(where: { $0 != UInt8(ascii: "-") }) == 32 { return byID[0] }
-        let named = try titled(reference)
+        let named = try titled(reference).filter { isWithin($0.id) }
         var found = byID
         for item in named where !item.isTrashed && !found.contains(item.id) { found.append(item.id) }
         if found.isEmpty && named.isEmpty {
-            found = try titles(beginningWith: reference).filter { !$0.isTrashed }.map(\.id)
+            found = try titles(beginningWith: reference).filter { !$0.isTrashed && isWithin($0.id) }.map(\.id)
         }
         guard found.count > 1 else {
             guard let only = found.first else { throw CoreError(.itemNotFound, at: reference) }

@@ -63,7 +63,7 @@ package struct TagUse: Equatable, Sendable {
 package struct ItemLink: Equatable, Sendable {
     package let link: MarkdownScan.Link
     /// None if it leads nowhere, several if its title is not one item's alone.
-    package let items: [ItemSummary]
+    package var items: [ItemSummary]
 }
 
 extension Vault {
