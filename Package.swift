@@ -195,6 +195,8 @@ let samples: [Target] = ["RecentNotes", "ImportBookmarks"].map { name in
 }
 
 let testTargets: [Target] = [
+    // Calls the library as a program of others does.
+    .executableTarget(name: "KitCalls", dependencies: ["CoffretKit"], path: "Tests/KitCalls", packageAccess: false),
     // Vectors, seeded randomness, faulty file systems, manual clocks: shared by all tests.
     .target(name: "CTestProcess", path: "Tests/CTestProcess", cSettings: [.define("_GNU_SOURCE")]),
     .target(

@@ -91,13 +91,16 @@ public final class CoffretSession {
 
     /// An item with its contents.
     ///
-    /// - Parameter revealsSecrets: whether values of secret fields are given; they are in this process's memory from then on.
+    /// - Parameters:
+    ///   - revealsSecrets: whether values of secret fields are given; they are in this process's memory from then on.
+    ///   - version: an earlier version, as `history` names it; nil for the present one.
     /// - Throws: `CoffretError`: `core.item.not-found`, `core.item.ambiguous`, `core.note.locked`, `core.note.hidden`.
     public func item(
-        _ name: String, vault: String? = nil, revealsSecrets: Bool = false
+        _ name: String, vault: String? = nil, revealsSecrets: Bool = false, version: String? = nil
     ) throws(CoffretError) -> Item {
         var request = ItemRead()
         (request.item, request.vault, request.revealsSecrets) = (name, vault, revealsSecrets)
+        request.version = version
         return Item(message: try ask(request))
     }
 
@@ -181,13 +184,14 @@ public final class CoffretSession {
         return answer.vaults.flatMap { $0.problems.map { ($0.code, $0.place) } }
     }
 
-    private func ask<Request: StoreOperation>(
-        _ request: Request, progress: ((Progress) -> Bool)? = nil
+    func ask<Request: StoreOperation>(
+        _ request: Request, bringing descriptor: Int32? = nil, progress: ((Progress) -> Bool)? = nil
     ) throws(CoffretError) -> Request.Answer {
-        try inKit {
-            guard let progress else { return try client.perform(request) }
+        let descriptors = descriptor.map { [$0] } ?? []
+        return try inKit {
+            guard let progress else { return try client.perform(request, descriptors: descriptors) }
             var isCancelled = false
-            return try client.perform(request) { message in
+            return try client.perform(request, descriptors: descriptors) { message in
                 if isCancelled || progress(Progress(message: message)) { return }
                 isCancelled = true
                 try self.client.cancel()

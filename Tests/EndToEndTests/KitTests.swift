@@ -60,6 +60,49 @@ struct KitTests {
         #expect(try Self.run(world, "ImportBookmarks", ["Nowhere"], input: lines).text.contains("core.vault.not-found"))
     }
 
+    @Test("each call does what it says, and is refused with the code that Spec has")
+    func calls() throws {
+        let world = try OperationWorld()
+        defer { try? world.agent.stop() }
+        try #require(try world.agent.unlock().exitCode == 0)
+        let folder = try TemporaryDirectory()
+        try Data(count: 70_000).write(to: URL(fileURLWithPath: folder.file("map.bin")))
+        try FileManager.default.createDirectory(atPath: folder.file("notes"), withIntermediateDirectories: false)
+        try Data("# Chard\n".utf8).write(to: URL(fileURLWithPath: folder.file("notes/Chard.md")))
+        let printed = try Self.run(world, "KitCalls", [folder.path])
+        #expect(
+            printed.text == """
+                versions: 2 said
+                first: true
+                restored: true
+                flags: [[true, true]]
+                out of the trash: true
+                removed: true
+                gone: core.item.not-found
+                added: map.bin 70000
+                files: ["plan.bin true"]
+                read: 70000
+                left: 0
+                again: core.attachment.not-found
+                links: ["Tomatoes 1", "Nothing 0"]
+                backlinks: ["Soup"]
+                linked: true false
+                conflicts: 0 0
+                values: ["hush", "Forge"]
+                made: 30
+                would import: 1
+                imported: 1
+                again: 1
+                cancelled: true
+                exported: true
+                whole: true
+                locked: true
+
+                """, "\(printed.text)\(printed.errorText)")
+        #expect(FileManager.default.contentsEqual(atPath: folder.file("map.bin"), andPath: folder.file("out.bin")))
+        #expect(FileManager.default.fileExists(atPath: folder.file("all.json")))
+    }
+
     @Test(
         "each sample is a package of its own, which asks for the library by its product's name",
         .enabled(if: ProcessRunner.isFound("swift"), "swift is not on the path"),

@@ -62,7 +62,7 @@ struct TokenLimitTests {
         "vault.list", "item.list", "item.search", "item.read", "item.create", "item.edit", "item.flag", "item.trash",
         "item.restore", "item.remove", "item.history", "item.compare", "conflict.list", "conflict.read",
         "conflict.settle", "link.list", "link.add", "tag.list", "tag.change", "file.list", "file.add", "file.read",
-        "file.rename", "file.remove", "code.read", "reference.read", "secret.generate",
+        "file.rename", "file.remove", "code.read", "reference.read",
     ]
     /// Beside those, with limits to vaults alone.
     private static let keepsToVaults: Set<String> = ["tag.rename", "import.run", "export.run"]

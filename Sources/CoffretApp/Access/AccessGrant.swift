@@ -28,7 +28,7 @@ package struct AccessGrant: Equatable, Sendable {
         ItemFlag.name, ItemTrash.name, ItemRestore.name, ItemRemove.name, ItemHistory.name, ItemCompare.name,
         ConflictList.name, ConflictRead.name, ConflictSettle.name, LinkList.name, LinkAdd.name, TagList.name,
         TagChange.name, FileList.name, FileAdd.name, FileRead.name, FileRename.name, FileRemove.name, CodeRead.name,
-        ReferenceRead.name, SecretGenerate.name,
+        ReferenceRead.name,
     ]
     /// Operations on all of a vault: they keep to vaults, and are refused where tags are limited.
     static let vaultOperations: Set<String> = [TagRename.name, ImportRun.name, ExportRun.name]
