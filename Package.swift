@@ -27,6 +27,7 @@ let systemLibraries: [Target] = [
     .target(name: "CCurl"),
     .target(name: "CYAML"),
     .target(name: "CCSV"),
+    .target(name: "CZstd"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -63,7 +64,7 @@ let libraries: [Target] = [
     // 3. Encrypted, content-addressed facts with history; ignorant of items.
     library("CoffretStorage", ["CoffretBase", "CoffretCrypto"]),
     // 4. Histories: logs of signed entries, the state that they make, checkpoints; not used by stores yet.
-    library("CoffretHistory", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage"]),
+    library("CoffretHistory", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CZstd"]),
     // 4. Words, prefixes, phrases and fields over documents; ignorant of vaults.
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.

@@ -6,8 +6,8 @@
 package struct UniqueID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package static let byteCount = 16
 
-    private let high: UInt64
-    private let low: UInt64
+    let high: UInt64
+    let low: UInt64
 
     /// Reads 16 bytes; nil for another number.
     package init?<Bytes: Collection>(bytes: Bytes) where Bytes.Element == UInt8 {
@@ -30,6 +30,15 @@ package struct UniqueID: Hashable, Comparable, Sendable, CustomStringConvertible
         for byte in bytes.prefix(8) { words.0 = words.0 << 8 | UInt64(byte) }
         for byte in bytes.suffix(8) { words.1 = words.1 << 8 | UInt64(byte) }
         (high, low) = words
+    }
+
+    /// Reads 16 bytes without an array.
+    ///
+    /// - Parameter bytes: exactly 16 bytes; anything else is our own bug.
+    package init(_ bytes: UnsafeRawBufferPointer) {
+        precondition(bytes.count == Self.byteCount, "16 bytes are needed")
+        high = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+        low = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }
 
     private init(high: UInt64, low: UInt64) {
@@ -76,5 +85,13 @@ package struct UniqueID: Hashable, Comparable, Sendable, CustomStringConvertible
 
     package static func < (left: UniqueID, right: UniqueID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
+    }
+}
+
+extension [UInt8] {
+    /// Appends the 16 bytes of an id without an array in between.
+    package mutating func append(id: UniqueID) {
+        appendBigEndian(id.high)
+        appendBigEndian(id.low)
     }
 }

@@ -126,12 +126,27 @@
         return bytes(in: range)
     }
 
+    /// Reads an id: a byte string of 16 bytes.
+    package mutating func readID() throws(CBORError) -> UniqueID {
+        let start = byteOffset
+        let range = try readByteRange()
+        guard range.count == UniqueID.byteCount else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        return unsafe UniqueID(UnsafeRawBufferPointer(rebasing: input[range]))
+    }
+
     /// Reads a byte string of `counts` bytes from the input into locked memory; another size is `.unexpectedItem`.
     package mutating func readSecret(counts: ClosedRange<Int>) throws(CBORError) -> SecretBytes {
         let start = byteOffset
         let range = try readByteRange()
         guard counts.contains(range.count) else { throw CBORError(.unexpectedItem, byteOffset: start) }
         return unsafe SecretBytes(copying: UnsafeRawBufferPointer(rebasing: input[range]))
+    }
+
+    /// Reads a text and returns where its UTF-8 lies in the input, unchecked: for texts of fewer characters than Unicode has,
+    /// which the caller checks. Nothing is copied.
+    package mutating func readUncheckedTextRange() throws(CBORError) -> Range<Int> {
+        let start = byteOffset
+        return try take(try readHead(.text), itemOffset: start)
     }
 
     package mutating func readText(byteCountMax: Int = .max) throws(CBORError) -> String {

@@ -85,6 +85,19 @@ package struct CBOREncoder: Sendable {
         bytes.append(contentsOf: value.utf8)
     }
 
+    /// Encodes text that lies as UTF-8 already; other bytes are our own bug.
+    package mutating func encode(textBytes value: ArraySlice<UInt8>) {
+        appendHead(.text, UInt64(value.count))
+        bytes.append(contentsOf: value)
+    }
+
+    /// Encodes the 16 bytes of an id without an array in between.
+    package mutating func encode(id: UniqueID) {
+        appendHead(.bytes, UInt64(UniqueID.byteCount))
+        bytes.appendBigEndian(id.high)
+        bytes.appendBigEndian(id.low)
+    }
+
     package mutating func encode(bool value: Bool) {
         bytes.append(value ? 0xF5 : 0xF4)
     }

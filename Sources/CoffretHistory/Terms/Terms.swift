@@ -74,15 +74,13 @@ package struct ChainPosition: Hashable, Sendable, CustomStringConvertible {
 /// Bounds of section 16, as far as a format has them.
 package enum HistoryLimits {
     /// Numbers and heights: they stay exact in JSON and in SQLite.
-    package static let numberMax: UInt64 = 1 << 53 - 1
+    package static let numberMax = FactLimits.numberMax
     /// Changes of an entry in place; more make a tree (E6).
     package static let changeCountMax = 512
     /// The CBOR of an entry's list of changes, in bytes; more make a tree (E6).
     package static let changesByteCountMax = 256 << 10
     /// Instances of `seen`, instances whose facts an entry replaces, and dots that one change replaces.
     package static let referenceCountMax = 4_096
-    /// Instances of a frontier in one blob.
-    package static let frontierCountMax = 16_384
     package static let statementByteCountMax = 2_048
     package static let keyLogNoteByteCountMax = 512
     package static let saltByteCount = 16

@@ -201,7 +201,7 @@ final class BlobSealer {
 }
 
 /// Lends the 32 bytes of a name or an address.
-func withBytes<Result>(of value: Bytes32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+package func withBytes<Result>(of value: Bytes32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     unsafe withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { buffer in
         unsafe value.write(to: buffer.baseAddress!)
         return unsafe body(UnsafeRawBufferPointer(buffer))

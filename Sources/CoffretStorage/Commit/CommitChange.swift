@@ -191,9 +191,3 @@ enum CommitChangeCodec {
         return .stored(StoredValue(name: name, byteCount: byteCount))
     }
 }
-
-extension FactKey {
-    func sharesEntity(with other: FactKey) -> Bool {
-        bytes[..<EntityID.byteCount] == other.bytes[..<EntityID.byteCount]
-    }
-}

@@ -29,6 +29,8 @@ package enum FactLimits {
     package static let wholeValueByteCountMax = 16 << 10
     /// No value is longer; what is longer is an attachment.
     package static let valueByteCountMax = 16 << 20
+    /// Numbers and heights of entries: they stay exact in JSON and in SQLite.
+    package static let numberMax: UInt64 = 1 << 53 - 1
     /// The random bytes before each value that lies in a blob of its own (protocol 13).
     package static let saltByteCount = 16
 }
@@ -59,11 +61,15 @@ package struct Fact: Equatable, Sendable, Comparable {
     package let key: FactKey
     package let content: FactContent
     package let dot: Dot
+    /// The height of the entry that wrote the fact (Spec/history.md section 1), at least 1; 0 in histories of commits,
+    /// which have no heights.
+    package let height: UInt64
 
-    package init(key: FactKey, content: FactContent, dot: Dot) {
+    package init(key: FactKey, content: FactContent, dot: Dot, height: UInt64 = 0) {
         self.key = key
         self.content = content
         self.dot = dot
+        self.height = height
     }
 
     /// The value if it lies in place, which all values up to 512 bytes do.

@@ -71,6 +71,12 @@ package struct FactKey: Hashable, Comparable, Sendable, CustomStringConvertible 
         return attribute
     }
 
+    /// The attribute's name, where it lies in the key.
+    package var attributeBytes: ArraySlice<UInt8> { bytes[EntityID.byteCount..<attributeEnd] }
+
+    /// The element, where it lies in the key.
+    package var elementBytes: ArraySlice<UInt8> { bytes[(attributeEnd + 1)...] }
+
     /// Empty for a register, 16 bytes for a member of a set.
     package var element: [UInt8] { Array(bytes[(attributeEnd + 1)...]) }
 
@@ -95,6 +101,11 @@ package struct FactKey: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     /// Whether the key sorts before `bytes`, which may be a prefix of keys.
     func isBelow(_ bytes: [UInt8]) -> Bool { self.bytes.span.compare(to: bytes.span) < 0 }
+
+    /// Whether both keys are of one entity.
+    package func sharesEntity(with other: FactKey) -> Bool {
+        bytes[..<EntityID.byteCount] == other.bytes[..<EntityID.byteCount]
+    }
 
     func hasPrefix(_ prefix: [UInt8]) -> Bool { bytes.starts(with: prefix) }
 }

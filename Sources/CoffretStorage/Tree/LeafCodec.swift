@@ -11,11 +11,12 @@ internal import CoffretBase
 ///     v instance count ‖ instances (16 each), ascending, each used
 ///     per fact, ascending by key, then dot:
 ///       shared (1): bytes shared with the key before, as many as there are ‖ rest count (1) ‖ rest
-///       v index of the instance ‖ v sequence
+///       v index of the instance ‖ v sequence ‖ in histories of entries v height
 ///       v 0 for a retraction, else 1 + the value's length n
 ///       the value if n <= 512, else the name (32) of its blob
 package enum LeafCodec {
-    /// - Parameter facts: ascending; their inline values are at most 512 bytes, stored ones longer.
+    /// - Parameter facts: ascending; their inline values are at most 512 bytes, stored ones longer. All have a height, or
+    ///   none has.
     package static func encode(_ facts: LeafFacts) -> [UInt8] {
         let instances = sortedInstances(of: facts)
         let headByteCountMax = 2 * Varint.byteCountMax + instances.count * UniqueID.byteCount
@@ -40,7 +41,11 @@ package enum LeafCodec {
     }
 
     /// Decodes a leaf; nil for anything that `encode` would not have written.
-    package static func decode(_ bytes: Span<UInt8>, allowsRetractions: Bool) -> LeafFacts? {
+    ///
+    /// - Parameter hasHeights: whether the leaf is of a history of entries.
+    package static func decode(
+        _ bytes: Span<UInt8>, allowsRetractions: Bool, hasHeights: Bool = false
+    ) -> LeafFacts? {
         var offset = 0
         guard let count = Varint.read(bytes, at: &offset), count <= bytes.count / 5,
             let instances = decodeInstances(bytes, at: &offset), count > 0 || instances.isEmpty
@@ -53,13 +58,15 @@ package enum LeafCodec {
             guard let isSameKey = facts.readKey(bytes, at: &offset),
                 let index = Varint.read(bytes, at: &offset), index < instances.count,
                 let sequence = Varint.read(bytes, at: &offset), sequence > 0,
+                let height = hasHeights ? Varint.read(bytes, at: &offset) : 0,
+                !hasHeights || 1...FactLimits.numberMax ~= height && sequence <= FactLimits.numberMax,
                 let content = decodeContent(bytes, at: &offset, allowsRetractions: allowsRetractions)
             else { return nil }
             isUsed[Int(index)] = true
             let dot = Dot(instance: instances[Int(index)], sequence: sequence)
             if isSameKey, !(facts.dot(at: facts.count - 1) < dot) { return nil }
             facts.completeFact(
-                from: start, dot: dot, valueByteCount: content.valueByteCount, content.range, of: bytes)
+                from: start, dot: dot, height: height, valueByteCount: content.valueByteCount, content.range, of: bytes)
         }
         guard offset == bytes.count, isUsed.allSatisfy({ $0 }) else { return nil }
         return facts

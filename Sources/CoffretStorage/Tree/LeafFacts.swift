@@ -12,6 +12,8 @@ package struct LeafFacts: Sendable {
     /// One fact. Its key begins at `start` of the bytes; the value, or the name of its blob, follows.
     private struct Entry {
         let dot: Dot
+        /// 0 in trees of commits.
+        let height: UInt64
         let start: UInt32
         /// Of the value, wherever it lies; `retraction` for none.
         let valueByteCount: UInt32
@@ -39,8 +41,8 @@ package struct LeafFacts: Sendable {
         /// The same fact in another list, behind the same key.
         func moved(to start: Int) -> Entry {
             Entry(
-                dot: dot, start: UInt32(start), valueByteCount: valueByteCount, keyByteCount: keyByteCount,
-                sharedByteCount: sharedByteCount)
+                dot: dot, height: height, start: UInt32(start), valueByteCount: valueByteCount,
+                keyByteCount: keyByteCount, sharedByteCount: sharedByteCount)
         }
     }
 
@@ -99,7 +101,7 @@ package struct LeafFacts: Sendable {
         }
         entries.append(
             Entry(
-                dot: fact.dot, start: start, valueByteCount: valueByteCount,
+                dot: fact.dot, height: fact.height, start: start, valueByteCount: valueByteCount,
                 keyByteCount: UInt8(fact.key.bytes.count), sharedByteCount: sharedByteCount))
     }
 
@@ -111,7 +113,7 @@ package struct LeafFacts: Sendable {
         other.bytes.span.append(entry.range, to: &bytes)
         entries.append(
             Entry(
-                dot: entry.dot, start: start, valueByteCount: entry.valueByteCount,
+                dot: entry.dot, height: entry.height, start: start, valueByteCount: entry.valueByteCount,
                 keyByteCount: entry.keyByteCount, sharedByteCount: sharedByteCount))
     }
 
@@ -140,14 +142,15 @@ package struct LeafFacts: Sendable {
     /// - Parameter valueByteCount: nil for a retraction.
     /// - Parameter range: what lies of the value in `content`: all of it, or the name of its blob.
     mutating func completeFact(
-        from start: Int, dot: Dot, valueByteCount: Int?, _ range: Range<Int>, of content: Span<UInt8>
+        from start: Int, dot: Dot, height: UInt64, valueByteCount: Int?, _ range: Range<Int>, of content: Span<UInt8>
     ) {
         let keyByteCount = UInt8(bytes.count - start)
         content.append(range, to: &bytes)
         entries.append(
             Entry(
-                dot: dot, start: UInt32(start), valueByteCount: valueByteCount.map { UInt32($0) } ?? Entry.retraction,
-                keyByteCount: keyByteCount, sharedByteCount: readSharedByteCount))
+                dot: dot, height: height, start: UInt32(start),
+                valueByteCount: valueByteCount.map { UInt32($0) } ?? Entry.retraction, keyByteCount: keyByteCount,
+                sharedByteCount: readSharedByteCount))
     }
 
     var byteCount: Int { bytes.count }
@@ -155,6 +158,7 @@ package struct LeafFacts: Sendable {
     // MARK: Looking at facts where they lie
 
     func dot(at index: Int) -> Dot { entries[index].dot }
+    func height(at index: Int) -> UInt64 { entries[index].height }
 
     /// Negative, zero or positive, as the key sorts before, with or behind `key`, which may be a beginning of keys.
     func compareKey(at index: Int, to key: [UInt8]) -> Int {
@@ -171,7 +175,7 @@ package struct LeafFacts: Sendable {
         let left = entries[index]
         let right = other.entries[otherIndex]
         return left.keyByteCount == right.keyByteCount && left.valueByteCount == right.valueByteCount
-            && left.dot == right.dot
+            && left.dot == right.dot && left.height == right.height
             && bytes.span.extracting(left.range).compare(to: other.bytes.span.extracting(right.range)) == 0
     }
 
@@ -226,14 +230,15 @@ package struct LeafFacts: Sendable {
     /// the instance counts as one byte.
     func weight(at index: Int) -> Int {
         let entry = entries[index]
-        let weight =
+        var weight =
             3 + Int(entry.keyByteCount) - Int(entry.sharedByteCount) + Varint.byteCount(of: entry.dot.sequence)
+        if entry.height > 0 { weight += Varint.byteCount(of: entry.height) }
         if entry.valueByteCount == Entry.retraction { return weight + 1 }
         return weight + Varint.byteCount(of: UInt64(entry.valueByteCount) + 1) + entry.contentByteCount
     }
 
     /// The most bytes that `encode` appends.
-    var encodedByteCountMax: Int { bytes.count + count * (KeyCoding.overheadByteCount + 3 * Varint.byteCountMax) }
+    var encodedByteCountMax: Int { bytes.count + count * (KeyCoding.overheadByteCount + 4 * Varint.byteCountMax) }
 
     /// Appends the encoding of each fact to `target`.
     ///
@@ -244,6 +249,7 @@ package struct LeafFacts: Sendable {
             let index = instances.count == 1 ? 0 : instances.firstIndex(of: entry.dot.instance) ?? 0
             Varint.append(UInt64(index), to: &target)
             Varint.append(entry.dot.sequence, to: &target)
+            if entry.height > 0 { Varint.append(entry.height, to: &target) }
             if entry.valueByteCount == Entry.retraction {
                 Varint.append(0, to: &target)
             } else {
@@ -259,6 +265,6 @@ extension LeafFacts: RandomAccessCollection {
     package var endIndex: Int { count }
 
     package subscript(index: Int) -> Fact {
-        Fact(key: key(at: index), content: content(at: index), dot: dot(at: index))
+        Fact(key: key(at: index), content: content(at: index), dot: dot(at: index), height: height(at: index))
     }
 }

@@ -7,22 +7,29 @@ package import CoffretCrypto
 /// The messages that a device signs for a push, and for the deletion of a zone. Spec: Spec/server.md, "Zones".
 package enum ZoneProof: Equatable, Sendable {
     case push(expectedHead: [UInt8]?, newHead: [UInt8]?, epoch: UInt32)
+    /// A push in histories of entries, whose word covers the objects (Spec/history.md section 11).
+    case objects(expectedHead: [UInt8]?, newHead: [UInt8]?, epoch: UInt32, hash: [UInt8])
     case deletion(accountID: [UInt8])
 
     private var context: Context {
         switch self {
-        case .push: .push
+        case .push, .objects: .push
         case .deletion: .zoneDeletion
         }
     }
 
     /// Heads have 32 bytes or none, and none goes away: the length says which are there.
-    private var message: [UInt8] {
+    var message: [UInt8] {
         switch self {
         case .push(let expected, let new, let epoch): (expected ?? []) + (new ?? []) + epoch.bigEndianBytes
+        case .objects(let expected, let new, let epoch, let hash):
+            (expected ?? Self.noHead) + (new ?? Self.noHead) + epoch.bigEndianBytes + hash
         case .deletion(let accountID): accountID
         }
     }
+
+    /// In the place of a head that is not there: so a first push and a push that leaves the head have other messages.
+    private static let noHead = [UInt8](repeating: 0, count: 32)
 
     package func sign(zone: [UInt8], with key: SigningKey) -> [UInt8] {
         key.sign(context, scope: zone, message: message)
@@ -36,4 +43,19 @@ package enum ZoneProof: Equatable, Sendable {
             throw TrustError(.signatureInvalid)
         }
     }
+}
+
+/// The objects of a push, hashed one after the other: BLAKE2b-256(for each: address (32) ‖ BLAKE2b-256(ciphertext)).
+package struct PushedObjectsHasher: ~Copyable {
+    private var hasher = BLAKE2bHasher(byteCount: 32)
+
+    package init() {}
+
+    package mutating func add(address: [UInt8], ciphertext: [UInt8]) {
+        precondition(address.count == 32, "an address has 32 bytes")
+        hasher.update(address)
+        hasher.update(BLAKE2b.hash(ciphertext))
+    }
+
+    package consuming func finish() -> [UInt8] { hasher.finish() }
 }

@@ -175,7 +175,7 @@ def changes(list_, number, others):
     need(len({g[0] for g in list_}) == len(list_) and total <= 512 and used == set(range(len(others))))
 
 
-def entry(content, public, vault):
+def entry(content, public, vault, own):
     """The body of an entry or of a bare form; Refused with a code else."""
     need(len(content) > 64)
     raw, signature = content[:-64], content[-64:]
@@ -186,14 +186,15 @@ def entry(content, public, vault):
     need(is_bytes(body.get(1), 32) and is_number(body.get(2)) and is_number(body.get(4)) and isinstance(body.get(5), int))
     need((3 in body) == (body[2] > 1) and is_bytes(body.get(3, bytes(32)), 32))
     if 6 in body:
-        need(isinstance(body[6], dict) and 0 < len(body[6]) <= 4096)
+        need(isinstance(body[6], dict) and 0 < len(body[6]) <= 4096 and own not in body[6])
         for k, v in body[6].items():
             need(is_bytes(k, 16) and isinstance(v, list) and len(v) == 2 and is_number(v[0]) and is_bytes(v[1], 32))
     others = body.get(10, [])
-    need(10 not in body or isinstance(others, list) and others and all(is_bytes(i, 16) for i in others) and others == sorted(set(others)))
+    need(10 not in body or isinstance(others, list) and others and all(is_bytes(i, 16) and i != own for i in others) and others == sorted(set(others)))
     need(not (7 in body and 8 in body) and (13 in body) == (7 in body or 8 in body) and is_bytes(body.get(13, bytes(16)), 16))
     need(14 not in body or 13 not in body and is_bytes(body[14], 32))
     if 7 in body:
+        need(len(span(raw, (7,))) - 2 <= 256 << 10)
         changes(body[7], body[2], others)
     else:
         need(10 not in body or 14 in body)
@@ -344,11 +345,11 @@ def run(v):
         same('instance', i.hex(), c['instance_hex'])
     for e in v['entries']:
         raw = h(e['content_hex'])
-        body = entry(raw, public, vault)
+        body = entry(raw, public, vault, own)
         same(e['what'], name(8, raw).hex(), e['name_hex'])
         same(e['what'] + ', message', message(raw[:-64], body).hex(), e['message_hex'])
         stripped = h(e['bare_hex'])
-        other = entry(stripped, public, vault)
+        other = entry(stripped, public, vault, own)
         same(e['what'] + ', bare form', name(8, stripped).hex(), e['bare_name_hex'])
         same(e['what'] + ', message of the bare form', message(stripped[:-64], other).hex(), e['message_hex'])
         same(
@@ -356,7 +357,7 @@ def run(v):
         )
     for e in v['refused']:
         try:
-            entry(h(e['content_hex']), public, vault)
+            entry(h(e['content_hex']), public, vault, own)
             wrong.append(f"taken: {e['why']}")
         except Refused as r:
             same(e['why'], str(r), e['code'])

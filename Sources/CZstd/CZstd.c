@@ -1,0 +1,118 @@
+#include "CZstd.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+/* Allocation by the caller and frames without magic; both are in the shared library. */
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+static struct {
+    unsigned (*is_error)(size_t);
+    size_t (*bound)(size_t);
+    ZSTD_CCtx *(*make_writer)(ZSTD_customMem);
+    size_t (*set_writer)(ZSTD_CCtx *, ZSTD_cParameter, int);
+    size_t (*set_writer_prefix)(ZSTD_CCtx *, const void *, size_t);
+    size_t (*write)(ZSTD_CCtx *, void *, size_t, const void *, size_t);
+    size_t (*free_writer)(ZSTD_CCtx *);
+    ZSTD_DCtx *(*make_reader)(ZSTD_customMem);
+    size_t (*set_reader)(ZSTD_DCtx *, ZSTD_dParameter, int);
+    size_t (*set_reader_prefix)(ZSTD_DCtx *, const void *, size_t);
+    size_t (*read)(ZSTD_DCtx *, void *, size_t, const void *, size_t);
+    size_t (*free_reader)(ZSTD_DCtx *);
+} zstd;
+
+static int is_loaded;
+
+static void load(void) {
+    void *library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return;
+#define LOAD(field, name)                                                                                             \
+    *(void **)&zstd.field = dlsym(library, name);                                                                     \
+    if (!zstd.field)                                                                                                  \
+        return;
+    LOAD(is_error, "ZSTD_isError")
+    LOAD(bound, "ZSTD_compressBound")
+    LOAD(make_writer, "ZSTD_createCCtx_advanced")
+    LOAD(set_writer, "ZSTD_CCtx_setParameter")
+    LOAD(set_writer_prefix, "ZSTD_CCtx_refPrefix")
+    LOAD(write, "ZSTD_compress2")
+    LOAD(free_writer, "ZSTD_freeCCtx")
+    LOAD(make_reader, "ZSTD_createDCtx_advanced")
+    LOAD(set_reader, "ZSTD_DCtx_setParameter")
+    LOAD(set_reader_prefix, "ZSTD_DCtx_refPrefix")
+    LOAD(read, "ZSTD_decompressDCtx")
+    LOAD(free_reader, "ZSTD_freeDCtx")
+#undef LOAD
+    is_loaded = 1;
+}
+
+static int is_available(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    return is_loaded;
+}
+
+/* The library's memory holds texts: it is zeroed before it is given back. Its size stands in front of it, and what
+   follows is aligned as malloc aligns. */
+union block {
+    size_t byte_count;
+    max_align_t alignment;
+};
+
+static void *allocate(void *opaque, size_t byte_count) {
+    (void)opaque;
+    union block *block = malloc(sizeof(union block) + byte_count);
+    if (!block)
+        return NULL;
+    block->byte_count = byte_count;
+    return block + 1;
+}
+
+static void zero_and_free(void *opaque, void *bytes) {
+    (void)opaque;
+    if (!bytes)
+        return;
+    union block *block = (union block *)bytes - 1;
+    explicit_bzero(bytes, block->byte_count);
+    free(block);
+}
+
+static const ZSTD_customMem memory = {allocate, zero_and_free, NULL};
+
+size_t coffret_zstd_bound(size_t byte_count) { return is_available() ? zstd.bound(byte_count) : 0; }
+
+ptrdiff_t coffret_zstd_compress(
+    const uint8_t *bytes, size_t byte_count, const uint8_t *prefix, size_t prefix_byte_count, uint8_t *frame,
+    size_t capacity) {
+    if (!is_available())
+        return COFFRET_ZSTD_UNAVAILABLE;
+    ZSTD_CCtx *writer = zstd.make_writer(memory);
+    if (!writer)
+        return COFFRET_ZSTD_FAILED;
+    int failed = zstd.is_error(zstd.set_writer(writer, ZSTD_c_compressionLevel, 3))
+                 || zstd.is_error(zstd.set_writer(writer, ZSTD_c_contentSizeFlag, 0))
+                 || zstd.is_error(zstd.set_writer(writer, ZSTD_c_checksumFlag, 0))
+                 || zstd.is_error(zstd.set_writer(writer, ZSTD_c_format, ZSTD_f_zstd1_magicless))
+                 || (prefix && zstd.is_error(zstd.set_writer_prefix(writer, prefix, prefix_byte_count)));
+    size_t written = failed ? 0 : zstd.write(writer, frame, capacity, bytes, byte_count);
+    zstd.free_writer(writer);
+    return failed || zstd.is_error(written) ? COFFRET_ZSTD_FAILED : (ptrdiff_t)written;
+}
+
+ptrdiff_t coffret_zstd_decompress(
+    const uint8_t *frame, size_t frame_byte_count, const uint8_t *prefix, size_t prefix_byte_count, uint8_t *bytes,
+    size_t byte_count) {
+    if (!is_available())
+        return COFFRET_ZSTD_UNAVAILABLE;
+    ZSTD_DCtx *reader = zstd.make_reader(memory);
+    if (!reader)
+        return COFFRET_ZSTD_FAILED;
+    int failed = zstd.is_error(zstd.set_reader(reader, ZSTD_d_format, ZSTD_f_zstd1_magicless))
+                 || (prefix && zstd.is_error(zstd.set_reader_prefix(reader, prefix, prefix_byte_count)));
+    size_t read = failed ? 0 : zstd.read(reader, bytes, byte_count, frame, frame_byte_count);
+    zstd.free_reader(reader);
+    return failed || zstd.is_error(read) || read != byte_count ? COFFRET_ZSTD_FAILED : (ptrdiff_t)read;
+}
