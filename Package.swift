@@ -183,8 +183,9 @@ let executables: [Target] = [
     .executableTarget(
         name: "coffret-bench",
         dependencies: [
-            "CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretInterop", "CoffretStorage", "CoffretSearch",
-            "CoffretKeys", "CoffretCore", "CoffretHTTP", "CoffretAccount", "CoffretSync", "CBenchPeers", "CPlatform",
+            "CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretInterop", "CoffretTrust", "CoffretStorage",
+            "CoffretHistory", "CoffretSearch", "CoffretKeys", "CoffretCore", "CoffretHTTP", "CoffretAccount",
+            "CoffretSync", "CBenchPeers", "CPlatform",
         ],
         swiftSettings: settings),
 ]

@@ -47,5 +47,7 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
         case membersWithheld = "sync.members.withheld"
         // Stored values (Z5).
         case valueMalformed = "storage.value.malformed"
+        /// libzstd is not installed: compressed texts cannot be read.
+        case valueLibraryMissing = "storage.value.library-missing"
     }
 }

@@ -30,6 +30,8 @@ struct Main {
             name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
         BenchMode(
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
+        BenchMode(
+            name: "history", purpose: "entries, stored values and what an edit of a note stores", run: HistoryBench.run),
         BenchMode(name: "edits", purpose: "one edit on its way to another device", run: EditBench.run),
         BenchMode(
             name: "nothing", purpose: "syncs with nothing new, at the end of `edits`", run: EditBench.runNothing),

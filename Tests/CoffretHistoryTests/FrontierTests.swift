@@ -89,7 +89,8 @@ struct FrontierTests {
     @Test("the terms of facts sum up to the digest, in any order, and go out again")
     func digest() throws {
         let state = vectors.state
-        let splitKey = SplitKey(SecretBytes(copying: try Hex.decode(state.split_key_hex)))
+        var secret = try Hex.decode(state.split_key_hex)
+        let splitKey = SplitKey(SecretBytes(consuming: &secret))
         var terms = DigestTerms(splitKey: splitKey, vaultID: try vectors.vaultID())
         let facts = try Self.facts(state)
         var (up, down) = (StateDigest(), StateDigest())

@@ -3,7 +3,7 @@
 
 internal import CoffretBase
 package import CoffretCrypto
-package import CoffretStorage
+internal import CoffretStorage
 
 /// The first 80 bits of a hash over what a device has applied: 16 characters of Crockford's base32 in groups of four.
 ///

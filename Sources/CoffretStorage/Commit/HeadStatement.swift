@@ -50,6 +50,13 @@ package enum HeadStatement {
                 encoder.encode(seen: head)
             }
         }
+        return seal(content: content, key: key, vaultID: vaultID, instance: instance, random: random)
+    }
+
+    /// Seals what a statement says, whatever its layout, filled to a multiple of 512 bytes.
+    package static func seal(
+        content: [UInt8], key: HeadsKey, vaultID: VaultID, instance: UniqueID, random: any RandomSource
+    ) -> [UInt8] {
         var message = UInt32(content.count).bigEndianBytes + content
         let remainder = message.count % stepByteCount
         if remainder > 0 { message += [UInt8](repeating: 0, count: stepByteCount - remainder) }
@@ -63,6 +70,14 @@ package enum HeadStatement {
     package static func open(
         _ bytes: [UInt8], key: HeadsKey, vaultID: VaultID, instance: UniqueID
     ) -> [SeenHead]? {
+        guard let content = openContent(bytes, key: key, vaultID: vaultID, instance: instance) else { return nil }
+        return try? withCBORDecoder(content) { (decoder) throws(CBORError) in try read(&decoder) }
+    }
+
+    /// What `seal(content:)` sealed; nil for bytes that are no statement of this vault and instance under this key.
+    package static func openContent(
+        _ bytes: [UInt8], key: HeadsKey, vaultID: VaultID, instance: UniqueID
+    ) -> [UInt8]? {
         let opened = try? unsafe Envelope.open(
             bytes, key: key, context: .headsSeal, associatedData: vaultID.bytes + instance.bytes, fill: .none
         ) { message in unsafe [UInt8](message) }
@@ -71,9 +86,7 @@ package enum HeadStatement {
             case let end = lengthByteCount + Int(stated), end <= message.count, message.count - end < stepByteCount,
             message[end...].allSatisfy({ $0 == 0 })
         else { return nil }
-        return try? withCBORDecoder(Array(message[lengthByteCount..<end])) { (decoder) throws(CBORError) in
-            try read(&decoder)
-        }
+        return Array(message[lengthByteCount..<end])
     }
 
     private static func read(_ decoder: inout CBORDecoder) throws(CBORError) -> [SeenHead] {

@@ -1,15 +1,15 @@
-// Integers of variable length in tree nodes. The one thing to keep true: each number has one
+// Integers of variable length in tree nodes and stored values. The one thing to keep true: each number has one
 // encoding, so that a decoded node would be written again byte for byte.
 
 /// Little-endian groups of seven bits, the last one without the high bit; no superfluous groups.
-enum Varint {
+package enum Varint {
     static let byteCountMax = 10
 
     static func byteCount(of value: UInt64) -> Int {
         (70 - (value | 1).leadingZeroBitCount) / 7
     }
 
-    static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+    package static func append(_ value: UInt64, to bytes: inout [UInt8]) {
         var rest = value
         while rest >= 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -28,7 +28,7 @@ enum Varint {
     }
 
     /// Reads one number and moves `offset` behind it; nil if the bytes end or the form is not minimal.
-    static func read(_ bytes: Span<UInt8>, at offset: inout Int) -> UInt64? {
+    package static func read(_ bytes: Span<UInt8>, at offset: inout Int) -> UInt64? {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while offset < bytes.count {

@@ -225,6 +225,19 @@ def varint(data, at):
         shift += 7
 
 
+def one_frame(frame, code):
+    """No size, segment, checksum or dictionary; a window of at most 2^24; blocks to the end."""
+    need(len(frame) > 1 and frame[0] == 0 and frame[1] <= 0x70, code)
+    at, last = 2, False
+    while not last:
+        need(at + 3 <= len(frame), code)
+        head = int.from_bytes(frame[at : at + 3], 'little')
+        last, kind = head & 1, head >> 1 & 3
+        need(kind < 3, code)
+        at += 3 + (1 if kind == 1 else head >> 3)
+    need(at == len(frame), code)
+
+
 def decoded(value, bases):
     code = 'storage.value.malformed'
     need(value[:1] in (b'\0', b'\1', b'\2'), code)
@@ -237,10 +250,11 @@ def decoded(value, bases):
         base = bases.get(value[at : at + 32])
         at += 32
         need(base is not None and base[16] < 2 and len(base) - 16 >= 513, code)
-        prefix, room = decoded(base[16:], {}), room + len(base)
+        prefix, room = decoded(base[16:], {}), room + len(base) - 16
+        need(len(prefix) <= 1 << 20, code)
     need(size <= 64 * room + 4096, code)
     frame = value[at:]
-    need(len(frame) > 1 and frame[0] & 4 == 0 and frame[0] >> 6 == 0 and frame[0] & 32 == 0 and frame[:4] != b'\x28\xb5\x2f\xfd', code)
+    one_frame(frame, code)
     z = ctypes.CDLL('libzstd.so.1')
     z.ZSTD_createDCtx.restype = ctypes.c_void_p
     z.ZSTD_decompressDCtx.restype = ctypes.c_size_t

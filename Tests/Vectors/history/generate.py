@@ -262,10 +262,19 @@ def values():
         ('a frame with its magic', b'\1' + varint(len(text)) + z.compress(text, format=0)),
         ('half a frame', whole[: len(whole) // 2]),
         ('a byte behind the frame', whole + b'\0'),
+        ('two frames', b'\1' + varint(2 * len(text)) + 2 * whole[3:]),
+        ('a frame with a window above 2^24', whole[:4] + b'\x71' + whole[5:]),
+        ('a frame with a bit that says nothing', whole[:3] + b'\x10' + whole[4:]),
+        ('a delta above 1 MiB', b'\2' + varint(2**20 + 1) + name(4, b'\x11' * 16 + whole) + z.compress(bytes(2**20 + 1), prefix=text)),
         ('a base that is not there', b'\2' + varint(len(edited)) + b'\x66' * 32 + delta[-20:]),
         ('a base that is a delta', b'\2' + varint(len(edited)) + name(4, bases[2]) + z.compress(edited, prefix=text)),
         ('a base of 512 bytes', b'\2' + varint(600) + name(4, bases[3]) + z.compress(bytes(600), prefix=bytes(511))),
     ]
+    # The border of Z5 with a base, whose salt is not counted: a byte less would be allowed.
+    frame = lambda size: b'\2' + varint(size) + name(4, bases[1]) + z.compress(bytes(size), prefix=text)
+    size = 64 * (len(frame(100_000)) + len(bases[1]) - 16) + 4096
+    assert len(frame(size)) == len(frame(size + 1)) == len(frame(100_000))
+    bad.append(('more than 64 times the bytes of value and base, and 4,096', frame(size + 1)))
     return {
         'bases': [{'content_hex': b.hex(), 'name_hex': name(4, b).hex()} for b in bases],
         'cases': [{'what': w, 'stored_hex': s.hex(), 'bytes_hex': v.hex()} for w, s, v in good],
