@@ -28,6 +28,8 @@ let systemLibraries: [Target] = [
     .target(name: "CYAML"),
     .target(name: "CCSV"),
     .target(name: "CZstd"),
+    .target(name: "CExpat"),
+    .target(name: "CHTML"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -104,7 +106,10 @@ let libraries: [Target] = [
     // 6. Foreign files to and from items.
     library(
         "CoffretImportExport",
-        ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform", "CYAML", "CCSV"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform", "CYAML", "CCSV", "CExpat",
+            "CHTML",
+        ]),
     // 6. A vault and its place on a server, brought together.
     library(
         "CoffretSync",
@@ -230,8 +235,8 @@ let testTargets: [Target] = [
     tests(
         "CoffretImportExportTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretCore", "CoffretKeys",
-            "CoffretImportExport", "CoffretTestSupport",
+            "CoffretBase", "CoffretCrypto", "CoffretInterop", "CoffretStorage", "CoffretSearch", "CoffretCore",
+            "CoffretKeys", "CoffretImportExport", "CoffretTestSupport",
         ]),
     .testTarget(
         name: "CoffretCLITests",

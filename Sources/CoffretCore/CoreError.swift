@@ -51,6 +51,8 @@ package struct CoreError: Error, Equatable, Sendable {
         case recordChanged = "core.record.changed"
         /// A password record asks for key derivation outside the bounds. Nothing was derived.
         case recordPolicy = "core.record.policy"
+        /// Another application sealed this with constants of its own, which nobody gave.
+        case recordConstantsMissing = "core.record.constants-missing"
         /// A stored value is not what its attribute demands.
         case valueInvalid = "core.value.invalid"
         /// The attachment does not exist in that item.

@@ -20,6 +20,8 @@ enum ImportCommand {
         "source-password-fd", "N", .number(0...1_048_575),
         "read the password of a protected export from an open file descriptor")
     static let keyFile = OptionDescription.value("key-file", "FILE", .file, "the key file of a KeePass database")
+    static let bearConstants = OptionDescription.value(
+        "bear-constants", "FILE", .file, "the two constants of Bear's encryption, a line each")
 
     static let description = CommandDescription(
         "import", group: .inOut, "Bring in a folder of notes, or what another program exported",
@@ -28,7 +30,7 @@ enum ImportCommand {
             "Formats: Markdown (a folder, a tar or zip archive, or one file; vaults of Obsidian and Logseq are such folders), tables (CSV) of browsers and password managers, Coffret's own list of items, its full export, and \(programs). Backups of other programs are recognised and refused by name; until coffret reads them, export Markdown or CSV there.",
             "The content tells the format. A protected export asks for its password. What has no place in an item becomes a field of its name, and the report says so; nothing is left out without a word.",
         ],
-        arguments: [path], options: [format, dryRun, report, password, keyFile],
+        arguments: [path], options: [format, dryRun, report, password, keyFile, bearConstants],
         examples: [
             CommandExample("coffret import ~/Notes", "a folder of Markdown, with its files and links"),
             CommandExample("coffret import notes.tar.gz", "the same from an archive"),
@@ -90,6 +92,7 @@ enum ImportCommand {
                 throw ImportExportError(.passwordNeeded)
             }
         }
+        keys.constants = try context.arguments.value(bearConstants).map { try ForeignFile.read($0) }
         do {
             return try importer.begun(on: source, keys: keys)
         } catch {

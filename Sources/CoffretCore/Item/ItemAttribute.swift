@@ -30,6 +30,7 @@ package enum ItemAttribute {
 package enum RecordAttribute {
     package static let record: Attribute = "record"
     package static let hint: Attribute = "hint"
+    package static let constants: Attribute = "constants"
 }
 
 /// Attributes of attachments.

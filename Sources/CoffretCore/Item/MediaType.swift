@@ -24,4 +24,10 @@ package enum MediaType {
         guard let dot = fileName.lastIndex(of: ".") else { return "application/octet-stream" }
         return types[fileName[fileName.index(after: dot)...].lowercased()] ?? "application/octet-stream"
     }
+
+    /// The shortest ending of names of files of a type, with its dot; empty for a type that the table does not have.
+    package static func fileExtension(of type: String) -> String {
+        let endings = types.filter { $0.value == type.lowercased() }.map(\.key)
+        return endings.min { ($0.utf8.count, $0) < ($1.utf8.count, $1) }.map { "." + $0 } ?? ""
+    }
 }

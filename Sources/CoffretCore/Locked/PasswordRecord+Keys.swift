@@ -57,8 +57,8 @@ extension PasswordRecord {
             // EXPOSE: into an array that is overwritten below; the chain takes raw UTF-8.
             var bytes = unsafe passphrase.withUnsafeBytes { unsafe Array($0) }
             defer { bytes.zero() }
-            return .bear(
-                try inInterop(BearKeyChain.coffretScheme1.deriveApplicationKey(passphrase: bytes)))
+            let chain = try chain()
+            return .bear(try inInterop(chain.deriveApplicationKey(passphrase: bytes)))
         case .argon2id:
             guard let effort = identity.effort else { throw CoreError(.recordPolicy, at: id.hex) }
             let parameters = PasswordParameters(

@@ -20,6 +20,8 @@ package struct PasswordRecord: Equatable, Sendable {
         package let salt: [UInt8]
         /// Memory in KiB and passes of Argon2id; nil in scheme 1, which stretches nothing.
         package let effort: Effort?
+        /// Whose constants the chain of scheme 1 has.
+        package var application = LockApplication.coffret
 
         package struct Effort: Equatable, Sendable {
             package let memoryKibibytes: UInt32
@@ -45,6 +47,8 @@ package struct PasswordRecord: Equatable, Sendable {
     package let check: [UInt8]
     /// The records that this one replaces, in the order of their ids.
     package let previous: [Previous]
+    /// The constants of an application other than Coffret, where somebody gave them.
+    package internal(set) var constants: LockConstants?
 
     package var scheme: LockScheme { identity.scheme }
     package var created: Milliseconds { identity.created }
@@ -80,7 +84,8 @@ package struct PasswordRecord: Equatable, Sendable {
 
     static func encode(_ identity: Identity) -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: identity.effort == nil ? 4 : 6)
+            let isForeign = identity.application != .coffret
+            encoder.encodeArrayHeader(count: identity.effort != nil ? 6 : isForeign ? 5 : 4)
             encoder.encode(unsigned: identity.scheme.rawValue)
             encoder.encode(signed: identity.created)
             encoder.encode(bytes: identity.home.bytes)
@@ -88,6 +93,8 @@ package struct PasswordRecord: Equatable, Sendable {
             if let effort = identity.effort {
                 encoder.encode(unsigned: UInt64(effort.memoryKibibytes))
                 encoder.encode(unsigned: UInt64(effort.passCount))
+            } else if isForeign {
+                encoder.encode(text: identity.application.rawValue)
             }
         }
     }
@@ -167,7 +174,9 @@ package struct PasswordRecord: Equatable, Sendable {
             for _ in 1..<count { try decoder.skipItem() }
             return nil
         }
-        guard count == (scheme == .bear ? 4 : 6) else { throw CBORError(.unexpectedItem, byteOffset: 0) }
+        guard scheme == .bear ? (4...5).contains(count) : count == 6 else {
+            throw CBORError(.unexpectedItem, byteOffset: 0)
+        }
         let created = try decoder.readSigned()
         let home = try decoder.readBytes(count: VaultID.byteCount)
         let salt = try decoder.readBytes(count: PasswordParameters.saltByteCount)
@@ -178,7 +187,14 @@ package struct PasswordRecord: Equatable, Sendable {
                 passCount: try decoder.readUnsigned(as: UInt32.self))
         }
         guard let home = VaultID(home) else { throw CBORError(.unexpectedItem, byteOffset: 0) }
-        return Identity(scheme: scheme, created: created, home: home, salt: salt, effort: effort)
+        var identity = Identity(scheme: scheme, created: created, home: home, salt: salt, effort: effort)
+        if count == 5 {
+            guard let application = LockApplication(rawValue: try decoder.readText()), application != .coffret else {
+                return nil
+            }
+            identity.application = application
+        }
+        return identity
     }
 
     private static func decoding<Value>(

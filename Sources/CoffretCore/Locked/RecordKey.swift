@@ -25,14 +25,18 @@ package final class RecordKey: Sendable {
     }
 
     /// A key out of its bytes; nil if they cannot be one of the scheme.
-    convenience init?(id: UniqueID, scheme: LockScheme, secret: consuming SecretBytes) {
+    ///
+    /// - Parameter chain: of scheme 1.
+    convenience init?(
+        id: UniqueID, scheme: LockScheme, secret: consuming SecretBytes, chain: BearKeyChain = .coffretScheme1
+    ) {
         switch scheme {
         case .argon2id:
             guard secret.byteCount == NoteApplicationKey.byteCount else { return nil }
             self.init(id: id, form: .argon2id(NoteApplicationKey(secret)))
         case .bear:
             guard secret.byteCount > 0 else { return nil }
-            self.init(id: id, form: .bear(BearKeyChain.coffretScheme1.restoreApplicationKey(secret)))
+            self.init(id: id, form: .bear(chain.restoreApplicationKey(secret)))
         }
     }
 
@@ -43,6 +47,14 @@ package final class RecordKey: Sendable {
         case .bear(let key):
             // EXPOSE: from locked memory to locked memory.
             return unsafe key.withUnsafeBytes { unsafe SecretBytes(copying: $0) }
+        }
+    }
+
+    /// Whether the bytes of the key and its scheme are all of it.
+    var isPortable: Bool {
+        switch form {
+        case .argon2id: true
+        case .bear(let key): key.chain == .coffretScheme1
         }
     }
 
@@ -194,7 +206,8 @@ package final class RecordKey: Sendable {
         }
         defer { bytes.zero() }
         let secret = SecretBytes(consuming: &bytes)
-        guard let olderKey = RecordKey(id: older.id, scheme: older.scheme, secret: secret),
+        let chain = older.scheme == .bear ? try older.chain() : .coffretScheme1
+        guard let olderKey = RecordKey(id: older.id, scheme: older.scheme, secret: secret, chain: chain),
             olderKey.opensCheck(older.check)
         else { throw CoreError(.noteDamaged, at: older.id.hex) }
         return olderKey

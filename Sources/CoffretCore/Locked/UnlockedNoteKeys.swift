@@ -64,9 +64,10 @@ package final class HeldNoteKey: Sendable {
 }
 
 extension UnlockedNoteKeys {
-    /// The keys that are held, to be held elsewhere: a command that runs in a process of its own tells the agent.
+    /// The keys that are held, to be held elsewhere: a command that runs in a process of its own tells the agent. Keys of
+    /// another application's chain end with the command.
     package func held() -> [HeldNoteKey] {
-        keys.withLock { $0.values.sorted { $0.id < $1.id } }.map { key in
+        keys.withLock { $0.values.filter(\.isPortable).sorted { $0.id < $1.id } }.map { key in
             HeldNoteKey(record: key.id, scheme: key.scheme, secret: key.duplicateSecret())
         }
     }

@@ -29,7 +29,11 @@ extension Vault {
             // A record is written once: of several versions, those that its id does not stand for do not count.
             for fact in versions {
                 do throws(CoreError) {
-                    let record = try PasswordRecord.parse(reader.value(of: fact), id: entity.uuid)
+                    var record = try PasswordRecord.parse(reader.value(of: fact), id: entity.uuid)
+                    let constants = facts.filter { $0.key.attribute == RecordAttribute.constants }
+                    if let constants = constants.winner {
+                        record.constants = LockConstants(decoding: try reader.value(of: constants))
+                    }
                     records.append(record)
                 } catch {
                     unusable[entity.uuid] = error

@@ -35,6 +35,7 @@ internal import COpenSSL
         unsafe self.pointer = unsafe pointer
     }
 
+    static let md5 = FetchedDigest("MD5")
     static let sha1 = FetchedDigest("SHA1")
     static let sha224 = FetchedDigest("SHA2-224")
     static let sha256 = FetchedDigest("SHA2-256")

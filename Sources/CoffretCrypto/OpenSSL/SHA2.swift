@@ -1,12 +1,13 @@
-// SHA-1 and SHA-2. A context must never be used after its digest has been taken.
+// MD5, SHA-1 and SHA-2. A context must never be used after its digest has been taken.
 
 internal import COpenSSL
 
-/// A hash function of the SHA family.
+/// A hash function of OpenSSL's.
 ///
 /// SHA-1 is here for formats that others fixed (key derivation in Apple's ECIES, TOTP); nothing of
-/// Coffret's own uses it.
+/// Coffret's own uses it. MD5 names files in Evernote's exports, and protects nothing.
 package enum HashAlgorithm: String, Sendable, CaseIterable {
+    case md5 = "MD5"
     case sha1 = "SHA-1"
     case sha224 = "SHA-224"
     case sha256 = "SHA-256"
@@ -16,6 +17,7 @@ package enum HashAlgorithm: String, Sendable, CaseIterable {
     /// The size of a digest.
     package var digestByteCount: Int {
         switch self {
+        case .md5: 16
         case .sha1: 20
         case .sha224: 28
         case .sha256: 32
@@ -27,13 +29,14 @@ package enum HashAlgorithm: String, Sendable, CaseIterable {
     /// The size of the blocks that the function works on, which HMAC pads its key to.
     package var blockByteCount: Int {
         switch self {
-        case .sha1, .sha224, .sha256: 64
+        case .md5, .sha1, .sha224, .sha256: 64
         case .sha384, .sha512: 128
         }
     }
 
     var fetched: FetchedDigest {
         switch self {
+        case .md5: .md5
         case .sha1: .sha1
         case .sha224: .sha224
         case .sha256: .sha256

@@ -28,6 +28,8 @@ struct ForeignFormat: Sendable {
         case most(@Sendable (String) -> Bool)
         /// Some file has such a path.
         case any(@Sendable (String) -> Bool)
+        /// There are such paths, and no Markdown files.
+        case pages(@Sendable (String) -> Bool)
         /// A file begins with these bytes.
         case magic([UInt8])
         /// A file begins with this text, behind a byte order mark and blanks.
@@ -66,6 +68,7 @@ struct ForeignFormat: Sendable {
             return has(SourceSample.isMost(of: notes.map { sample.paths[$0] }, isMember))
         case .most(let isMember): return has(SourceSample.isMost(of: sample.paths, isMember))
         case .any(let isMember): return has(sample.paths.contains(where: isMember))
+        case .pages(let isMember): return has(!sample.hasNotes && sample.paths.contains(where: isMember))
         case .magic(let bytes): return try match(sample) { $0.bytes.starts(with: bytes) }
         case .start(let text):
             return try match(sample) { head in

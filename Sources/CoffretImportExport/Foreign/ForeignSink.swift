@@ -41,6 +41,8 @@ final class ForeignSink {
     private var list: ListPass
     /// Files of the source to attach, by their entry.
     private var waiting: [Int: [Attaching]] = [:]
+    /// Constants of the program that sealed notes, where the person gave them.
+    var constants: LockConstants?
     /// Entries that were read, or that say nothing of items.
     private var taken: Set<Int> = []
 
@@ -65,10 +67,13 @@ final class ForeignSink {
     /// Says that a file of the source was read, so that it is no attachment.
     ///
     /// - Parameter bytes: its content, by which a second import knows the source again.
-    func took(_ entry: Int, _ bytes: [UInt8]) {
+    func took(_ entry: Int, _ bytes: [UInt8]) { took(entry, contentHash: BLAKE2b.hash(bytes)) }
+
+    /// The same of a file that was read piece by piece.
+    func took(_ entry: Int, contentHash: [UInt8]) {
         guard taken.insert(entry).inserted else { return }
-        session.noteContainer(key: foreign.entries[entry].path.bytes, contentHash: BLAKE2b.hash(bytes))
-        session.didRead(byteCount: bytes.count)
+        session.noteContainer(key: foreign.entries[entry].path.bytes, contentHash: contentHash)
+        session.didRead(byteCount: Int(clamping: foreign.entries[entry].byteCount))
     }
 
     /// The address by which a text links to an item of this source, before or after the item is put.
@@ -85,6 +90,19 @@ final class ForeignSink {
         try session.storeFile(produce)
     }
 
+    /// Whether an earlier import attached this content to the item; a reader that learns it while it stores the content
+    /// stops, and what was written is removed.
+    ///
+    /// - Parameters:
+    ///   - item: the `ForeignItem.id`.
+    ///   - file: the `ForeignFile.id`.
+    func isAttached(_ file: String, to item: String, contentHash: [UInt8]) -> Bool {
+        if case .unchanged = session.standing(ofKey: key(item, file), contentHash: contentHash) { return true }
+        return false
+    }
+
+    private func key(_ item: String, _ file: String) -> [UInt8] { list.key(Array(item.utf8)) + [0] + Array(file.utf8) }
+
     /// Writes an item with its files.
     ///
     /// - Parameter name: of the item for the report; its title without one.
@@ -92,13 +110,15 @@ final class ForeignSink {
         var item = item
         let entry = item.finished()
         guard !item.isNoItem else { return }
-        let owner = try session.put(entry, in: &list, name: name ?? item.draft.title)
+        let owner = try session.put(
+            entry, in: &list, name: name ?? item.draft.title, sealed: item.sealed, constants: constants)
         for file in item.files {
             let key = list.key(entry.key) + [0] + Array(file.id.utf8)
             if case .entry(let index) = file.content { taken.insert(index) }
             // An item that was deleted here stays deleted, with its files.
             guard let owner else { continue }
-            let attaching = Attaching(owner: owner, key: key, file: file)
+            // Files of a sealed note come unsealed, and it can be given none before it is opened.
+            let attaching = Attaching(owner: item.sealed == nil ? owner : nil, key: key, file: file)
             switch file.content {
             case .entry(let index): waiting[index, default: []].append(attaching)
             case .bytes(let bytes):

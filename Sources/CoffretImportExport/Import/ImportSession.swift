@@ -126,13 +126,42 @@ package final class ImportSession {
     ///   - contentHash: BLAKE2b-256 of its foreign form.
     ///   - name: of the item, for the report.
     ///   - rawNames: the labels of fields that were kept because nothing means them.
+    ///   - sealed: the content of a note in the place of its text.
+    ///   - constants: of the program that sealed it.
     ///   - scan: of the draft's text, if the importer has made it anyway; nil to make it here.
     ///   - form: completes the record that is kept of it.
     /// - Returns: the item that now stands for the entry; nil if it was deleted in the vault and stays so.
     @discardableResult
     func put(
         _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, rawNames: [String] = [],
-        scan: MarkdownScan? = nil, form: (inout FileRecord) -> Void = { _ in }
+        scan: MarkdownScan? = nil, sealed: ForeignSealedNote? = nil, constants: LockConstants? = nil,
+        form: (inout FileRecord) -> Void = { _ in }
+    ) throws(ImportExportError) -> EntityID? {
+        let item = try putOpen(
+            draft, key: key, contentHash: contentHash, name: name, rawNames: rawNames, scan: scan, form: form)
+        guard let sealed, let item else { return item }
+        try seal(item, sealed, constants, isNew: record(ofKey: key)?.contentHash != contentHash)
+        return item
+    }
+
+    /// Makes an item the locked note that its program had.
+    private func seal(
+        _ item: EntityID, _ note: ForeignSealedNote, _ constants: LockConstants?, isNew: Bool
+    ) throws(ImportExportError) {
+        try wrappingVaultErrors {
+            // A note that a person resealed or opened here stays as it is.
+            if isNew, try batch.item(item)?.isLocked != true {
+                try batch.writeSealed(note, of: item, constants: constants)
+            } else if let constants, try batch.writeConstants(constants, for: note) {
+                hasChanges = true
+                report.updated += 1
+            }
+        }
+    }
+
+    private func putOpen(
+        _ draft: ItemDraft, key: [UInt8], contentHash: [UInt8], name: String, rawNames: [String],
+        scan: MarkdownScan?, form: (inout FileRecord) -> Void
     ) throws(ImportExportError) -> EntityID? {
         try goOn()
         seenKeys.insert(key)
@@ -223,6 +252,8 @@ package final class ImportSession {
                 isArchived: draft.isArchived))
         form(&record)
         write(record)
+        // A text that comes later may link to it.
+        identities[key] = id.uuid
         return id
     }
 

@@ -6,6 +6,8 @@ package import CoffretBase
 package final class SourceKeys {
     private let password: (_ question: String) throws(ImportExportError) -> SecretBytes
     private var keyFile: [UInt8]?
+    /// The constants of the program that sealed notes of the source, as the person's file has them.
+    package var constants: [UInt8]?
 
     /// - Parameters:
     ///   - keyFile: the content of a key file, for a format that has such; zeroed when this object goes.

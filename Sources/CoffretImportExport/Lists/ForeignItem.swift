@@ -19,6 +19,8 @@ struct ForeignItem {
     private var extras: [(label: String, kind: FieldKind, value: String)] = []
     /// Its files; `ForeignSink` attaches them.
     var files: [ForeignFile] = []
+    /// The content of a note that its program sealed, in the place of its text.
+    var sealed: ForeignSealedNote?
 
     init(kind: ItemKind = .login) { draft = ItemDraft(kind: kind) }
 
@@ -89,10 +91,10 @@ struct ForeignItem {
     mutating func finished() -> ListEntry {
         let entry = finished(text: [])
         return ListEntry(
-            draft: draft, key: entry.key, attachments: [], hash: Self.hash(draft), rawNames: rawNames)
+            draft: draft, key: entry.key, attachments: [], hash: Self.hash(draft, sealed), rawNames: rawNames)
     }
 
-    private static func hash(_ draft: ItemDraft) -> [UInt8] {
+    private static func hash(_ draft: ItemDraft, _ sealed: ForeignSealedNote?) -> [UInt8] {
         var hasher = BLAKE2bHasher(byteCount: 32)
         hasher.updateLengthPrefixed(
             itemStateHash(
@@ -102,6 +104,7 @@ struct ForeignItem {
             [draft.created, draft.modified].map { $0.map(String.init) ?? "" } + [draft.path ?? "", draft.kind.name]
         for part in rest { hasher.updateLengthPrefixed(Array(part.utf8)) }
         hasher.updateLengthPrefixed([draft.isTrashed ? 1 : 0])
+        if let sealed { hasher.updateLengthPrefixed(sealed.passphraseID.bytes + sealed.body) }
         return hasher.finish()
     }
 
@@ -219,7 +222,8 @@ extension ImportSession {
     /// - Parameter name: for the report; nil to name it by its number.
     /// - Returns: the item; nil if it was deleted in the vault and stays so.
     func put(
-        _ entry: ListEntry, in list: inout ListPass, name: String? = nil
+        _ entry: ListEntry, in list: inout ListPass, name: String? = nil, sealed: ForeignSealedNote? = nil,
+        constants: LockConstants? = nil
     ) throws(ImportExportError) -> EntityID? {
         let next = list.next(entry.key)
         let name = name.map { printableText($0.utf8) } ?? next.name
@@ -234,7 +238,8 @@ extension ImportSession {
             }
         }
         return try put(
-            entry.draft, key: next.key, contentHash: entry.hash, name: name, rawNames: entry.rawNames)
+            entry.draft, key: next.key, contentHash: entry.hash, name: name, rawNames: entry.rawNames, sealed: sealed,
+            constants: constants)
     }
 
     /// Writes the entries of a list.

@@ -46,7 +46,7 @@ public struct BearKeyChain: Sendable, Equatable {
     /// The key that a passphrase leads to; from it the keys of notes are derived when they are needed.
     public final class ApplicationKey: Sendable {
         let bytes: SecretBytes
-        private let chain: BearKeyChain
+        package let chain: BearKeyChain
 
         fileprivate init(_ bytes: consuming SecretBytes, _ chain: BearKeyChain) {
             self.bytes = bytes

@@ -36,6 +36,9 @@ extension FailureMeaning {
             .damaged, "what the vault says about a note passphrase was changed by somebody", hint: damageHint),
         "core.record.policy": FailureMeaning(
             .keyPolicy, "a note passphrase asks for work outside the safe bounds; nothing was computed"),
+        "core.record.constants-missing": FailureMeaning(
+            .unsupportedFormat, "Bear encrypted this note, and only Bear's own constants open it",
+            hint: "coffret import BACKUP --bear-constants FILE gives them"),
         "core.field.not-found": FailureMeaning(
             .notFound, "the item has no such field", showsPlace: true,
             hint: "a field goes by its key or its label; coffret show lists those of an item"),

@@ -1,0 +1,138 @@
+// Encrypted backups of Standard Notes, made here by its protocol 004; the key derivation against the program's own test.
+
+import CoffretBase
+import CoffretCore
+import CoffretCrypto
+import CoffretStorage
+import CoffretTestSupport
+import Foundation
+import Testing
+
+@testable import CoffretImportExport
+
+@Suite("Standard Notes")
+struct StandardNotesTests {
+    private static let seed = "baaec0131d677cf993381367eb082fe377cefe70118c1699cb9b38f0bc850e7b"
+
+    @Test("the key of a password is the one that Standard Notes derives")
+    func derivation() throws {
+        // Source: standardnotes/app, packages/snjs/mocha/004.test.js.
+        let key = try StandardNotesCipher.masterKey(
+            password: Array("very_secure".utf8), identifier: "foo@bar.com", seed: Self.seed)
+        #expect(Hex.encode(key) == "5d68e78b56d454e32e1f5dbf4c4e7cf25d74dc1efc942e7c9dfce572c1f3b943")
+    }
+
+    private func seal(_ text: String, _ key: [UInt8], _ id: String) -> String {
+        let nonce = [UInt8](repeating: 9, count: 24)
+        let data = Base64.standard.encode(Array("{\"u\":\"\(id)\",\"v\":\"004\"}".utf8))
+        let message = Array(text.utf8)
+        var ciphertext = [UInt8](repeating: 0, count: message.count)
+        var tag = [UInt8](repeating: 0, count: 16)
+        unsafe message.withUnsafeBytes { message in
+            unsafe key.withUnsafeBytes { key in
+                unsafe nonce.withUnsafeBytes { nonce in
+                    unsafe Array(data.utf8).withUnsafeBytes { data in
+                        unsafe ciphertext.withUnsafeMutableBytes { ciphertext in
+                            unsafe tag.withUnsafeMutableBytes { tag in
+                                unsafe XChaCha20Poly1305.seal(
+                                    message, key: key, nonce: nonce, associatedData: data, ciphertext: ciphertext,
+                                    tag: tag)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        return "004:\(Hex.encode(nonce)):\(Base64.standard.encode(ciphertext + tag)):\(data)"
+    }
+
+    private func item(_ id: String, _ type: String, _ content: String, under key: [UInt8], keyID: String = "") -> String
+    {
+        let itemKey = [UInt8](repeating: 3, count: 32)
+        return """
+            {"uuid":"\(id)","content_type":"\(type)","items_key_id":"\(keyID)",\
+            "enc_item_key":"\(seal(Hex.encode(itemKey), key, id))","content":"\(seal(content, itemKey, id))",\
+            "created_at":"2023-01-02T03:04:05.000Z","updated_at":"2023-02-02T03:04:05.000Z"}
+            """
+    }
+
+    private func backup() throws -> String {
+        let master = try StandardNotesCipher.masterKey(
+            password: Array("very_secure".utf8), identifier: "foo@bar.com", seed: Self.seed)
+        let itemsKey = [UInt8](repeating: 5, count: 32)
+        let items = [
+            item("K", "SN|ItemsKey", "{\"itemsKey\":\"\(Hex.encode(itemsKey))\",\"version\":\"004\"}", under: master),
+            item(
+                "N", "Note",
+                "{\"title\":\"Sealed\",\"text\":\"inside\",\"references\":[],\"trashed\":true,\"appData\":{\"org.standardnotes.sn\":{\"pinned\":true}}}",
+                under: itemsKey, keyID: "K"),
+            item(
+                "T", "Tag", "{\"title\":\"a.b\",\"references\":[{\"uuid\":\"N\",\"content_type\":\"Note\"}]}",
+                under: itemsKey, keyID: "K"),
+        ]
+        return """
+            {"version":"004","keyParams":{"identifier":"foo@bar.com","pw_nonce":"\(Self.seed)","version":"004"},\
+            "items":[\(items.joined(separator: ","))]}
+            """
+    }
+
+    @Test("an encrypted backup opens with its password, and with no other; one with a flipped byte does not")
+    func encrypted() throws {
+        let text = try backup()
+        let trial = try ForeignTrial(Array(text.utf8), named: "sn.txt", password: "very_secure")
+        let note = try #require(trial["Sealed"])
+        #expect(note.text == "inside" && note.tagPaths == ["a/b"] && note.isPinned && note.isTrashed)
+        #expect(CivilTime.format(note.created) == "2023-01-02T03:04:05Z")
+        #expect(try ForeignTrial.refusal(Array(text.utf8), named: "sn.txt", password: "wrong") == .passwordWrong)
+        #expect(try ForeignTrial.refusal(Array(text.utf8), named: "sn.txt") == .passwordNeeded)
+        // The last sealed text is the tag's.
+        let place = try #require(text.range(of: "004:0909", options: .backwards))
+        var flipped = text
+        let byte = flipped.index(place.lowerBound, offsetBy: 60)
+        flipped.replaceSubrange(byte...byte, with: flipped[byte] == "A" ? "B" : "A")
+        #expect(
+            try ForeignTrial.refusal(Array(flipped.utf8), named: "sn.txt", password: "very_secure") == .formatInvalid)
+        let swapped = text.replacing("\"uuid\":\"N\"", with: "\"uuid\":\"M\"")
+        #expect(
+            try ForeignTrial.refusal(Array(swapped.utf8), named: "sn.txt", password: "very_secure") == .formatInvalid)
+        let older = text.replacing("\"version\":\"004\"}", with: "\"version\":\"003\"}")
+        #expect(
+            try ForeignTrial.refusal(Array(older.utf8), named: "sn.txt", password: "very_secure") == .sourceUnsupported)
+    }
+
+    @Test("texts of the editor Super and of others become Markdown, links lead to the items")
+    func editors() throws {
+        let root = """
+            {"root":{"type":"root","children":[
+            {"type":"heading","tag":"h2","children":[{"type":"text","text":"Head"}]},
+            {"type":"paragraph","children":[{"type":"text","text":"bold","format":1},{"type":"text","text":" *x*"},
+             {"type":"link","url":"http://x.org","children":[{"type":"text","text":"l"}]},{"type":"snbubble","itemUuid":"B"}]},
+            {"type":"list","listType":"check","children":[{"type":"listitem","checked":true,"children":[{"type":"text","text":"done"}]},
+             {"type":"listitem","children":[{"type":"list","listType":"bullet","children":[{"type":"listitem","children":[{"type":"text","text":"deep"}]}]}]}]}
+            ]}}
+            """
+        func quoted(_ text: String) -> String { JSONValue.string(text).text() }
+        let text = """
+            {"version":"004","items":[
+            {"content_type":"Note","uuid":"A","content":{"title":"A","noteType":"super","text":\(quoted(root)),"references":[]}},
+            {"content_type":"Note","uuid":"B","content":{"title":"B","noteType":"rich-text","text":"<p>r <b>b</b></p>","references":[{"uuid":"A","content_type":"Note"}]}},
+            {"content_type":"Note","uuid":"C","content":{"title":"C","noteType":"authentication","text":"[{}]","references":[],"starred":true}},
+            {"content_type":"Note","uuid":"D","deleted":true,"content":{"title":"D","text":"","references":[]}}]}
+            """
+        let trial = try ForeignTrial(Array(text.utf8), named: "sn.json")
+        let (a, b) = (try #require(trial["A"]), try #require(trial["B"]))
+        #expect(
+            a.text == """
+                ## Head
+
+                **bold** \\*x\\*[l](http://x.org)[Linked note](coffret:\(b.id.uuid.hex))
+
+                - [x] done
+                    - deep
+
+                """)
+        #expect(b.text == "r **b**\n\n\n[Linked note](coffret:\(a.id.uuid.hex))")
+        #expect(trial["C"]?.fields.contains { $0.label == "Secrets" && $0.kind == .secret } == true)
+        #expect(trial["C"]?.value("content.starred") == "true" && trial["D"] == nil)
+    }
+}
