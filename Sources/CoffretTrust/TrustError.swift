@@ -39,6 +39,8 @@ package struct TrustError: Error, Equatable, Sendable {
         case paperOutranks = "trust.device.paper-outranks"
         /// A paper device's revocation was not announced for seven days.
         case revocationTooEarly = "trust.device.revocation-too-early"
+        /// A revocation does not say of each device that the revoked one added whether it goes.
+        case broughtUndecided = "trust.device.brought-undecided"
         /// The vault's founder is not the account of the device chain at hand, or not at the stated head.
         case founderDiffers = "trust.member.founder-differs"
         /// The private part of a link does not open.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Executable model of the planned histories, Spec/history.md: logs of entries, checkpoints in the member chain, frontiers, epochs.
 
-    history_model.py FIRST_SEED COUNT [--mode honest|lying|any] [--steps N] [--off RULE]... [--trial RULE]... [--trace]
+    history_model.py FIRST_SEED COUNT [--mode honest|lying|any] [--steps N] [--off RULE]... [--trial RULE]... [--trace] [--export FILE [--full]]
     history_model.py --self-test
 
 Each seed is one world: 1 to 3 accounts with 1 to 3 devices each at first share one vault. Nothing here is sealed or signed: an entry that a device did not
@@ -29,20 +29,21 @@ that rest on a false tree which nobody with the entries, or only a viewer, could
 A failed world prints its seed: `history_model.py SEED 1 --trace` raises where it fails.
 """
 
-import argparse, sys
+import argparse, functools, sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from history import rules  # noqa: E402
+from history.trace import Trace  # noqa: E402
 from history.world import World  # noqa: E402
 
 
-def play(seed, mode='any', steps=None, trial=(), trace=False):
+def play(seed, mode='any', steps=None, trial=(), trace=False, traced=None):
     """Plays one world. Returns it and what failed, or None."""
     w = World.__new__(World)
     w.off = rules.OFF
     try:
-        w.__init__(seed, mode, steps, trial)
+        w.__init__(seed, mode, steps, trial, traced)
         w.run()
     except rules.Broken as e:
         if trace:
@@ -80,6 +81,8 @@ def main():
     p.add_argument('--steps', type=int)
     p.add_argument('--off', action='append', default=[], help='a rule to do without')
     p.add_argument('--trial', action='append', default=[], help='a rule that was tried and not taken')
+    p.add_argument('--export', help='a file for what each device was given and concluded, a world a line')
+    p.add_argument('--full', action='store_true', help='with --export: states in full, not their hashes')
     p.add_argument('--self-test', action='store_true')
     p.add_argument('--trace', action='store_true')
     o = p.parse_args()
@@ -89,14 +92,20 @@ def main():
     if o.first is None:
         p.error('a first seed is missing')
     rules.OFF.update(o.off)
+    traced = functools.partial(Trace, full=o.full) if o.export else None
+    out = open(o.export, 'w') if o.export else None
     for seed in range(o.first, o.first + o.count):
-        w, failed = play(seed, o.mode, o.steps, o.trial, o.trace)
+        w, failed = play(seed, o.mode, o.steps, o.trial, o.trace, traced)
+        if out and not failed:
+            print(w.trace.export(), file=out)
         if failed:
             bad.setdefault(failed, []).append(seed)
         for k, v in w.notes.items():
             notes[k] = notes.get(k, 0) + v
         links += sum(map(len, w.server.chains))
         entries += w.count
+    if out:
+        out.close()
     print(
         f'{o.count} worlds, {sum(map(len, bad.values()))} failed, {links} links, {entries} numbers;',
         ', '.join(f'{k}: {v}' for k, v in sorted(notes.items())),

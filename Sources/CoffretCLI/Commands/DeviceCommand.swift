@@ -52,7 +52,7 @@ enum DeviceCommand {
                 )
             case .revokeAnnounced(let id, _)?: context.warn("the paper device \(name(id)) was revoked")
             case .add(let id, _, _, _)?: context.note("New device: \(name(id))")
-            case .revoke(let id)?: context.note("Revoked device: \(name(id))")
+            case .revoke(let id, _)?: context.note("Revoked device: \(name(id))")
             case .describe(let id)?: context.note("Renamed device: \(name(id))")
             case .recover?, nil: break
             }

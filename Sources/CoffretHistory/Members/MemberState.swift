@@ -70,6 +70,15 @@ package struct VerifiedMemberLink: Equatable, Sendable {
 
     /// Whether it needs confirmation if its signer's device is trusted no more (K7).
     package var changesRights: Bool { number > 0 && !roleChanges.isEmpty }
+
+    /// The same link with another checkpoint, for its author's plans.
+    func with(_ checkpoint: Checkpoint) -> VerifiedMemberLink {
+        VerifiedMemberLink(
+            number: number, hash: hash, accountID: accountID, deviceID: deviceID, roleChanges: roleChanges,
+            accepts: accepts, confirms: confirms, heads: heads, opensEpoch: opensEpoch, keyCommitment: keyCommitment,
+            splitKeyCommitment: splitKeyCommitment, endsReading: endsReading, checkpoint: checkpoint, details: details,
+            needsKeyOfEpoch: nil)
+    }
 }
 
 /// All verified links of a member chain, with the state after each.

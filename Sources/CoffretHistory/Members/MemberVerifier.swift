@@ -78,6 +78,24 @@ package struct VerifiedMembers: Equatable, Sendable {
         state.append(verified)
     }
 
+    /// The next link as its author plans it: the same checks as for a link of somebody else, before anything is signed.
+    ///
+    /// - Returns: the link without a checkpoint and without its hash; for `HistoryMachine.plan`, and nothing else.
+    /// - Throws: `MemberError`.
+    package func preview(
+        _ operation: MemberOperation, signedBy device: UniqueID, accounts: [ChainID: AccountDevices]
+    ) throws(MemberError) -> VerifiedMemberLink {
+        let number = UInt64(state.count)
+        let check = MemberCheck(operation: operation, number: number, state: state, accounts: accounts)
+        guard let devices = accounts[operation.accountID], let place = devices.position(of: operation.deviceHead),
+            let key = devices.signingKey(of: device, at: place)
+        else { throw MemberError(.chainMissing, at: number) }
+        guard try check.signer(withKey: key) == device else { throw MemberError(.signerUnknown, at: number) }
+        try check.checkHeads()
+        try check.checkPermission(signedBy: device)
+        return verified(operation, Bytes32(0, 0, 0, 0), device, check, .unreadable)
+    }
+
     private func verified(
         _ placed: VerifiedLink, _ operation: MemberOperation, _ signer: UniqueID, _ check: MemberCheck,
         _ keys: some MemberKeys
@@ -87,6 +105,15 @@ package struct VerifiedMembers: Equatable, Sendable {
         let reading = MemberSealing.open(
             placed.link.sealedPart, number: number, in: vaultID, epoch: operation.opening?.epoch ?? before.epoch,
             opening: operation.opening, keys: keys)
+        guard let hash = Bytes32(placed.hash) else { preconditionFailure("a hash has 32 bytes") }
+        return verified(operation, hash, signer, check, reading)
+    }
+
+    private func verified(
+        _ operation: MemberOperation, _ hash: Bytes32, _ signer: UniqueID, _ check: MemberCheck,
+        _ reading: SealedReading
+    ) -> VerifiedMemberLink {
+        let before = state.states[state.count - 1]
         var (details, checkpoint, missing) = (nil as MemberDetails?, nil as Checkpoint?, nil as UInt32?)
         switch reading {
         case .read(let read, let found): (details, checkpoint) = (read, found)
@@ -97,7 +124,6 @@ package struct VerifiedMembers: Equatable, Sendable {
         if let found = checkpoint, !state.isBase(found.base) || before.members[operation.accountID]?.writes != true {
             checkpoint = nil
         }
-        guard let hash = Bytes32(placed.hash) else { preconditionFailure("a hash has 32 bytes") }
         return VerifiedMemberLink(
             number: state.count, hash: hash, accountID: operation.accountID, deviceID: signer,
             roleChanges: operation.roleChanges, accepts: operation.accepts, confirms: Set(operation.confirms),
@@ -140,14 +166,16 @@ private struct MemberCheck {
     }
 
     /// Rules 2 and 3.
-    func signer(of link: UnverifiedLink) throws(MemberError) -> UniqueID {
+    func signer(of link: UnverifiedLink) throws(MemberError) -> UniqueID { try signer(withKey: link.signerKey) }
+
+    func signer(withKey key: [UInt8]) throws(MemberError) -> UniqueID {
         guard let devices = accounts[operation.accountID], let place = devices.position(of: operation.deviceHead) else {
             throw MemberError(.chainMissing, at: number)
         }
         for (account, head) in stated where accounts[account]?.position(of: head) == nil {
             throw MemberError(.chainMissing, at: number)
         }
-        guard let signer = devices.signer(link.signerKey, at: place) else {
+        guard let signer = devices.signer(key, at: place) else {
             throw MemberError(.signerUnknown, at: number)
         }
         guard signer.isTrusted else { throw MemberError(.signerRevoked, at: number) }

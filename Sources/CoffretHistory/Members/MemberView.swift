@@ -29,21 +29,10 @@ package struct MemberView: Equatable, Sendable {
     /// Links that hold here: all before the first that lacks confirmation, or whose checkpoint needs a key (K7).
     package private(set) var takenCount: Int
 
-    private var closings: [Closing: [Int]] = [:]
-
-    private struct Closing: Hashable {
-        let accountID: ChainID
-        let deviceID: UniqueID
-    }
-
     package init(accounts: [ChainID: AccountDevices] = [:], chain: MemberState = MemberState(), takenCount: Int = 0) {
         self.accounts = accounts
         self.chain = chain
         self.takenCount = takenCount
-    }
-
-    package static func == (left: MemberView, right: MemberView) -> Bool {
-        left.accounts == right.accounts && left.chain == right.chain && left.takenCount == right.takenCount
     }
 
     /// The newest link that was taken.
@@ -66,13 +55,11 @@ package struct MemberView: Equatable, Sendable {
     package mutating func learn(accounts: [ChainID: AccountDevices], chain: MemberState) {
         self.accounts = accounts
         self.chain = chain
-        closings = [:]
     }
 
     /// Takes links that lack confirmation, since a person was shown them and decides (K8).
     package mutating func takeShown(count: Int) {
         takenCount = max(takenCount, min(count, chain.count))
-        closings = [:]
     }
 
     /// The first link that waits for another one's word, if one does.
@@ -141,25 +128,19 @@ package struct MemberView: Equatable, Sendable {
     /// The first taken link that closes an instance, up to one; nil: it is open there.
     ///
     /// - Parameter last: the newest link that is looked at.
-    package mutating func closingLink(of owner: InstanceOwner, upTo last: Int? = nil) -> Int? {
+    package func closingLink(of owner: InstanceOwner, upTo last: Int? = nil) -> Int? {
         let last = last ?? newest
-        let key = Closing(accountID: owner.accountID, deviceID: owner.deviceID)
-        let found = closings[key] ?? computeClosings(key)
-        closings[key] = found
-        return found.first { $0 > Int(owner.firstLink) }.flatMap { $0 <= last ? $0 : nil }
-    }
-
-    /// All links that close a device, ascending.
-    private func computeClosings(_ key: Closing) -> [Int] {
-        var links = Set(chain.roleLosses[key.accountID] ?? [])
-        guard let devices = accounts[key.accountID] else { return links.sorted() }
-        for number in chain.headChanges[key.accountID] ?? [] {
-            guard let now = place(of: key.accountID, chain.states[number].heads[key.accountID]),
-                devices.isOut(key.deviceID, at: now)
+        var found = chain.roleLosses[owner.accountID]?.first { $0 > Int(owner.firstLink) }
+        guard let devices = accounts[owner.accountID] else { return found.flatMap { $0 <= last ? $0 : nil } }
+        for number in chain.headChanges[owner.accountID] ?? [] where number > Int(owner.firstLink) && number <= last {
+            if let found, found < number { break }
+            guard let now = place(of: owner.accountID, chain.states[number].heads[owner.accountID]),
+                devices.isOut(owner.deviceID, at: now)
             else { continue }
-            let before = number > 0 ? place(of: key.accountID, chain.states[number - 1].heads[key.accountID]) : nil
-            if before.map({ devices.isOut(key.deviceID, at: $0) }) != true { links.insert(number) }
+            let before = number > 0 ? chain.states[number - 1].heads[owner.accountID] : nil
+            let was = place(of: owner.accountID, before)
+            if was.map({ devices.isOut(owner.deviceID, at: $0) }) != true { found = number }
         }
-        return links.sorted()
+        return found.flatMap { $0 <= last ? $0 : nil }
     }
 }

@@ -114,9 +114,7 @@ package struct VerifiedDeviceChain: Equatable, Sendable {
 
     /// The device that signed the link which added another one; nil for the first.
     package func bringer(of device: VerifiedDevice) -> VerifiedDevice? {
-        guard device.addedAt > 0, device.addedAt < UInt64(links.count) else { return nil }
-        let signer = links[Int(device.addedAt)].link.signerKey
-        return devices.first { $0.keys.signing.bytes == signer }
+        device.bringer.flatMap { chain.rules.device($0) }
     }
 
     /// The trusted devices that are here because of one: it added them, or a device that it added did.

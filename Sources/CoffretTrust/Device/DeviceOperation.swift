@@ -27,12 +27,24 @@ package enum DeviceKind: UInt8, Sendable {
     case paper = 2
 }
 
+/// Of the trusted devices that a revoked one added, and that these added, which go with it and which stay (K10). Both lists
+/// ascend and have no duplicates.
+package struct BroughtDevices: Equatable, Sendable {
+    package let going: [UniqueID]
+    package let kept: [UniqueID]
+
+    package init(going: [UniqueID], kept: [UniqueID]) {
+        self.going = going
+        self.kept = kept
+    }
+}
+
 /// The operation of a link of a device chain.
 ///
 /// Layout of the public part, deterministic CBOR:
 ///
 ///     {0: 1, 1: device id, 2: kind, 3: signing key, 4: box key, 5: noise key, 6: countersignature}   adds
-///     {0: 2, 1: device id}                                                                           revokes
+///     {0: 2, 1: device id, ? 2: [* device that goes with it], ? 3: [* device that is kept]}          revokes; 2 and 3 or neither
 ///     {0: 3, 1: [device id...]}                   recovers: keeps these devices and no other
 ///     {0: 4, 1: paper device id, 2: time}         announces that this paper device will be revoked
 ///     {0: 5, 1: paper device id, 2: time}         revokes it, seven days later
@@ -43,7 +55,8 @@ package enum DeviceKind: UInt8, Sendable {
 /// Spec: Spec/trust.md. Source: protocol decision 17.
 package enum DeviceOperation: Equatable, Sendable {
     case add(id: UniqueID, kind: DeviceKind, keys: DeviceKeys, countersignature: [UInt8])
-    case revoke(id: UniqueID)
+    /// - Parameter brought: nil in links as they were written before histories, which decide nothing about other devices.
+    case revoke(id: UniqueID, brought: BroughtDevices? = nil)
     /// Ids in ascending order, without duplicates.
     case recover(kept: [UniqueID])
     case announceRevocation(id: UniqueID, time: Milliseconds)
@@ -66,8 +79,14 @@ package enum DeviceOperation: Equatable, Sendable {
                     encoder.encode(unsigned: key)
                     encoder.encode(bytes: bytes)
                 }
-            case .revoke(let id):
-                Self.encodeStart(of: 2, keyCount: 2, id, to: &encoder)
+            case .revoke(let id, let brought):
+                Self.encodeStart(of: 2, keyCount: brought == nil ? 2 : 4, id, to: &encoder)
+                guard let brought else { return }
+                for (key, ids) in [(2, brought.going), (3, brought.kept)] as [(UInt64, [UniqueID])] {
+                    encoder.encode(unsigned: key)
+                    encoder.encodeArrayHeader(count: ids.count)
+                    for id in ids { encoder.encode(bytes: id.bytes) }
+                }
             case .recover(let kept):
                 encoder.encodeMapHeader(count: 2)
                 encoder.encode(unsigned: 0)
@@ -123,12 +142,17 @@ package enum DeviceOperation: Equatable, Sendable {
         case 1:
             operation = try readAddition(try readID(&decoder), &decoder, &map)
         case 2:
-            operation = .revoke(id: try readID(&decoder))
+            let id = try readID(&decoder)
+            if map.remaining == 0 {
+                operation = .revoke(id: id)
+            } else {
+                try decoder.expectKey(2, in: &map)
+                let going = try readIDs(&decoder)
+                try decoder.expectKey(3, in: &map)
+                operation = .revoke(id: id, brought: BroughtDevices(going: going, kept: try readIDs(&decoder)))
+            }
         case 3:
-            let count = try decoder.readArrayHeader()
-            var kept: [UniqueID] = []
-            for _ in 0..<count { kept.append(try readID(&decoder)) }
-            operation = .recover(kept: kept)
+            operation = .recover(kept: try readIDs(&decoder))
         case 6:
             operation = .describe(id: try readID(&decoder))
         default:
@@ -139,6 +163,13 @@ package enum DeviceOperation: Equatable, Sendable {
         }
         guard map.remaining == 0 else { throw CBORError(.unexpectedKey, byteOffset: start) }
         return operation
+    }
+
+    private static func readIDs(_ decoder: inout CBORDecoder) throws(CBORError) -> [UniqueID] {
+        let count = try decoder.readArrayHeader()
+        var ids: [UniqueID] = []
+        for _ in 0..<count { ids.append(try readID(&decoder)) }
+        return ids
     }
 
     private static func readID(_ decoder: inout CBORDecoder) throws(CBORError) -> UniqueID {

@@ -10,6 +10,8 @@ package struct VerifiedDevice: Equatable, Sendable {
     package let kind: DeviceKind
     package let keys: DeviceKeys
     package let addedAt: UInt64
+    /// The device that signed the link which added it; nil for the first.
+    package let bringer: UniqueID?
     /// The link whose sealed part says what the device is called now.
     package fileprivate(set) var describedAt: UInt64
     package fileprivate(set) var revokedAt: UInt64?
@@ -64,13 +66,11 @@ struct DeviceRules: ChainRules {
             if !isVerified { try Self.checkCountersignature(countersignature, id, keys, number, chainID) }
             append(
                 VerifiedDevice(
-                    id: id, kind: kind, keys: keys, addedAt: number, describedAt: number,
+                    id: id, kind: kind, keys: keys, addedAt: number, bringer: signer.id, describedAt: number,
                     rank: signer.kind == .paper ? signer.rank : number)
             )
-        case .revoke(let id):
-            let index = try trusted(id, at: number)
-            guard signer.mayRevoke(devices[index]) else { throw TrustError(.paperOutranks, at: number) }
-            devices[index].revokedAt = number
+        case .revoke(let id, let brought):
+            try revoke(id, brought, by: signer, at: number)
         case .recover(let kept):
             try recover(kept, by: signer, at: number)
         case .announceRevocation(let id, let time):
@@ -123,7 +123,7 @@ struct DeviceRules: ChainRules {
         }
         guard keys.signing == key else { throw TrustError(.signerUnknown, at: 0) }
         guard countersignature.isEmpty else { throw TrustError(.linkMalformed, at: 0) }
-        append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: 0, describedAt: 0, rank: 0))
+        append(VerifiedDevice(id: id, kind: kind, keys: keys, addedAt: 0, bringer: nil, describedAt: 0, rank: 0))
     }
 
     private func trusted(_ id: UniqueID, at number: UInt64) throws(TrustError) -> Int {
@@ -142,6 +142,36 @@ struct DeviceRules: ChainRules {
         } catch {
             throw TrustError(.countersignatureInvalid, at: number)
         }
+    }
+
+    /// K10: a revocation decides about every trusted device that the revoked one brought.
+    private mutating func revoke(
+        _ id: UniqueID, _ brought: BroughtDevices?, by signer: VerifiedDevice, at number: UInt64
+    ) throws(TrustError) {
+        var indices = [try trusted(id, at: number)]
+        if let brought {
+            for ids in [brought.going, brought.kept] {
+                guard zip(ids, ids.dropFirst()).allSatisfy({ $0 < $1 }) else { throw TrustError(.linkMalformed, at: number) }
+            }
+            guard !brought.going.contains(signer.id) else { throw TrustError(.linkMalformed, at: number) }
+            let named = brought.going + brought.kept
+            guard Set(named).count == named.count, Set(named) == devicesBrought(by: id) else {
+                throw TrustError(.broughtUndecided, at: number)
+            }
+            for other in brought.going { indices.append(try trusted(other, at: number)) }
+        }
+        for index in indices {
+            guard signer.mayRevoke(devices[index]) else { throw TrustError(.paperOutranks, at: number) }
+        }
+        for index in indices { devices[index].revokedAt = number }
+    }
+
+    /// Trusted devices that one added, or that these added, and so on, through devices that are revoked already too.
+    private func devicesBrought(by id: UniqueID) -> Set<UniqueID> {
+        var bringers: Set<UniqueID> = [id]
+        // The device that adds another one comes before it.
+        for device in devices where device.bringer.map(bringers.contains) == true { bringers.insert(device.id) }
+        return bringers.filter { $0 != id && self.device($0)?.isTrusted == true }
     }
 
     private mutating func recover(_ kept: [UniqueID], by signer: VerifiedDevice, at number: UInt64) throws(TrustError) {

@@ -112,7 +112,8 @@ class Attackers:
         w.note('bad checkpoint')
         if w.r.random() < 0.6 and L.accept:  # a tip that nobody has, and a bare form that is none
             i = w.r.choice(sorted(L.accept))
-            L.accept[i] = (L.accept[i][0] + 50, -9)
+            # Or one that everybody has, under a number that is not its own.
+            L.accept[i] = (L.accept[i][0] + 50, -9 if w.count % 3 else L.accept[i][1])
             L.bare = {i: -9} if w.r.random() < 0.5 else {}
             w.bares = True
         else:

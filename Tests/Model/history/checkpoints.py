@@ -1,5 +1,7 @@
 """Checkpoints: which one a device builds on, how links are written, and what is deleted for good (Spec/history.md: C, K, G, P)."""
 
+import copy
+
 from .chains import Link
 from .rules import on, Broken, OWNER, WRITES
 
@@ -13,12 +15,13 @@ class Judging:
 
     def proven(s, k):
         """C4: every tip that the checkpoint names is here or was, or its bare form, without changes, is (P2)."""
-        ids = s.ids
+        made = s.w.made
+        here = lambda i, n, x: x in s.ids and x in made and (made[x].dot == (i, n) or not on('C4'))
         if not s.w.bares:
-            return all(x in ids for n, x in s.links[k].accept.values())
+            return all(here(i, n, x) for i, (n, x) in s.links[k].accept.items())
         bare = {x: i for L in s.links[: s.m] for i, x in L.bare.items()}
         return all(
-            x in ids or bare.get(x) == i and (x in s.w.made and s.w.made[x].dot == (i, n) or not on('P2'))
+            here(i, n, x) or bare.get(x) == i and (x in made and made[x].dot == (i, n) or not on('P2'))
             for i, (n, x) in s.link(k).accept.items()
         )
 
@@ -141,7 +144,7 @@ class Linking:
         due = s.due()
         if epoch and row >= 16 and not due:
             return False  # of one device in a row
-        forks = [i for i in s.forks if i not in s.link().ended and s.limit(i) is None]
+        forks = s.unended()
         plain = not (change or epoch or due or forks or confirms)
         if plain and not (again or purges) and any(x.plain and x.signer[1] == s.name and w.t - x.posted < 1 for x in chain):
             return False  # C3
@@ -178,7 +181,7 @@ class Linking:
             for e in s.store.values():
                 if e.inst == i:
                     by.setdefault(e.n, set()).add(e.id)
-            L.ended[i] = (L.k, min((n for n, x in by.items() if len(x) > 1), default=1) - 1)
+            L.ended[i] = (L.k, min(n for n, x in by.items() if len(x) > 1) - 1)
         ends = bool(due) and on('K3') or any(r is None for r in L.change.values())  # K3: a new key, only if reading ends
         if ends or epoch:
             L.epoch += 1
@@ -211,12 +214,23 @@ class Linking:
             L.root = {k: dict(v) for k, v in s.state.items()} if L.accept == whole else s.compute(L)
             if L.root is None:
                 raise Broken('a checkpoint that its author cannot compute')
+            if s.base in s.seasoned:
+                s.seasoned.add(L.k)  # computed on a base that is believed
             s.base = L.k
             s.rebuild()
+        s.told('post', root=root)
         for key, (text, dots) in merged.items():  # T6: no merge becomes a conflict by this
             if s.base == L.k and L.accept == whole and set(s.state.get(key, {})) == dots and s.shown(key)[:2] != (text, False):
                 raise Broken('merged text lost by a checkpoint')
         return True
+
+    def unended(s):
+        """K6: forked logs that no link ended, with both entries here: an end without them says nothing."""
+        twice = {}
+        for e in s.store.values():
+            twice.setdefault(e.dot, set()).add(e.id)
+        both = {d[0] for d, x in twice.items() if len(x) > 1}
+        return [i for i in s.forks if i not in s.link().ended and s.limit(i) is None and i in both]
 
     def fitting(s, L):
         """What key 2 can hold (C1): first what this link closes, then the rest in ascending order, closed under seen; others keep the base's number."""
@@ -265,7 +279,7 @@ class Linking:
 
     def confirm(s):
         """K7: a person is shown the links that wait, takes them, and undoes what is not his account's doing, in one link."""
-        w, was, end, base = s.w, s.m, len(s.links), (s.base, s.verified)
+        w, was, end = s.w, s.m, len(s.links)
         if not s.ok() or s.old:
             return
         speaks = lambda k, a: a == s.acct.i or s.links[k - 1].roles.get(s.acct.i) == OWNER and w.alone(a, s.side)
@@ -282,18 +296,26 @@ class Linking:
                     if r in WRITES:
                         came.add(x)
         undo = {x: r for x, r in undo.items() if s.links[-1].roles.get(x) != r and x != s.acct.i}
+        before = s.kept()
         s.m = len(s.links)
         s.held_from = k if undo and on('K8') else None  # nothing that states what is undone is accepted
-        s.resettle(was)
+        s.told('show', held=s.held_from, links=s.m)
+        s.resettle()
         if s.role() not in WRITES or undo and s.role() != OWNER:
             w.note('cannot confirm' if s.role() not in WRITES else 'cannot undo')
-            s.m, (s.base, s.verified) = was, base
+            vars(s).update(before)
         elif s.post(undo, root=False, confirms={a}):
             w.note('confirmed' + (' and undone' if undo else ''))
         else:
-            s.m, (s.base, s.verified) = was, base
+            vars(s).update(before)
         s.held_from = None
         s.rebuild()
+        s.told('shown', back=s.m == was)
+
+    def kept(s):
+        """What a plan that is thrown away leaves as it was."""
+        fields = ('m', 'base', 'verified', 'void', 'seasoned', 'applied', 'asked', 'passed')
+        return {x: copy.copy(getattr(s, x)) for x in fields}
 
 
 class Dropping:
@@ -312,9 +334,11 @@ class Dropping:
             return
         acc, tips = s.accept(), s.tips()
         gone = {i for i, e in s.store.items() if e.n <= acc.get(e.inst, (0, 0))[0] and i not in tips and not s.unsent(e)}
+        unsent = sorted(e.id for e in s.store.values() if s.unsent(e))
         for i in gone:
             del s.store[i]
         s.dropped |= gone
+        s.told('drop', unsent=unsent)
 
     def purge(s, keys):
         """Deleting for good: retract, and say so in a checkpoint, with the bare form of the tips that go (P1, P2)."""
@@ -325,6 +349,7 @@ class Dropping:
 
     def purging(s):
         """P3: what a verified checkpoint by an owner's device says goes here too, after seven days, unless its signer lost his right or a person said no."""
+        unsent = sorted(e.id for e in s.store.values() if s.unsent(e))
         for k in range(1, s.m):
             L = s.link(k)
             if not L.purges or k in s.refused_purges:
@@ -356,3 +381,4 @@ class Dropping:
                 s.purged_late.add(k)
             s.went |= gone
             s.purged.add(k)
+        s.told('purge', unsent=unsent, refused=sorted(s.refused_purges))

@@ -4,20 +4,23 @@ from . import texts
 from .chains import Entry
 from .rules import on, WRITES
 
+HOUR = 3_600_000
+
 
 class Knowledge:
     """Clocks, chains and keys."""
 
     def clock(s):
-        return s.w.t + s.skew
+        """Milliseconds; the world counts hours."""
+        return round((s.w.t + s.skew) * HOUR)
 
     def waited(s, what, hours):
         """N1: was this waited for that long? From one sync to the next an own clock adds between nothing and 8 hours, whatever it says."""
         done, last = s.asked.get(what, (0, s.clock()))
         step = s.clock() - last
-        done += min(max(step, 0), 8) if on('N1') else abs(step)
+        done += min(max(step, 0), 8 * HOUR) if on('N1') else abs(step)
         s.asked[what] = (done, s.clock())
-        return done >= hours
+        return done >= hours * HOUR
 
     # -- member chain and device chains ------------------------------------------------------------------------------------
     @property
@@ -72,6 +75,7 @@ class Knowledge:
             if L.dark and not s.bad and not s.revoked(L.signer[1]):
                 L.taken_in_dark = True
             s.m += 1
+        s.told('follow', links=end)
 
     # -- links by devices that were revoked later (K7) ---------------------------------------------------------------------
     def unconfirmed(s, k, end):
@@ -170,7 +174,7 @@ class Counting:
     def valid(s, e):
         L, a = s.link(e.p), e.inst[0]
         if L.roles.get(a) not in WRITES or e.p < e.inst[2]:
-            return False  # S2, S6
+            return False
         if not L.since <= e.epoch <= L.epoch:
             return False  # S5
         acct = s.w.accounts[a]
@@ -194,19 +198,23 @@ class Counting:
 
     def counts(s, e):
         """True, False, None: not decided yet."""
-        if e.p >= s.m or not s.knows(e.inst[0], e.h):
-            return None
-        if on('hash') and s.links[e.p] is not e.link:
-            return None  # S6: a link of another chain
         if e.new and s.old or s.held_from is not None and e.p >= s.held_from:
-            return None  # E7
+            return None  # E7, K8
+        if e.p < e.inst[2]:
+            return False  # S6
+        if e.p >= s.m or on('hash') and s.links[e.p] is not e.link:
+            return None  # a link that is not here, or of another chain
+        if s.link(e.p).roles.get(e.inst[0]) not in WRITES:
+            return False  # S2
+        if not s.knows(e.inst[0], e.h):
+            return None
         if not s.valid(e):
             return False
         lim = s.limit(e.inst)
         if lim is not None:
             return False if e.n > lim[0] else s.onchain(e, lim)
         if e.inst in s.forks:
-            return None
+            return True if e.id in s.applied else None  # K6
         if on('K4') and s.revoked(e.inst[1]):
             return True if e.id in s.applied else None  # K4
         return True
@@ -289,6 +297,7 @@ class Counting:
         tree = s.link(s.base).root if s.base >= 0 else {}
         s.state = {k: dict(v) for k, v in tree.items()}
         s.f = dict(s.accept())
+        s.built = s.m
         s.killed = set()
         return s.settle()
 
@@ -361,6 +370,7 @@ class Writing:
         w.made[e.id] = e
         if not bad:
             s.wrote.add(e.id)
+        s.told('write', entry=e.id)
         return e
 
     def stated(s):

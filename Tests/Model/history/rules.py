@@ -21,7 +21,7 @@ SHOWN_BY = {
     'limits': (12, 'any', 'several states'),
     'K1': (318, 'any', 'several states'),
     'K1 later': (562, 'any', 'several states'),
-    'K1 branch': (73, 'lying', 'several states'),
+    'K1 branch': (254, 'lying', 'several states'),
     'C1a': (237, 'any', 'several states'),
     'K2 412': (60, 'any', 'closing link leaves out what the head named'),
     'K3': (1, 'any', 'a closed device has the newest key'),

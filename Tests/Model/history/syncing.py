@@ -44,23 +44,23 @@ class Syncing:
 
     def sync(s, view, stop=9):
         w, S = s.w, s.w.server
-        was = s.m
         s.follow(view)
         if not s.m or s.acct.i not in s.link().roles or not s.ok():
             return
         if stop < 1:
-            return s.resettle(was)
+            return s.resettle()
         head = view.head()
         exempt = lambda i: i in s.forks or s.limit(i) is not None or s.revoked(i[1])
         if s.base < 0 and not s.store:
             s.since = max([L.cursor for L in s.links[: s.m] if L.root is not None], default=None)
         got = s.receive(view)
+        new = [e.id for e in got if e.id not in s.store]
         tips = s.tips()
         for e in got:
             s.ids.add(e.id)
-            if e.id in s.went or e.id in s.dropped and e.n <= s.accept().get(e.inst, (0, 0))[0] and e.id not in tips:
+            if e.id in s.went:
                 continue
-            if e.n > s.accept().get(e.inst, (0, 0))[0] or e.id in tips:
+            if e.n > s.accept().get(e.inst, (0, 0))[0] or e.id in tips or s.base >= 0 and not s.sure():  # C7, N3: older ones verify it
                 s.store.setdefault(e.id, e)
             if e.inst == s.inst and e.id not in s.wrote:
                 s.copied = True  # I2
@@ -70,7 +70,8 @@ class Syncing:
                 s.forks.add(e.inst)
                 if e.inst != s.inst or not s.copied:
                     w.note('fork found')
-        s.resettle(was, force=True)
+        s.told('receive', entries=sorted(new))
+        s.resettle()
         if s.copied and (s.usable(s.m - 1) or not s.may_write()):
             s.copy_found(got)  # I4 waits for a key under which it can write
         if head is not None:
@@ -98,7 +99,7 @@ class Syncing:
         if s.due() and s.may_write() and (stop > 4 or w.r.random() < 0.5):  # K2, K5: anyone who may
             if not s.post(root=w.r.random() < 0.7):
                 return
-        if any(i not in s.link().ended and s.limit(i) is None for i in s.forks) and s.may_write() and w.r.random() < 0.5:
+        if s.unended() and s.may_write() and w.r.random() < 0.5:
             s.post()
         roots = [k for k in range(s.m) if s.link(k).root is not None and s.proven(k)]
         worse = roots and (roots[-1] in s.void or s.passed and s.base < roots[-1])
@@ -131,25 +132,32 @@ class Syncing:
             del s.store[e.id]
             s.applied.discard(e.id)
         s.rebuild()
+        s.told('leave', entries=sorted(e.id for e in again), instance=s.w.trace.instance(s.inst), forked=s.inst in s.forks)
         s.begin()
         if s.may_write():
             for e in again:
                 s.store[e.id] = e
+            s.told('keep', entries=sorted(e.id for e in again))
             s.again_own()
             for e in again:
                 if e.id in s.redone:
                     s.store.pop(e.id, None)
+            s.told('forget', entries=sorted(e.id for e in again if e.id in s.redone))
         elif again:
             w.lost_copies |= {e.id for e in again}
 
-    def resettle(s, was, force=False):
+    def resettle(s):
         if not s.m:
             return
         moved = s.take(fresh=not s.f and s.base < 0)
-        if moved or was != s.m or s.forks:
+        if moved or s.built != s.m or s.forks:
             s.rebuild()
         else:
             s.settle()
+        s.told('settle', gone=s.w.trace.gone(s))
+
+    def told(s, what, **given):
+        s.w.trace.event(s, what, **given)
 
 
 class Device(Knowledge, Counting, Writing, Judging, Linking, Dropping, Syncing):
@@ -157,6 +165,7 @@ class Device(Knowledge, Counting, Writing, Judging, Linking, Dropping, Syncing):
         s.w, s.acct, s.name, s.newest_known = w, acct, name, {}
         s.side = 0  # which continuation of a forked chain the server shows here
         s.held_from = None
+        s.built = 0  # links taken when the state was last computed from the base
         s.m, s.branches, s.stuck = 0, {}, None  # links taken; known lengths of device chains by branch; link that waits (K7)
         s.store, s.ids = {}, set()  # retained entries; ids of all that were ever here: proof of a tip (C4)
         s.base, s.verified, s.void = -1, True, set()  # checkpoint that the state builds on; checkpoints found to be wrong

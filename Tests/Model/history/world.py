@@ -7,11 +7,13 @@ from .chains import Account, Link, Server, View
 from .checks import Checks
 from .rules import Broken, OWNER, VIEWER, WRITER, WRITES
 from .syncing import Device
+from .trace import Untraced
 
 
 class World(Attackers, Checks):
-    def __init__(w, seed, mode='any', steps=None, trial=()):
+    def __init__(w, seed, mode='any', steps=None, trial=(), trace=None):
         w.r = r = random.Random(seed)
+        w.trace = Untraced() if trace is None else trace(w)
         w.seed, w.trial = seed, trial
         w.server = Server()
         w.count = 0
@@ -285,6 +287,7 @@ class World(Attackers, Checks):
         c.state = {k: dict(v) for k, v in d.state.items()}
         c.branches = {a: dict(b) for a, b in d.branches.items()}
         c.seen_purges = {k: list(v) for k, v in d.seen_purges.items()}
+        w.trace.copied(d, c)
         return c
 
     def turn(w, d):

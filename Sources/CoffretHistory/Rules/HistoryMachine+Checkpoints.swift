@@ -1,0 +1,149 @@
+// Which checkpoint the state is built on (Spec/history.md section 8). The one thing to keep true: a root is believed for
+// being computed here, or because nobody can compute it any more, and never for who signed it.
+
+internal import CoffretBase
+internal import CoffretStorage
+internal import CoffretTrust
+
+extension HistoryMachine {
+    /// C4: whether each tip that a link's full `accept` names is here, or was, with this number, or its bare form is.
+    package func isProven(_ link: Int) -> Bool {
+        members.chain.states[link].accepted.marks.allSatisfy { instance, mark in
+            store.dot(of: mark.name) == Dot(instance, mark.number) || bareForm(of: mark, of: instance) != nil
+        }
+    }
+
+    /// Links above the base, newest first, with a root that is proven and was not refuted here.
+    package var candidates: [Int] {
+        (((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)).reversed().filter { link in
+            members.chain.links[link].checkpoint?.root != nil && !refuted.contains(link) && isProven(link)
+        }
+    }
+
+    /// C8, C9: looks at the checkpoints above the base.
+    mutating func chooseBase(now: Milliseconds, isFresh: Bool, isCollected: (Int) -> Bool) {
+        for link in candidates {
+            switch judge(link, now: now, isFresh: isFresh, isCollected: isCollected(link)) {
+            case .passOver: continue
+            case .take(let standing):
+                base = link
+                self.standing = standing
+            }
+            break
+        }
+        guard base != nil, standing == .unverified else { return }
+        verifyBase(now: now, isCollected: isCollected)
+    }
+
+    private enum Judgement {
+        case take(Standing)
+        case passOver
+    }
+
+    private mutating func judge(
+        _ link: Int, now: Milliseconds, isFresh: Bool, isCollected: Bool
+    ) -> Judgement {
+        let (accepted, other) = (self.accepted, members.chain.states[link].accepted)
+        let unsure: Judgement = .take(believed.contains(link) ? .believed : .unverified)
+        let leftOut = accepted.marks.filter { other.number(of: $0.key) < $0.value.number }.map(\.key)
+        if !leftOut.isEmpty, !isCollected {
+            if standing != .verified, let base, let listed = members.chain.links[link].checkpoint?.refutes,
+                listed.contains(UInt32(base))
+            {
+                return unsure
+            }
+            let isShutAlone = leftOut.allSatisfy { isShut($0, at: link) }
+            guard !mayWrite, isShutAlone, waits.passed(times.entries, for: .leftOut(link: link), now: now) else {
+                hasPassedOver = true
+                return .passOver
+            }
+            return unsure
+        }
+        if let base {
+            let raised = other.marks.filter {
+                $0.value.number > accepted.number(of: $0.key) && isShut($0.key, at: base)
+            }
+            if !raised.isEmpty {
+                let isOlder = raised.allSatisfy { instance, mark in
+                    (0...base).contains { members.chain.states[$0].accepted[instance] == mark }
+                }
+                if isOlder { return unsure }
+                refuted.insert(link)
+                return .passOver
+            }
+        }
+        let root = leftOut.isEmpty ? computedRoot(at: other, from: base) : nil
+        if let root, standing == .verified {
+            if root == members.chain.links[link].checkpoint?.root { return .take(.verified) }
+            refuted.insert(link)
+            return .passOver
+        }
+        if standing == .believed, root == members.chain.links[link].checkpoint?.root {
+            believed.insert(link)
+        }
+        if isFresh || isCollected || standing != .verified
+            || waits.passed(times.entries, for: .base(link: link), now: now)
+        {
+            return .take(believed.contains(link) ? .believed : .unverified)
+        }
+        return .passOver
+    }
+
+    /// C6: the root of the state at a frontier, by the entries between it and a base; nil: one is missing.
+    ///
+    /// - Complexity: reads each entry between them once.
+    func computedRoot(at target: Frontier, from base: Int?) -> BlobName? {
+        let from = base.map { members.chain.states[$0].accepted } ?? Frontier()
+        guard target.covers(from) else { return nil }
+        var facts: [FactKey: StandingFacts] = [:]
+        var replaced: [FactKey: Set<Dot>] = [:]
+        let tree = base.flatMap { members.chain.links[$0].checkpoint?.root }
+        for (instance, tip) in target.marks {
+            var mark: EntryMark? = tip
+            let floor = from[instance]
+            while let at = mark, at != floor {
+                guard at.number > floor?.number ?? 0, let stored = store.entry(named: at.name), stored.isSupported,
+                    stored.entry.dot == Dot(instance, at.number)
+                else { return nil }
+                collect(stored.entry, &facts, &replaced, tree)
+                mark = stored.entry.body.before.map { EntryMark(number: at.number - 1, name: $0) }
+            }
+            guard mark == floor else { return nil }
+        }
+        for (key, dots) in replaced { facts[key] = facts[key]?.filter { !dots.contains($0.key) } }
+        return store.root(of: tree, with: facts)
+    }
+
+    private func collect(
+        _ entry: VerifiedEntry, _ facts: inout [FactKey: StandingFacts], _ replaced: inout [FactKey: Set<Dot>],
+        _ tree: BlobName?
+    ) {
+        for change in changes(of: entry) {
+            if facts[change.key] == nil { facts[change.key] = store.facts(under: change.key, inTree: tree) }
+            replaced[change.key, default: []].formUnion(change.replaces.filter { hasEffect(on: $0, by: entry) })
+            guard change.content != .retraction else { continue }
+            facts[change.key]?[entry.dot] = StandingFact(height: entry.height, content: change.content)
+        }
+    }
+
+    /// C7: an unverified base is verified by all older entries, or comes to be believed.
+    private mutating func verifyBase(now: Milliseconds, isCollected: (Int) -> Bool) {
+        guard let link = base else { return }
+        let accepted = self.accepted
+        if !accepted.isEmpty, let root = computedRoot(at: accepted, from: nil) {
+            if root == members.chain.links[link].checkpoint?.root {
+                standing = .verified
+                return
+            }
+            refuted.insert(link)
+            base = nil
+            standing = .verified
+            chooseBase(now: now, isFresh: false, isCollected: isCollected)
+            return
+        }
+        if waits.passed(times.belief, for: .unverified(link: link), now: now) {
+            believed.insert(link)
+            standing = .believed
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// What goes from this device (Spec/history.md section 13). The one thing to keep true: what a reader needs to believe a
+// checkpoint, and own words that nobody else has, never go.
+
+package import CoffretBase
+package import CoffretStorage
+internal import CoffretTrust
+
+extension HistoryMachine {
+    /// G2: the tips of the base and of all checkpoints above it.
+    package var tips: Set<BlobName> {
+        var names: Set<BlobName> = []
+        for link in max(base ?? 0, 0)..<max(members.takenCount, base ?? 0) {
+            names.formUnion(members.chain.states[link].accepted.marks.values.map(\.name))
+        }
+        return names
+    }
+
+    /// G1: entries that may be dropped: those below a base that is verified or believed, without what G2 keeps.
+    ///
+    /// - Parameter unacknowledged: own entries that the server has not acknowledged.
+    package func droppable(unacknowledged: Set<BlobName>) -> [BlobName] {
+        guard base != nil, isSure else { return [] }
+        let (accepted, kept) = (accepted, tips.union(unacknowledged))
+        return accepted.marks.flatMap { instance, mark in
+            entries(of: instance, upTo: mark.number).filter { !kept.contains($0.name) }.map(\.name)
+        }
+    }
+
+    private func entries(of instance: InstanceID, upTo number: EntryNumber) -> [VerifiedEntry] {
+        store.entries(of: instance).compactMap { store.entry(named: $0)?.entry }.filter { $0.number <= number }
+    }
+
+    /// Drops history (G1).
+    package mutating func drop(unacknowledged: Set<BlobName>) {
+        for name in droppable(unacknowledged: unacknowledged) { store.drop(name) }
+    }
+
+    // MARK: Deleting for good (P3)
+
+    /// A purge that this device knows of.
+    package enum PurgeStanding: Sendable {
+        /// Its checkpoint is not below a base that is verified or believed, or its signer is no owner.
+        case withoutEffect
+        /// It waits for objections.
+        case waiting
+        case due
+        case done
+    }
+
+    /// How a link's purge stands; nil: the link deletes nothing.
+    package mutating func purgeStanding(of link: Int, refused: Set<Int>, now: Milliseconds) -> PurgeStanding? {
+        let signed = members.chain.links[link]
+        guard link > 0, let checkpoint = signed.checkpoint, !checkpoint.purges.isEmpty else { return nil }
+        let signer = members.chain.states[link - 1].members[signed.accountID]
+        guard !refused.contains(link), checkpoint.root != nil, let base, link <= base, isSure,
+            signer?.role == .owner, signer?.hasAccepted == true
+        else { return .withoutEffect }
+        if purged.contains(link) { return .done }
+        let isOwn = signed.deviceID == device && signed.accountID == account
+        guard isOwn || waits.passed(times.objection, for: .purge(link: link), now: now) else { return .waiting }
+        return members.isRevoked(signed.deviceID, of: signed.accountID) ? .withoutEffect : .due
+    }
+
+    /// Drops what links deleted for good, where the wait for objections is over (P3, P4).
+    ///
+    /// - Parameters:
+    ///   - unacknowledged: own entries that the server has not acknowledged; they go when it has.
+    ///   - refused: links whose purge a person at this device refused.
+    package mutating func purge(unacknowledged: Set<BlobName>, refused: Set<Int>, now: Milliseconds) {
+        for link in members.chain.links.indices.prefix(members.takenCount) {
+            switch purgeStanding(of: link, refused: refused, now: now) {
+            case .due, .done: purge(link, unacknowledged: unacknowledged)
+            case .withoutEffect, .waiting, nil: continue
+            }
+        }
+    }
+
+    private mutating func purge(_ link: Int, unacknowledged: Set<BlobName>) {
+        guard let checkpoint = members.chain.links[link].checkpoint else { return }
+        let entities = Set(checkpoint.purges)
+        let accepted = members.chain.states[link].accepted
+        let below = self.accepted
+        for (instance, mark) in accepted.marks {
+            // The tip goes too where its bare form is listed.
+            let bare = checkpoint.bareTips[instance] != nil ? mark.name : nil
+            for entry in entries(of: instance, upTo: min(mark.number, below.number(of: instance))) {
+                let isKept = entry.name != bare && tips.contains(entry.name) || unacknowledged.contains(entry.name)
+                guard !isKept, changes(of: entry).contains(where: { entities.contains($0.key.entity) }) else {
+                    continue
+                }
+                store.drop(entry.name)
+                purgedNames.insert(entry.name)
+            }
+        }
+        purged.insert(link)
+    }
+}

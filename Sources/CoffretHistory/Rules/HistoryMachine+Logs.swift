@@ -1,0 +1,131 @@
+// Which entry of a log comes next, and whether it counts (Spec/history.md section 6). The one thing to keep true: a log
+// waits for itself, for links and for what its author had seen, and for no closed or ended log (S7).
+
+internal import CoffretStorage
+internal import CoffretTrust
+
+extension HistoryMachine {
+    // MARK: Limits
+
+    /// Up to where a closed or ended instance counts; nil: it is open.
+    mutating func limit(of instance: InstanceID) -> Limit? {
+        if let known = limits[instance] { return known }
+        let found = computeLimit(of: instance)
+        limits[instance] = .some(found)
+        return found
+    }
+
+    private func computeLimit(of instance: InstanceID) -> Limit? {
+        var link = owners[instance].flatMap { members.closingLink(of: $0) }
+        if let ended = members.newestState.ended[instance] { link = min(link ?? ended.link, ended.link) }
+        guard let link else { return nil }
+        let accepted = link <= base ?? -1 ? self.accepted : members.chain.states[link].accepted
+        return Limit(link: link, mark: accepted[instance])
+    }
+
+    /// Whether a link, or one before it, closed or ended the instance.
+    func isShut(_ instance: InstanceID, at link: Int) -> Bool {
+        if members.chain.states[link].ended[instance] != nil { return true }
+        return owners[instance].flatMap { members.closingLink(of: $0, upTo: link) } != nil
+    }
+
+    /// The chain of names up to a limit, or to what was applied.
+    private mutating func limitChain(of instance: InstanceID, _ limit: Limit) -> LogChain? {
+        if let known = limitChains[instance] { return known }
+        guard let mark = limit.mark else { return nil }
+        let chain = LogChain(from: mark, downTo: accepted.number(of: instance)) { entry($0, of: instance) }
+        limitChains[instance] = chain
+        return chain
+    }
+
+    /// An entry that is kept, by name, or the bare form of one that was deleted for good.
+    func entry(_ mark: EntryMark, of instance: InstanceID) -> VerifiedEntry? {
+        if let entry = store.entry(named: mark.name)?.entry { return entry.instance == instance ? entry : nil }
+        return bareForm(of: mark, of: instance)
+    }
+
+    /// The bare form that a taken link lists for this tip of its own `accept` (P2), if it is an entry of that instance and
+    /// number.
+    func bareForm(of mark: EntryMark, of instance: InstanceID) -> VerifiedEntry? {
+        for number in 0..<members.takenCount {
+            guard let name = members.chain.links[number].checkpoint?.bareTips[instance],
+                members.chain.states[number].accepted[instance] == mark, let form = store.bareForm(named: name),
+                form.dot == Dot(instance, mark.number)
+            else { continue }
+            return form
+        }
+        return nil
+    }
+
+    // MARK: Verdicts
+
+    /// Whether an entry counts above the base, as far as it can be told now.
+    package mutating func verdict(on stored: StoredEntry) -> Verdict {
+        let entry = stored.entry
+        if !stored.isSupported { return .waits }
+        if let heldFrom, entry.context.memberHead.number >= UInt64(heldFrom) { return .waits }
+        let before = entry.body.before.flatMap {
+            self.entry(EntryMark(number: entry.number - 1, name: $0), of: entry.instance)
+        }
+        do throws(HistoryError) {
+            try members.check(entry, behind: before)
+        } catch {
+            return error.code == .membersWithheld ? .waits : .excluded(error.code)
+        }
+        if let limit = limit(of: entry.instance) {
+            guard entry.number <= limit.number else { return .excluded(.entryBehindLimit) }
+            guard let isOn = limitChain(of: entry.instance, limit)?.contains(entry) else { return .waits }
+            return isOn ? .counts : .excluded(.logForked)
+        }
+        // What was applied before stays; nothing new.
+        if forked.contains(entry.instance) || members.isRevoked(entry.context.deviceID, of: entry.context.accountID) {
+            return store.wasApplied(entry.name) ? .counts : .waits
+        }
+        return .counts
+    }
+
+    // MARK: Advancing
+
+    /// Applies all that counts and is ready of these instances, and of those that waited for them.
+    ///
+    /// - Complexity: two or three reads for each entry that is applied.
+    mutating func advance(_ instances: some Sequence<InstanceID>) {
+        var queue = Array(instances)
+        while let instance = queue.popLast() {
+            while let entry = nextEntry(of: instance) { apply(entry) }
+            guard let all = waiting.removeValue(forKey: instance) else { continue }
+            // Nobody waits for a log that is shut, which may be told only now that an entry of it is here.
+            let number = limit(of: instance) == nil ? frontier.number(of: instance) : .max
+            let rest = all.filter { $0.number > number }
+            if !rest.isEmpty { waiting[instance] = rest }
+            queue += all.filter { $0.number <= number }.map(\.instance)
+        }
+    }
+
+    /// The entry of a log that is to be applied next; nil: none is here, or none is ready.
+    private mutating func nextEntry(of instance: InstanceID) -> VerifiedEntry? {
+        let mark = frontier[instance]
+        pending.remove(instance)
+        for stored in store.entries(at: Dot(instance, (mark?.number ?? 0) + 1)) {
+            let entry = stored.entry
+            guard entry.body.before == mark?.name else { continue }
+            pending.insert(instance)
+            guard verdict(on: stored) == .counts else { continue }
+            if let missing = firstMissing(entry.body.seen) {
+                waiting[missing.instance, default: []].append((missing.number, instance))
+                continue
+            }
+            pending.remove(instance)
+            return entry
+        }
+        return nil
+    }
+
+    /// The first dot that an author had seen and that is neither applied, nor covered by the base, nor of a shut log (S7).
+    private mutating func firstMissing(_ seen: Frontier) -> Dot? {
+        for (instance, mark) in seen.marks where frontier.number(of: instance) < mark.number {
+            if limit(of: instance) == nil { return Dot(instance, mark.number) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,149 @@
+// Facts: applying, taking back, computing anew (Spec/history.md section 4). The one thing to keep true: what stands under a
+// key follows from the base's facts and the applied entries that touch the key, in whatever order they were applied.
+
+internal import CoffretStorage
+internal import CoffretTrust
+
+extension HistoryMachine {
+    func changes(of entry: VerifiedEntry) -> [Change] {
+        if case .tree(let root, _) = entry.body.changes { return store.changes(inTree: root) }
+        return entry.body.changes.list
+    }
+
+    /// Applies an entry whose past is applied (S1).
+    mutating func apply(_ entry: VerifiedEntry) {
+        let dot = entry.dot
+        for change in changes(of: entry) {
+            var facts = facts(under: change.key)
+            for replaced in change.replaces where hasEffect(on: replaced, by: entry) {
+                // An entry at or below the base never comes.
+                if facts.removeValue(forKey: replaced) == nil, !accepted.covers(replaced) {
+                    replacedEarly[change.key, default: []].insert(replaced)
+                }
+            }
+            if change.content != .retraction {
+                if replacedEarly[change.key]?.contains(dot) != true {
+                    facts[dot] = StandingFact(height: entry.height, content: change.content)
+                }
+            }
+            forget(dot, under: change.key)
+            overlay[change.key] = facts
+        }
+        frontier[entry.instance] = entry.mark
+        store.noteApplied(entry.name)
+    }
+
+    private mutating func forget(_ dot: Dot, under key: FactKey) {
+        guard replacedEarly[key]?.remove(dot) != nil, replacedEarly[key]?.isEmpty == true else { return }
+        replacedEarly[key] = nil
+    }
+
+    /// K6: a replacement above the last common number of an ended log has no effect by an entry of another instance that
+    /// did not know of the end, unless the base that the ending link names covers it.
+    func hasEffect(on dot: Dot, by entry: VerifiedEntry) -> Bool {
+        guard entry.instance != dot.instance, let ended = members.newestState.ended[dot.instance],
+            dot.number > ended.end.lastCommonNumber, entry.context.memberHead.number < UInt64(ended.link)
+        else { return true }
+        guard let base = members.chain.links[ended.link].checkpoint?.base else { return false }
+        return members.chain.states[Int(base)].accepted.covers(entry.dot)
+    }
+
+    // MARK: Computing anew
+
+    private var baseRoot: BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
+
+    /// The state from the base on (S11).
+    mutating func rebuild() {
+        store.begin(atTree: baseRoot)
+        overlay = [:]
+        replacedEarly = [:]
+        frontier = accepted
+        waiting = [:]
+        pending = []
+        limits = [:]
+        limitChains = [:]
+        advance(store.instances)
+        settleLimits()
+    }
+
+    private mutating func settleLimits() {
+        settledLimits = [:]
+        for instance in owners.keys { settledLimits[instance] = limit(of: instance) }
+    }
+
+    /// Brings the state up to date after links and devices that came: for those keys only that an instance with another
+    /// verdict wrote or replaced (S11).
+    mutating func reconcile() {
+        let before = settledLimits
+        var keys: Set<FactKey> = []
+        var woken: Set<InstanceID> = []
+        for instance in owners.keys {
+            let now = limit(of: instance)
+            guard now != before[instance] else { continue }
+            if now != nil { keys.formUnion(takeBack(instance)) }
+            woken.insert(instance)
+            woken.formUnion((waiting.removeValue(forKey: instance) ?? []).map(\.instance))
+        }
+        for key in keys { recompute(key) }
+        // An instance may end before an entry of it came.
+        for instance in members.newestState.ended.keys where owners[instance] == nil {
+            woken.formUnion((waiting.removeValue(forKey: instance) ?? []).map(\.instance))
+        }
+        advance(pending.union(woken).union(arrived))
+        settleLimits()
+    }
+
+    /// Takes entries of a log back that count no more, and says which keys they touched.
+    private mutating func takeBack(_ instance: InstanceID) -> Set<FactKey> {
+        guard let applied = frontier[instance] else { return [] }
+        let floor = accepted[instance]
+        var keys: Set<FactKey> = []
+        if let ended = members.newestState.ended[instance] {
+            // Replacements of what lay behind the fork lose or keep their effect with the end.
+            for name in store.entries(of: instance) {
+                guard let entry = store.entry(named: name)?.entry, entry.number > ended.end.lastCommonNumber else {
+                    continue
+                }
+                keys.formUnion(changes(of: entry).map(\.key))
+            }
+        }
+        var mark: EntryMark? = applied
+        while let at = mark, at.number > floor?.number ?? 0, let stored = store.entry(named: at.name) {
+            if case .counts = verdict(on: stored) { break }
+            keys.formUnion(changes(of: stored.entry).map(\.key))
+            mark = stored.entry.body.before.map { EntryMark(number: at.number - 1, name: $0) }
+        }
+        frontier[instance] = mark
+        return keys
+    }
+
+    /// What stands under a key by the base and all applied entries above it.
+    private mutating func recompute(_ key: FactKey) {
+        var facts = store.facts(under: key, inTree: baseRoot)
+        var replaced: Set<Dot> = []
+        var written: StandingFacts = [:]
+        for name in store.entries(touching: key) {
+            guard let entry = store.entry(named: name)?.entry, isApplied(entry) else { continue }
+            for change in changes(of: entry) where change.key == key {
+                replaced.formUnion(change.replaces.filter { hasEffect(on: $0, by: entry) })
+                if change.content != .retraction {
+                    written[entry.dot] = StandingFact(height: entry.height, content: change.content)
+                }
+            }
+        }
+        let early = replaced.filter { !frontier.covers($0) && !accepted.covers($0) }
+        replacedEarly[key] = early.isEmpty ? nil : early
+        facts.merge(written) { $1 }
+        overlay[key] = facts.filter { !replaced.contains($0.key) }
+    }
+
+    /// Whether an entry above the base is applied. Of a log with two entries of one number that needs its chain.
+    private func isApplied(_ entry: VerifiedEntry) -> Bool {
+        guard entry.number > accepted.number(of: entry.instance), let mark = frontier[entry.instance],
+            entry.number <= mark.number
+        else { return false }
+        guard forked.contains(entry.instance) else { return true }
+        let chain = LogChain(from: mark, downTo: entry.number - 1) { self.entry($0, of: entry.instance) }
+        return chain.contains(entry) ?? false
+    }
+}

@@ -1,0 +1,208 @@
+// What a writer has to write, and what his link accepts (Spec/history.md sections 7 and 8). The one thing to keep true: no
+// link waits for what cannot be had, and none accepts more than its author applied.
+
+package import CoffretBase
+package import CoffretStorage
+package import CoffretTrust
+
+/// What is due at a device that may write links.
+package struct DueLinks: Equatable, Sendable {
+    /// K2, K3: accounts of which a device lost its right behind the heads that the newest epoch knew of. The link states
+    /// their newest heads and opens an epoch. While there is one, nothing is pushed.
+    package let closings: [ChainID]
+    /// K6: forked logs that no link ended.
+    package let ends: [InstanceID]
+    /// C6, C9: a proven root is wrong, or leaves out what the base has, and this device can write a better one.
+    package let betterRoot: Bool
+    /// K8: links that wait for this account's word; a person is asked.
+    package let unconfirmed: [Int]
+
+    package var isEmpty: Bool { closings.isEmpty && ends.isEmpty && !betterRoot && unconfirmed.isEmpty }
+}
+
+/// What else a link is for, by which the rules for checkpoints differ.
+package struct LinkPurpose: Sendable {
+    package let changesRoles: Bool
+    package let opensEpoch: Bool
+    package let confirms: Bool
+    package let purges: [EntityID]
+    /// C6: it gives a better root than one that is wrong.
+    package let refutes: Bool
+
+    package init(
+        changesRoles: Bool = false, opensEpoch: Bool = false, confirms: Bool = false, purges: [EntityID] = [],
+        refutes: Bool = false
+    ) {
+        self.changesRoles = changesRoles
+        self.opensEpoch = opensEpoch
+        self.confirms = confirms
+        self.purges = purges
+        self.refutes = refutes
+    }
+}
+
+/// Why no link is written now.
+package enum LinkObstacle: Error, Equatable, Sendable {
+    /// Links are known that this device has not taken.
+    case behind
+    case mayNotWrite
+    /// E7: a program that met an entry it cannot read writes no link.
+    case programTooOld
+    /// C2: this proven checkpoint accepts entries of open logs that are not applied here.
+    case lacks(link: Int)
+    /// Sixteen epochs in a row are the most.
+    case epochRow
+}
+
+/// What a link's checkpoint says.
+package struct CheckpointPlan: Sendable {
+    package let base: UInt32?
+    /// All that the link accepts.
+    package let accepted: Frontier
+    /// Whether that is everything applied here; else key 2 has no room for more (C1a).
+    package let isWhole: Bool
+    package let root: BlobName?
+    package let ends: [InstanceID: LogEnd]
+    package let refutes: [UInt32]
+    package let purges: [EntityID]
+    /// P2: tips that name what is purged; the caller makes their bare forms and pushes them before the link.
+    package let purgedTips: [InstanceID: BlobName]
+}
+
+extension HistoryMachine {
+    /// K2, K6, K8, C6, C9.
+    package mutating func due() -> DueLinks {
+        // An end without both entries says nothing.
+        let open = forked.filter { limit(of: $0) == nil && fork(of: $0) != nil }.sorted()
+        let roots = members.chain.links.indices.prefix(members.takenCount).filter {
+            members.chain.links[$0].checkpoint?.root != nil && isProven($0)
+        }
+        let isWorse = roots.last.map { refuted.contains($0) || hasPassedOver && base ?? -1 < $0 } ?? false
+        return DueLinks(
+            closings: members.accountsDue, ends: open, betterRoot: isWorse && isSure,
+            unconfirmed: members.unconfirmedLinks(spokenForBy: account))
+    }
+
+    /// Section 8, Keys: whether an hour passed since a link whose key nobody gave, so that another epoch is opened.
+    package mutating func lacksKey(ofEpoch epoch: UInt32, now: Milliseconds) -> Bool {
+        waits.passed(3_600_000, for: .key(epoch: epoch), now: now)
+    }
+
+    /// Whether this device may write a link now (C2, E7 and the bound of epochs).
+    package mutating func checkLink(_ purpose: LinkPurpose, hasUnreadable: Bool) throws(LinkObstacle) {
+        guard members.takenCount == members.chain.count else { throw .behind }
+        guard mayWrite else { throw .mayNotWrite }
+        guard !hasUnreadable else { throw .programTooOld }
+        let due = due()
+        let closes = !due.closings.isEmpty
+        if purpose.opensEpoch, !closes, members.chain.epochRow(of: device) >= VerifiedMembers.epochRowMax {
+            throw .epochRow
+        }
+        let isPlain =
+            !purpose.changesRoles && !purpose.opensEpoch && !purpose.confirms && !closes && due.ends.isEmpty
+        guard isPlain else { return }
+        for link in candidates {
+            for (instance, mark) in members.chain.states[link].accepted.marks
+            where frontier.number(of: instance) < mark.number && limit(of: instance) == nil {
+                throw .lacks(link: link)
+            }
+        }
+    }
+
+    /// C1, C2: whether a root may be written now. Else the checkpoint is rootless.
+    package mutating func mayWriteRoot(now: Milliseconds) -> Bool {
+        guard isSure else { return false }
+        for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1) {
+            for instance in members.chain.states[link].accepted.marks.keys {
+                guard let limit = limit(of: instance), limit.number > frontier.number(of: instance),
+                    let owner = owners[instance], let closing = members.closingLink(of: owner), closing > base ?? -1
+                else { continue }
+                return waits.passed(times.entries, for: .closedLogs, now: now)
+            }
+        }
+        return true
+    }
+
+    /// What the checkpoint of an own link says, by the rules with this link (C1, C1a, K6, P2).
+    ///
+    /// - Parameters:
+    ///   - preview: the link as `VerifiedMembers.preview` gives it, without a checkpoint.
+    ///   - writesRoot: as `mayWriteRoot` said.
+    ///   - room: the instances that key 2 has room for.
+    package func plan(
+        for preview: VerifiedMemberLink, purges: [EntityID] = [], writesRoot: Bool,
+        room: Int = Checkpoint.changedInstanceCountMax
+    ) -> CheckpointPlan {
+        plan(for: preview, purges: purges, writesRoot: writesRoot, room: room, order: <)
+    }
+
+    func plan(
+        for preview: VerifiedMemberLink, purges: [EntityID], writesRoot: Bool, room: Int,
+        order: (InstanceID, InstanceID) -> Bool
+    ) -> CheckpointPlan {
+        var planned = self
+        let ends = planned.due().ends
+        var logEnds: [InstanceID: LogEnd] = [:]
+        for instance in ends { logEnds[instance] = fork(of: instance) }
+        let draft = preview.with(
+            Checkpoint(
+                base: base.map { UInt32($0) }, accepted: frontier, root: nil, digest: Bytes32(0, 0, 0, 0), factCount: 0,
+                ends: logEnds))
+        var chain = members.chain
+        chain.append(draft)
+        planned.takeOwn(accounts: members.accounts, chain: chain, isRoot: false)
+        let accepted = planned.fitting(room: room, order: order)
+        let entities = Set(purges)
+        let tips = frontier.marks.filter { instance, mark in
+            guard let entry = store.entry(named: mark.name)?.entry else { return false }
+            return !entities.isEmpty && changes(of: entry).contains { entities.contains($0.key.entity) }
+        }
+        return CheckpointPlan(
+            base: base.map { UInt32($0) }, accepted: accepted, isWhole: accepted == planned.frontier,
+            root: writesRoot ? planned.computedRoot(at: accepted, from: base) : nil, ends: logEnds,
+            refutes: refuted.sorted().map { UInt32($0) }, purges: purges.sorted(), purgedTips: tips.mapValues(\.name))
+    }
+
+    /// The last common number of a forked log, and two entries behind it.
+    func fork(of instance: InstanceID) -> LogEnd? {
+        let entries = store.entries(of: instance).compactMap { store.entry(named: $0)?.entry }
+        let twice = Dictionary(grouping: entries, by: \.number).filter { $0.value.count > 1 }
+        guard let number = twice.keys.min(), let names = twice[number]?.map(\.name).sorted() else { return nil }
+        return LogEnd(lastCommonNumber: number - 1, first: names[0], second: names[1])
+    }
+
+    /// C1a: what key 2 has room for: first what is shut, then, in ascending order, each further log with all that its
+    /// entries have seen. Others keep the base's number.
+    private mutating func fitting(room: Int, order: (InstanceID, InstanceID) -> Bool) -> Frontier {
+        let (accepted, applied) = (self.accepted, frontier)
+        let differing = applied.differing(from: accepted).marks.keys.sorted(by: order)
+        guard differing.count > room else { return applied }
+        var chosen = Set(differing.filter { limit(of: $0) != nil }.prefix(room))
+        var seen: [InstanceID: Set<InstanceID>] = [:]
+        for instance in differing { seen[instance] = seenInstances(of: instance) }
+        for instance in differing {
+            var group: Set<InstanceID> = []
+            var rest = [instance]
+            while let next = rest.popLast() {
+                guard seen[next] != nil, group.insert(next).inserted else { continue }
+                rest += seen[next] ?? []
+            }
+            if chosen.union(group).count <= room { chosen.formUnion(group) }
+        }
+        var result = accepted
+        for instance in chosen { result[instance] = applied[instance] }
+        return result
+    }
+
+    /// Whose entries the applied entries of a log above the base have seen.
+    private func seenInstances(of instance: InstanceID) -> Set<InstanceID> {
+        guard let mark = frontier[instance] else { return [] }
+        let floor = accepted.number(of: instance)
+        return store.entries(of: instance).reduce(into: []) { seen, name in
+            guard let entry = store.entry(named: name)?.entry, entry.number > floor, entry.number <= mark.number else {
+                return
+            }
+            seen.formUnion(entry.body.seen.marks.keys)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+// The state of one vault on one device. The one thing to keep true: it is a function of the entries that count and of the
+// base; the order in which entries and links came makes no difference (S1).
+
+package import CoffretBase
+package import CoffretStorage
+package import CoffretTrust
+
+/// Whether a base's tree is believed (C6, C7).
+package enum Standing: UInt8, Sendable {
+    case unverified = 0
+    /// The root was computed here.
+    case verified = 1
+    /// It was taken, and in 30 days no newer proven root differed.
+    case believed = 2
+}
+
+/// Takes entries and links of one vault, and keeps what follows from them.
+///
+/// A value: a copy is a plan that can be thrown away. It does no I/O and has no clock; reads go to its store. Order of one
+/// sync: `follow`, `receive`, `settle`, and then what `due` names; own entries and links at any time.
+package struct HistoryMachine<Store: HistoryStore> {
+    package var store: Store
+    /// The account and the device that apply the rules.
+    package let account: ChainID
+    package let device: UniqueID
+    let times: HistoryTimes
+
+    package internal(set) var members = MemberView()
+    /// The link whose tree the state is built on; nil: none.
+    package internal(set) var base: Int?
+    package internal(set) var standing = Standing.verified
+    /// Links whose root was found to be wrong here (C6).
+    package internal(set) var refuted: Set<Int> = []
+    /// Unverified roots that are believed.
+    var believed: Set<Int> = []
+    /// C9: a proven checkpoint leaves out what the base has, and a writer has to write one that covers both.
+    package internal(set) var hasPassedOver = false
+    package internal(set) var waits = Waits()
+
+    /// What was applied: of each instance the newest entry.
+    package internal(set) var frontier = Frontier()
+    /// Facts under keys that changed since the newest tree was written.
+    var overlay: [FactKey: StandingFacts] = [:]
+    /// Facts that were replaced before they came (S1).
+    var replacedEarly: [FactKey: Set<Dot>] = [:]
+    /// Instances of which two entries with one number are here (K6).
+    package internal(set) var forked: Set<InstanceID> = []
+    /// Entities that were deleted for good here, by link (P3).
+    package internal(set) var purged: Set<Int> = []
+    /// Names of entries that went with them and are not taken again (P4).
+    package internal(set) var purgedNames: Set<BlobName> = []
+
+    /// Whose log an instance is, of all that an entry came of.
+    var owners: [InstanceID: InstanceOwner] = [:]
+    /// Who waits for entries of an instance, and up to which number (S7).
+    var waiting: [InstanceID: [(number: EntryNumber, instance: InstanceID)]] = [:]
+    /// Instances whose next entry is here and not applied.
+    var pending: Set<InstanceID> = []
+    /// Instances of which something came since the last look.
+    var arrived: Set<InstanceID> = []
+    /// Limits by the links that were taken; nil for an open instance.
+    var limits: [InstanceID: Limit?] = [:]
+    var limitChains: [InstanceID: LogChain] = [:]
+    /// Limits that the state was computed by.
+    var settledLimits: [InstanceID: Limit] = [:]
+    /// K8: no entry that states this link, or a later one, counts while a person's undoing is planned.
+    var heldFrom: Int?
+    /// Links or devices changed since the state was brought up to date.
+    var isStale = false
+    /// The state has to be computed anew from the base.
+    var needsRebuilding = false
+
+    package init(store: Store, account: ChainID, device: UniqueID, times: HistoryTimes = HistoryTimes()) {
+        self.store = store
+        self.account = account
+        self.device = device
+        self.times = times
+    }
+
+    // MARK: What is shown
+
+    /// The current facts under a key.
+    package func facts(under key: FactKey) -> StandingFacts { overlay[key] ?? store.facts(under: key) }
+
+    /// What the base accepts.
+    package var accepted: Frontier { base.map { members.chain.states[$0].accepted } ?? Frontier() }
+
+    /// Whether roots may be written and entries dropped here (C1, G1).
+    package var isSure: Bool { standing != .unverified }
+
+    /// Whether the own account may write at the newest link, and this device has not lost its right.
+    package var mayWrite: Bool {
+        guard members.takenCount > 0, members.newestState.members[account]?.writes == true else { return false }
+        return !members.isRevoked(device, of: account)
+    }
+
+    /// Puts what changed into a tree, so that the next tree is written from there; the state stays the same.
+    package mutating func flush() {
+        store.write(overlay)
+        overlay = [:]
+    }
+
+    /// How many keys changed since the last `flush`.
+    package var changedKeyCount: Int { overlay.count }
+
+    // MARK: What comes
+
+    /// Learns of newer chains, and takes the links that may be taken (K7).
+    package mutating func follow(accounts: [ChainID: AccountDevices], chain: MemberState) {
+        let (count, known) = (members.takenCount, members.accounts)
+        members.follow(accounts: accounts, chain: chain)
+        if members.takenCount != count || members.accounts != known { forgetLimits() }
+    }
+
+    /// Learns of newer device chains and takes no link.
+    package mutating func learn(accounts: [ChainID: AccountDevices]) {
+        guard members.accounts != accounts else { return }
+        members.learn(accounts: accounts, chain: members.chain)
+        forgetLimits()
+    }
+
+    /// Links or devices changed: limits are asked anew.
+    private mutating func forgetLimits() {
+        limits = [:]
+        limitChains = [:]
+        isStale = true
+    }
+
+    /// Takes an own link, which may follow any that this device has taken.
+    ///
+    /// - Parameter isRoot: the link has a root that was computed here; it becomes the base.
+    package mutating func takeOwn(accounts: [ChainID: AccountDevices], chain: MemberState, isRoot: Bool) {
+        let wasBelieved = standing == .believed
+        members.learn(accounts: accounts, chain: chain)
+        members.takeShown(count: chain.count)
+        forgetLimits()
+        if isRoot {
+            base = chain.count - 1
+            if wasBelieved { believed.insert(chain.count - 1) }
+            needsRebuilding = true
+        }
+        update()
+    }
+
+    /// K8: takes all links that are known, as a plan: a person is shown those that lack confirmation and decides.
+    ///
+    /// - Parameter heldFrom: the first link that will be undone; no entry that states it or a later one counts in the plan.
+    package mutating func takeAll(heldFrom: Int?) {
+        members.takeShown(count: members.chain.count)
+        self.heldFrom = heldFrom
+        forgetLimits()
+        needsRebuilding = true
+    }
+
+    /// Ends the plan, after its link was taken.
+    package mutating func release() {
+        guard heldFrom != nil else { return }
+        heldFrom = nil
+        needsRebuilding = true
+        update()
+    }
+
+    /// Takes note of entries that the store now keeps, and of forks that they show (K6).
+    ///
+    /// Whoever calls it asks `takes` before an entry is stored.
+    package mutating func receive(_ names: [BlobName]) {
+        for name in names {
+            guard let entry = store.entry(named: name)?.entry else { continue }
+            owners[entry.instance] = InstanceOwner(entry.context)
+            arrived.insert(entry.instance)
+            limitChains[entry.instance] = nil
+            limits[entry.instance] = nil
+            if store.entries(at: entry.dot).count > 1 { forked.insert(entry.instance) }
+        }
+    }
+
+    /// Whether an entry is to be kept: it is above the base, or the tip of a checkpoint, or verifies a base that was taken
+    /// (C7), and was not deleted for good.
+    package func takes(_ entry: VerifiedEntry, tips: Set<BlobName>) -> Bool {
+        if purgedNames.contains(entry.name) { return false }
+        if base != nil, !isSure { return true }
+        return entry.number > accepted.number(of: entry.instance) || tips.contains(entry.name)
+    }
+
+    /// Brings base and state up to date with all that came (C4 to C9, S11). Once in a sync.
+    ///
+    /// - Parameter isCollected: whether entries below a link's checkpoint were collected at the server.
+    package mutating func settle(now: Milliseconds, isCollected: (Int) -> Bool) {
+        guard members.takenCount > 0 else { return }
+        let before = base
+        chooseBase(now: now, isFresh: frontier.isEmpty && base == nil, isCollected: isCollected)
+        if base != before { needsRebuilding = true }
+        update()
+    }
+
+    /// Brings the state up to date without a look at checkpoints.
+    package mutating func update() {
+        if needsRebuilding {
+            rebuild()
+        } else if isStale {
+            reconcile()
+        } else {
+            advance(arrived)
+        }
+        arrived = []
+        isStale = false
+        needsRebuilding = false
+    }
+
+    /// An own entry, which the store keeps already and which may be written as I1 says.
+    package mutating func write(_ entry: VerifiedEntry) {
+        precondition(frontier.number(of: entry.instance) == entry.number - 1, "an own entry comes next in its log")
+        owners[entry.instance] = InstanceOwner(entry.context)
+        apply(entry)
+        arrived.insert(entry.instance)
+    }
+
+    /// I2: this store is a copy. Own entries that another copy does not have leave the log, to be written again.
+    ///
+    /// - Parameter isForked: whether the log has two entries of one number without them.
+    package mutating func leave(_ names: [BlobName], of instance: InstanceID?, isForked: Bool) {
+        for name in names { store.withdraw(name) }
+        if let instance, !isForked { forked.remove(instance) }
+        limitChains = [:]
+        needsRebuilding = true
+        update()
+    }
+
+    /// What this program can read changed (E7).
+    package mutating func programChanged() { arrived.formUnion(pending) }
+}

@@ -1,0 +1,70 @@
+// What the rules ask of who keeps entries and trees. The one thing to keep true: the rules keep nothing of an entry but
+// its place, so what they ask for an entry does not grow with the history.
+
+package import CoffretStorage
+
+/// An entry that is kept here.
+package struct StoredEntry: Sendable {
+    package let entry: VerifiedEntry
+    /// Whether this program reads all of it (E7). Of an entry that it does not, number, name and what came before are known.
+    package let isSupported: Bool
+
+    package init(_ entry: VerifiedEntry, isSupported: Bool = true) {
+        self.entry = entry
+        self.isSupported = isSupported
+    }
+}
+
+/// A current fact under some key, beside the dot that names it.
+package struct StandingFact: Hashable, Sendable {
+    package let height: Height
+    package let content: ChangeContent
+
+    package init(height: Height, content: ChangeContent) {
+        self.height = height
+        self.content = content
+    }
+}
+
+package typealias StandingFacts = [Dot: StandingFact]
+
+/// Entries, names and trees of one vault on one device. A store implements it over its journal and its indexes; nothing in
+/// it may fail but by ending the program's work on the vault.
+package protocol HistoryStore {
+    /// An entry that is kept; nil: it never came, or was dropped.
+    func entry(named name: BlobName) -> StoredEntry?
+    /// All entries that are kept with this dot; more than one are evidence of a fork.
+    func entries(at dot: Dot) -> [StoredEntry]
+    /// The bare form of an entry (E10), by its own name.
+    func bareForm(named name: BlobName) -> VerifiedEntry?
+    /// Names of entries that are kept and have a change of the key.
+    func entries(touching key: FactKey) -> [BlobName]
+    /// Instances of which entries are kept, each once.
+    var instances: [InstanceID] { get }
+    /// Names of all entries that are kept of an instance.
+    func entries(of instance: InstanceID) -> [BlobName]
+    /// The changes of an entry that has them in a tree (E6).
+    func changes(inTree root: BlobName) -> [Change]
+
+    /// The dot of an entry that is kept, or was here before; nil: none of this name ever came. It proves a tip (C4).
+    func dot(of name: BlobName) -> Dot?
+    /// Whether an entry was ever applied here. The names outlive restarts and recomputing.
+    func wasApplied(_ name: BlobName) -> Bool
+    mutating func noteApplied(_ name: BlobName)
+
+    /// The facts under a key in the newest tree that was written here: the base's, with what `write` put over it.
+    func facts(under key: FactKey) -> StandingFacts
+    /// Begins anew with a base's tree; nil: with no facts.
+    mutating func begin(atTree root: BlobName?)
+    /// Puts the present facts of these keys over the newest tree.
+    mutating func write(_ facts: [FactKey: StandingFacts])
+    /// The root of a tree with these facts under these keys, and under all others those of a base's tree.
+    func root(of tree: BlobName?, with facts: [FactKey: StandingFacts]) -> BlobName
+    /// The facts under a key in the tree of a checkpoint; nil: no facts.
+    func facts(under key: FactKey, inTree root: BlobName?) -> StandingFacts
+
+    /// Takes an entry out; its name stays known, and whether it was applied.
+    mutating func drop(_ name: BlobName)
+    /// Takes an own entry out that another copy of this store does not have, and forgets that it was applied (I2).
+    mutating func withdraw(_ name: BlobName)
+}

@@ -1,0 +1,73 @@
+// How long something was waited for. The one thing to keep true: a clock that jumps can neither end a wait nor lengthen it
+// by more than eight hours (N1).
+
+package import CoffretBase
+
+/// The waits of one device, by rule and by what is waited for. They are stored with the vault's state.
+package struct Waits: Hashable, Sendable {
+    package enum Subject: Hashable, Sendable {
+        /// C7: the entries below the root of this link.
+        case base(link: Int)
+        /// C9: a checkpoint that covers what this link leaves out.
+        case leftOut(link: Int)
+        /// C7: another root than that of this base.
+        case unverified(link: Int)
+        /// P3: an objection to the purge of this link.
+        case purge(link: Int)
+        /// C2: entries of closed instances up to their limits.
+        case closedLogs
+        /// Section 8, Keys: the key of this epoch.
+        case key(epoch: UInt32)
+        /// F3: what a head named and did not come.
+        case head
+    }
+
+    package struct Wait: Hashable, Sendable {
+        package let passed: Milliseconds
+        package let lastClock: Milliseconds
+
+        package init(passed: Milliseconds, lastClock: Milliseconds) {
+            self.passed = passed
+            self.lastClock = lastClock
+        }
+    }
+
+    /// From one look to the next a wait grows by no more than this.
+    package static let stepMax: Milliseconds = 8 * 3_600_000
+
+    package private(set) var waits: [Subject: Wait]
+
+    package init(_ waits: [Subject: Wait] = [:]) { self.waits = waits }
+
+    /// Whether this was waited for so long. The first look begins the wait.
+    package mutating func passed(_ duration: Milliseconds, for subject: Subject, now: Milliseconds) -> Bool {
+        let wait = waits[subject] ?? Wait(passed: 0, lastClock: now)
+        let (step, overflow) = now.subtractingReportingOverflow(wait.lastClock)
+        let grown = overflow ? (now > 0 ? Self.stepMax : 0) : min(max(step, 0), Self.stepMax)
+        let passed = wait.passed + grown
+        waits[subject] = Wait(passed: passed, lastClock: now)
+        return passed >= duration
+    }
+
+    package mutating func end(_ subject: Subject) { waits[subject] = nil }
+}
+
+/// The durations of the rules. Tests play worlds that are shorter.
+package struct HistoryTimes: Sendable {
+    private static let day: Milliseconds = 86_400_000
+
+    /// C7, C9: for entries, and for a checkpoint that covers both.
+    package let entries: Milliseconds
+    /// C7: until an unverified base is believed.
+    package let belief: Milliseconds
+    /// P3: for an objection to a purge.
+    package let objection: Milliseconds
+
+    package init(
+        entries: Milliseconds = day, belief: Milliseconds = 30 * day, objection: Milliseconds = 7 * day
+    ) {
+        self.entries = entries
+        self.belief = belief
+        self.objection = objection
+    }
+}

@@ -1,0 +1,99 @@
+// Entries and trees in memory, and how often they were asked for.
+
+import CoffretHistory
+import CoffretStorage
+
+/// Counts what the rules ask of a store.
+final class ReadCounter {
+    var reads = 0
+    var facts = 0
+}
+
+struct MemoryHistoryStore: HistoryStore {
+    private(set) var kept: [BlobName: StoredEntry] = [:]
+    private var byDot: [Dot: [BlobName]] = [:]
+    private var byKey: [FactKey: Set<BlobName>] = [:]
+    private var byInstance: [InstanceID: Set<BlobName>] = [:]
+    var here: [BlobName: Dot] = [:]
+    private(set) var applied: Set<BlobName> = []
+    private(set) var present: [FactKey: StandingFacts] = [:]
+    /// Names of entries that this program does not read all of.
+    var unsupported: Set<BlobName> = []
+    var bareForms: [BlobName: VerifiedEntry] = [:]
+    var trees: [BlobName: [FactKey: StandingFacts]] = [:]
+    var rootName: ([FactKey: StandingFacts]) -> BlobName
+    let counter = ReadCounter()
+
+    init(rootName: @escaping ([FactKey: StandingFacts]) -> BlobName) { self.rootName = rootName }
+
+    mutating func put(_ stored: StoredEntry) {
+        let entry = stored.entry
+        here[entry.name] = entry.dot
+        guard kept.updateValue(stored, forKey: entry.name) == nil else { return }
+        byDot[entry.dot, default: []].append(entry.name)
+        byInstance[entry.instance, default: []].insert(entry.name)
+        for change in entry.body.changes.list { byKey[change.key, default: []].insert(entry.name) }
+    }
+
+    private func read(_ name: BlobName) -> StoredEntry? {
+        guard let stored = kept[name] else { return nil }
+        return unsupported.contains(name) ? StoredEntry(stored.entry, isSupported: false) : stored
+    }
+
+    func entry(named name: BlobName) -> StoredEntry? {
+        counter.reads += 1
+        return read(name)
+    }
+
+    func entries(at dot: Dot) -> [StoredEntry] {
+        counter.reads += 1
+        return (byDot[dot] ?? []).compactMap(read)
+    }
+
+    func bareForm(named name: BlobName) -> VerifiedEntry? { bareForms[name] }
+
+    func entries(touching key: FactKey) -> [BlobName] {
+        counter.reads += 1
+        return Array(byKey[key] ?? [])
+    }
+
+    var instances: [InstanceID] { Array(byInstance.keys) }
+    func entries(of instance: InstanceID) -> [BlobName] { Array(byInstance[instance] ?? []) }
+    func changes(inTree root: BlobName) -> [Change] { [] }
+    func dot(of name: BlobName) -> Dot? { here[name] }
+    func wasApplied(_ name: BlobName) -> Bool { applied.contains(name) }
+    mutating func noteApplied(_ name: BlobName) { applied.insert(name) }
+
+    func facts(under key: FactKey) -> StandingFacts {
+        counter.facts += 1
+        return present[key] ?? [:]
+    }
+
+    func facts(under key: FactKey, inTree root: BlobName?) -> StandingFacts {
+        root.flatMap { trees[$0]?[key] } ?? [:]
+    }
+
+    mutating func begin(atTree root: BlobName?) { present = root.flatMap { trees[$0] } ?? [:] }
+
+    mutating func write(_ facts: [FactKey: StandingFacts]) {
+        for (key, facts) in facts { present[key] = facts.isEmpty ? nil : facts }
+    }
+
+    func root(of tree: BlobName?, with facts: [FactKey: StandingFacts]) -> BlobName {
+        var all = tree.flatMap { trees[$0] } ?? [:]
+        for (key, facts) in facts { all[key] = facts.isEmpty ? nil : facts }
+        return rootName(all)
+    }
+
+    mutating func drop(_ name: BlobName) {
+        guard let stored = kept.removeValue(forKey: name) else { return }
+        byDot[stored.entry.dot]?.removeAll { $0 == name }
+        byInstance[stored.entry.instance]?.remove(name)
+        for change in stored.entry.body.changes.list { byKey[change.key]?.remove(name) }
+    }
+
+    mutating func withdraw(_ name: BlobName) {
+        drop(name)
+        applied.remove(name)
+    }
+}
