@@ -28,7 +28,9 @@ struct MachineRuleTests {
         world.link(opens: true)
         world.link(removing: [2], opens: true)
         let view = MemberView(accounts: world.accounts, chain: world.chain, takenCount: world.chain.count)
-        func code(_ context: EntryContext, behind before: EntryContext? = nil, heights: (Height, Height) = (1, 2)) -> String {
+        func code(_ context: EntryContext, behind before: EntryContext? = nil, heights: (Height, Height) = (1, 2))
+            -> String
+        {
             let old = before.map { world.entry($0, 1, height: heights.0) }
             let entry = world.entry(context, old == nil ? 1 : 2, after: old, height: heights.1)
             do throws(HistoryError) {
@@ -291,7 +293,8 @@ struct MachineRuleTests {
         let hour: Milliseconds = 3_600_000
         let world = MachineWorld(devices: [["a", "b"]])
         let one = world.entry(world.context("b"), 1, changes: [MachineWorld.put(1, "one")])
-        let two = world.entry(world.context("b"), 2, after: one, changes: [MachineWorld.put(1, "two", replacing: [one])])
+        let two = world.entry(
+            world.context("b"), 2, after: one, changes: [MachineWorld.put(1, "two", replacing: [one])])
         let tree = [MachineWorld.key(1): [two.dot: StandingFact(height: 2, content: .inPlace(Array("two".utf8)))]]
         let root = MachineWorld.rootName(tree)
         world.trees = [root: tree]

@@ -69,7 +69,8 @@ final class MachineWorld {
 
     @discardableResult
     func link(
-        by name: String? = nil, roles: [Int: MemberRole] = [:], removing: [Int] = [], confirms: [Int] = [], opens: Bool = false,
+        by name: String? = nil, roles: [Int: MemberRole] = [:], removing: [Int] = [], confirms: [Int] = [],
+        opens: Bool = false,
         head: Int? = nil, heads: [Int] = [], checkpoint: Checkpoint? = nil
     ) -> Int {
         let signer = name ?? stays[0][0].name
@@ -97,7 +98,7 @@ final class MachineWorld {
                 roleChanges: changes,
                 accepts: Set(added), confirms: Set(confirms.map(account)), heads: stated, opensEpoch: opens,
                 keyCommitment: nil, splitKeyCommitment: nil, endsReading: ends || !removing.isEmpty,
-                checkpoint: checkpoint, details: nil, needsKeyOfEpoch: nil))
+                checkpoint: checkpoint, details: nil))
         return chain.count - 1
     }
 

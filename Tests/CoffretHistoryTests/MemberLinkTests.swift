@@ -104,6 +104,11 @@ struct MemberLinkTests {
         var copy = vault
         try copy.append(vault.operation(.state))
         #expect(throws: MemberError(.linkBroken, at: link.sequenceNumber)) { try copy.append(link) }
+        let (rival, known, newest) = (vault.sign(vault.operation(.state, by: 1), by: 1), vault.known, copy.newest)
+        #expect(copy.members.follow([newest], accounts: known, keys: vault) == nil)
+        #expect(
+            copy.members.follow([rival], accounts: known, keys: vault)
+                == MemberError(.forked, at: rival.sequenceNumber))
         var bytes = link.encoded
         bytes[bytes.count - 1] ^= 1
         link = try UnverifiedLink(decoding: bytes)
@@ -153,6 +158,41 @@ struct MemberLinkTests {
         #expect(oldest() == 4)
         try vault.append(vault.operation(.state, opening: vault.opening()))
         #expect(oldest() == 4 && vault.members.state.states.last!.epoch == 4)
+    }
+
+    @Test("a checkpoint waits for its key, counts only of who may write, and says nothing if it does not open")
+    func sealedParts() throws {
+        var vault = try vault(2)
+        try vault.join(1, as: .viewer)
+        let checkpoint = Checkpoint(
+            base: nil, accepted: Frontier(), root: BlobName(Bytes32(1, 2, 3, 4)), digest: Bytes32(0, 0, 0, 0),
+            factCount: 0)
+        func sealed(_ number: UInt64, base: UInt32? = nil) -> [UInt8] {
+            let stated = Checkpoint(
+                base: base, accepted: checkpoint.accepted, root: checkpoint.root, digest: checkpoint.digest,
+                factCount: 0)
+            return MemberSealing.seal(
+                MemberDetails(time: 7, checkpoint: stated), number: number, in: vault.members.vaultID, epoch: 1,
+                key: vault.keys[1]!, random: generator)
+        }
+        let next = vault.newest.sequenceNumber + 1
+        let link = vault.sign(vault.operation(.state), sealed: sealed(next))
+        var (reader, server) = (vault.members, vault.members)
+        struct None: MemberKeys { func vaultKey(ofEpoch epoch: UInt32) -> VaultKey? { nil } }
+        #expect(reader.follow([link], accounts: vault.known, keys: None()) == MemberError(.keyMissing, at: next))
+        #expect(reader.state.count == Int(next))
+        #expect(reader.follow([link], accounts: vault.known, keys: vault) == nil)
+        #expect(reader.state.links.last?.checkpoint == checkpoint && reader.state.states.last?.time == 7)
+        #expect(server.follow([link], accounts: vault.known, keys: nil) == nil && server.state.count == Int(next) + 1)
+        func read(_ link: UnverifiedLink) -> Checkpoint? {
+            var copy = vault.members
+            #expect(copy.follow([link], accounts: vault.known, keys: vault) == nil)
+            return copy.state.links.last?.checkpoint
+        }
+        #expect(read(vault.sign(vault.operation(.state, by: 1), by: 1, sealed: sealed(next))) == nil)
+        #expect(read(vault.sign(vault.operation(.state), sealed: sealed(next + 1))) == nil)
+        // A base that is no checkpoint with a root.
+        #expect(read(vault.sign(vault.operation(.state), sealed: sealed(next, base: 1))) == nil)
     }
 
     @Test("bytes of public parts are refused in any other form")

@@ -71,7 +71,7 @@ struct MemberVault: MemberKeys {
     var accounts: [MemberAccount]
     var keys: [UInt32: VaultKey]
     let splitKey: SplitKey
-    private(set) var members: VerifiedMembers
+    var members: VerifiedMembers
     private(set) var newest: UnverifiedLink
 
     init(_ generator: SeededGenerator, accounts: [MemberAccount]) throws {

@@ -44,7 +44,8 @@ struct Replay {
                     world, account: given.at("account").number, device: given.at("device").string ?? "")
                 continue
             case "copy":
-                devices[tid] = devices[given.at("of").number]
+                devices[tid] =
+                    devices[given.at("of").number]
                     ?? ReplayDevice(world, account: given.at("account").number, device: given.at("device").string ?? "")
                 continue
             default: break
@@ -116,7 +117,11 @@ struct Replay {
             device.machine.members.learn(accounts: accounts, chain: chain[given.at("links").number])
             device.machine.takeAll(heldFrom: given.at("held").isNull ? nil : given.at("held").number)
         case "shown":
-            if given.at("back").bool == true { device.saved.map { device.machine = $0 } } else { device.machine.release() }
+            if given.at("back").bool == true {
+                device.saved.map { device.machine = $0 }
+            } else {
+                device.machine.release()
+            }
         case "drop": device.machine.drop(unacknowledged: Set(names(given.at("unsent"))))
         case "purge":
             device.machine.purge(
@@ -134,7 +139,7 @@ struct Replay {
             for: link, purges: written.purges, writesRoot: isRoot, room: world.json.at("room").number,
             order: world.isBefore)
         func text(_ ends: [InstanceID: LogEnd]) -> String {
-            ends.map { "\(world.indices[$0.key] ?? -1):\($0.value.lastCommonNumber)" }.sorted().joined(separator: ",")
+            ends.map { "\(world.indices[$0.key] ?? -1):\($0.value)" }.sorted().joined(separator: ",")
         }
         let bare = plan.purgedTips.mapValues { ReplayWorld.bareName(ReplayWorld.id($0)) }
         for (field, here, model) in [
@@ -144,7 +149,8 @@ struct Replay {
             ("ends", text(plan.ends), text(written.ends)), ("refutes", "\(plan.refutes)", "\(written.refutes)"),
             ("bare", "\(bare == written.bareTips)", "true"),
         ] where here != model {
-            differences.append("world \(world.seed), plan of link \(link.number): \(field)\n  here  \(here)\n  model \(model)")
+            differences.append(
+                "world \(world.seed), plan of link \(link.number): \(field)\n  here  \(here)\n  model \(model)")
         }
     }
 
@@ -181,16 +187,21 @@ struct Replay {
         let expected = device.expected
         check("m", "\(machine.members.takenCount)", "\(expected["m"]?.number ?? -1)")
         if place.hasSuffix("follow") {
-            check("stuck", "\(machine.members.waitingForWord ?? -1)", "\(expected["stuck"].flatMap { $0.isNull ? nil : $0.number } ?? -1)")
+            check(
+                "stuck", "\(machine.members.waitingForWord ?? -1)",
+                "\(expected["stuck"].flatMap { $0.isNull ? nil : $0.number } ?? -1)")
         }
         check("base", "\(machine.base ?? -1)", "\(expected["base"]?.number ?? -1)")
-        let standing = machine.base == nil ? 0 : machine.standing == .verified ? 1 : machine.standing == .believed ? 2 : 3
+        let standing =
+            machine.base == nil ? 0 : machine.standing == .verified ? 1 : machine.standing == .believed ? 2 : 3
         check("standing", "\(standing)", "\(expected["standing"]?.number ?? -1)")
         numbers("void", machine.refuted)
         check("passed", "\(machine.hasPassedOver)", "\(expected["passed"]?.bool ?? false)")
         numbers("forks", machine.forked.map { world.indices[$0] ?? -1 })
         let text = { (name: String) in expected[name]?.string ?? "" }
-        check("store", machine.store.kept.keys.map(ReplayWorld.id).sorted().map(String.init).joined(separator: ","), text("store"), isShort: true)
+        check(
+            "store", machine.store.kept.keys.map(ReplayWorld.id).sorted().map(String.init).joined(separator: ","),
+            text("store"), isShort: true)
         check("frontier", world.text(machine.frontier), text("frontier"), isShort: true)
         var facts = machine.store.present
         facts.merge(machine.overlay) { $1 }
@@ -202,18 +213,21 @@ struct Replay {
         }
         let verdicts = above.sorted { ReplayWorld.id($0.key) < ReplayWorld.id($1.key) }.map { name, _ in
             let stored = machine.store.entry(named: name)!
-            let letter = switch asked.verdict(on: stored) {
-            case .counts: "T"
-            case .excluded: "F"
-            case .waits: "N"
-            }
+            let letter =
+                switch asked.verdict(on: stored) {
+                case .counts: "T"
+                case .excluded: "F"
+                case .waits: "N"
+                }
             return "\(ReplayWorld.id(name))\(letter)"
         }
         check("verdicts", verdicts.joined(), text("verdicts"), isShort: true)
         numbers("due", machine.members.accountsDue.map { world.accountIDs.firstIndex(of: $0) ?? -1 })
-        numbers("proven", (0..<machine.members.takenCount).filter {
-            machine.members.chain.links[$0].checkpoint?.root != nil && machine.isProven($0)
-        })
+        numbers(
+            "proven",
+            (0..<machine.members.takenCount).filter {
+                machine.members.chain.links[$0].checkpoint?.root != nil && machine.isProven($0)
+            })
         numbers("purged", machine.purged)
     }
 }
@@ -254,11 +268,13 @@ struct ReplayTests {
         #expect(result.worlds == count && result.steps > 20 * count)
     }
 
-    @Test("honest worlds end alike in the model and here, step by step",
+    @Test(
+        "honest worlds end alike in the model and here, step by step",
         .enabled(if: hasPython && asked.isEmpty, "python3 is not here, or other worlds were asked for"))
     func honest() throws { try play(first: 1, count: 100, mode: "honest") }
 
-    @Test("lying worlds end alike in the model and here, step by step",
+    @Test(
+        "lying worlds end alike in the model and here, step by step",
         .enabled(if: hasPython && asked.isEmpty, "python3 is not here, or other worlds were asked for"))
     func lying() throws { try play(first: 1_001, count: 100, mode: "lying") }
 
@@ -271,7 +287,9 @@ struct ReplayTests {
     func many() throws {
         let (first, end) = (Self.asked[0], Self.asked[0] + Self.asked[1])
         for start in stride(from: first, to: end, by: 50) {
-            try play(first: start, count: min(50, end - start), mode: ProcessInfo.processInfo.environment["COFFRET_REPLAY_MODE"] ?? "any")
+            try play(
+                first: start, count: min(50, end - start),
+                mode: ProcessInfo.processInfo.environment["COFFRET_REPLAY_MODE"] ?? "any")
             if (start - first) % 1_000 == 0 { print("replayed \(start - first + min(50, end - start)) worlds") }
         }
     }

@@ -8,13 +8,17 @@ package struct MemberError: Error, Equatable, Sendable, CustomStringConvertible 
         case linkMalformed = "trust.link.malformed"
         /// An operation of a later version.
         case linkUnsupported = "trust.link.unsupported"
-        /// The link is not in its place, or its signature does not verify.
+        /// The link is of another kind of chain, or has not the next number.
         case linkBroken = "trust.chain.broken"
+        /// Another link than the one here, or one behind another link than the newest here (K9).
+        case forked = "trust.chain.forked"
         case signatureInvalid = "trust.link.signature-invalid"
         case signerUnknown = "trust.link.signer-unknown"
         case signerRevoked = "trust.link.signer-revoked"
         /// A link of a device chain that the link states is not here: looked at again when it is.
         case chainMissing = "trust.member.chain-missing"
+        /// The key that opens the link's checkpoint is not here: looked at again when it is.
+        case keyMissing = "trust.member.key-missing"
         /// The link states an older head of an account than the chain did before.
         case headsBehind = "trust.member.heads-behind"
         /// The signer may not do that, or the operation does not apply to what the chain says so far.
@@ -32,7 +36,7 @@ package struct MemberError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 
     /// Whether the link may become good later, without being another one.
-    package var waits: Bool { code == .chainMissing }
+    package var waits: Bool { code == .chainMissing || code == .keyMissing }
 
     package var description: String { "\(code.rawValue) at link \(sequenceNumber)" }
 }

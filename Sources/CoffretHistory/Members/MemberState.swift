@@ -29,8 +29,8 @@ package struct LinkState: Equatable, Sendable {
     /// that ended somebody's reading, or behind it.
     package internal(set) var oldestEpoch: UInt32 = 1
     package internal(set) var splitKeyCommitment: Bytes32?
-    /// Logs that were ended (K6), with the link that did it.
-    package internal(set) var ended: [InstanceID: EndedLog] = [:]
+    /// Logs that links ended (K6), oldest link first. An end says nothing to whom its two entries are not known.
+    package internal(set) var ended: [InstanceID: [EndedLog]] = [:]
     /// What counts of each log by the newest checkpoint up to here.
     package internal(set) var accepted = Frontier()
     /// The greatest time that the chain stated up to here (G3).
@@ -65,8 +65,6 @@ package struct VerifiedMemberLink: Equatable, Sendable {
     package let endsReading: Bool
     package let checkpoint: Checkpoint?
     package let details: MemberDetails?
-    /// Whether a checkpoint could not be opened for lack of this epoch's key.
-    package let needsKeyOfEpoch: UInt32?
 
     /// Whether it needs confirmation if its signer's device is trusted no more (K7).
     package var changesRights: Bool { number > 0 && !roleChanges.isEmpty }
@@ -76,8 +74,7 @@ package struct VerifiedMemberLink: Equatable, Sendable {
         VerifiedMemberLink(
             number: number, hash: hash, accountID: accountID, deviceID: deviceID, roleChanges: roleChanges,
             accepts: accepts, confirms: confirms, heads: heads, opensEpoch: opensEpoch, keyCommitment: keyCommitment,
-            splitKeyCommitment: splitKeyCommitment, endsReading: endsReading, checkpoint: checkpoint, details: details,
-            needsKeyOfEpoch: nil)
+            splitKeyCommitment: splitKeyCommitment, endsReading: endsReading, checkpoint: checkpoint, details: details)
     }
 }
 
@@ -150,8 +147,8 @@ package struct MemberState: Equatable, Sendable {
         var accepted = checkpoint.base.map { states[Int($0)].accepted } ?? Frontier()
         for (instance, mark) in checkpoint.accepted.marks { accepted[instance] = mark }
         after.accepted = accepted
-        for (instance, end) in checkpoint.ends where after.ended[instance] == nil {
-            after.ended[instance] = EndedLog(link: link.number, end: end)
+        for (instance, end) in checkpoint.ends {
+            after.ended[instance, default: []].append(EndedLog(link: link.number, end: end))
         }
     }
 

@@ -47,35 +47,63 @@ package struct VerifiedMembers: Equatable, Sendable {
                 roleChanges: [foundation.accountID: .owner], accepts: [foundation.accountID], confirms: [],
                 heads: [foundation.accountID: head], opensEpoch: false,
                 keyCommitment: Bytes32(foundation.keyCommitment),
-                splitKeyCommitment: nil, endsReading: false, checkpoint: nil, details: nil, needsKeyOfEpoch: nil))
+                splitKeyCommitment: nil, endsReading: false, checkpoint: nil, details: nil))
     }
 
     /// Checks the next link and takes it in.
     ///
     /// Order of section 8: place, hash and signature; the stated heads are here; the signer is trusted at its own; no head
     /// is older than before; the operation is allowed and applies.
-    /// - Parameter keys: open the sealed part. A link whose checkpoint cannot be opened for lack of a key is taken in with
-    ///   `needsKeyOfEpoch`; its reader waits there.
-    /// - Throws: `MemberError`; the chain is unchanged then.
+    /// - Parameter keys: open the sealed part; nil for a server, which reads none.
+    /// - Throws: `MemberError`, `.keyMissing` where the checkpoint cannot be opened for lack of a key; the chain is unchanged
+    ///   then.
     package mutating func append(
-        _ link: UnverifiedLink, accounts: [ChainID: AccountDevices], keys: some MemberKeys
+        _ link: UnverifiedLink, accounts: [ChainID: AccountDevices], keys: (any MemberKeys)?
     ) throws(MemberError) {
         let number = link.sequenceNumber
         let placed: VerifiedLink
         do throws(TrustError) {
             placed = try VerifiedLink.verify(link, kind: .member, after: newest, chainID: vaultID)
         } catch {
-            throw MemberError(error.code == .signatureInvalid ? .signatureInvalid : .linkBroken, at: number)
+            switch error.code {
+            case .signatureInvalid: throw MemberError(.signatureInvalid, at: number)
+            // A link that names another one before it is of another continuation of the chain.
+            case .chainBroken: throw MemberError(.forked, at: number)
+            default: throw MemberError(.linkBroken, at: number)
+            }
         }
         let operation = try MemberOperation(decoding: link)
         let check = MemberCheck(operation: operation, number: number, state: state, accounts: accounts)
         let signer = try check.signer(of: link)
         try check.checkHeads()
         try check.checkPermission(signedBy: signer)
-        let verified = verified(placed, operation, signer, check, keys)
+        let verified = try verified(placed, operation, signer, check, keys)
         if let opening = operation.opening { keyCommitments[opening.epoch] = opening.keyCommitment }
         newest = placed
         state.append(verified)
+    }
+
+    /// Goes on with what a server gives, from any link of this chain to the newest.
+    ///
+    /// - Returns: the failure at which the chain ends for now; nil: all links were taken in. `.forked` names a link that
+    ///   differs from the one here: nothing is changed, and each device stays with the links that it has (K9).
+    package mutating func follow(
+        _ served: [UnverifiedLink], accounts: [ChainID: AccountDevices], keys: (any MemberKeys)?
+    ) -> MemberError? {
+        for link in served {
+            let number = link.sequenceNumber
+            if number < UInt64(state.count) {
+                let hash = Bytes32(link.hash(inChain: number == 0 ? nil : ChainID(vaultID.bytes)))
+                guard hash == state.links[Int(number)].hash else { return MemberError(.forked, at: number) }
+                continue
+            }
+            do throws(MemberError) {
+                try append(link, accounts: accounts, keys: keys)
+            } catch {
+                return error
+            }
+        }
+        return nil
     }
 
     /// The next link as its author plans it: the same checks as for a link of somebody else, before anything is signed.
@@ -98,15 +126,18 @@ package struct VerifiedMembers: Equatable, Sendable {
 
     private func verified(
         _ placed: VerifiedLink, _ operation: MemberOperation, _ signer: UniqueID, _ check: MemberCheck,
-        _ keys: some MemberKeys
-    ) -> VerifiedMemberLink {
+        _ keys: (any MemberKeys)?
+    ) throws(MemberError) -> VerifiedMemberLink {
         let number = placed.link.sequenceNumber
         let before = state.states[state.count - 1]
-        let reading = MemberSealing.open(
-            placed.link.sealedPart, number: number, in: vaultID, epoch: operation.opening?.epoch ?? before.epoch,
-            opening: operation.opening, keys: keys)
+        let reading = keys.map {
+            MemberSealing.open(
+                placed.link.sealedPart, number: number, in: vaultID, epoch: operation.opening?.epoch ?? before.epoch,
+                opening: operation.opening, keys: $0)
+        }
+        if case .needsKey = reading { throw MemberError(.keyMissing, at: number) }
         guard let hash = Bytes32(placed.hash) else { preconditionFailure("a hash has 32 bytes") }
-        return verified(operation, hash, signer, check, reading)
+        return verified(operation, hash, signer, check, reading ?? .unreadable)
     }
 
     private func verified(
@@ -114,12 +145,8 @@ package struct VerifiedMembers: Equatable, Sendable {
         _ reading: SealedReading
     ) -> VerifiedMemberLink {
         let before = state.states[state.count - 1]
-        var (details, checkpoint, missing) = (nil as MemberDetails?, nil as Checkpoint?, nil as UInt32?)
-        switch reading {
-        case .read(let read, let found): (details, checkpoint) = (read, found)
-        case .needsKey(let epoch): missing = epoch
-        case .unreadable: break
-        }
+        var (details, checkpoint) = (nil as MemberDetails?, nil as Checkpoint?)
+        if case .read(let read, let found) = reading { (details, checkpoint) = (read, found) }
         // Who may not write writes no checkpoint; a base that is none makes no checkpoint either.
         if let found = checkpoint, !state.isBase(found.base) || before.members[operation.accountID]?.writes != true {
             checkpoint = nil
@@ -129,7 +156,7 @@ package struct VerifiedMembers: Equatable, Sendable {
             roleChanges: operation.roleChanges, accepts: operation.accepts, confirms: Set(operation.confirms),
             heads: check.stated, opensEpoch: operation.opening != nil, keyCommitment: operation.opening?.keyCommitment,
             splitKeyCommitment: operation.opening?.splitKeyCommitment, endsReading: check.endsReading,
-            checkpoint: checkpoint, details: details, needsKeyOfEpoch: missing)
+            checkpoint: checkpoint, details: details)
     }
 }
 

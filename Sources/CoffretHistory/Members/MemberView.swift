@@ -26,7 +26,7 @@ package struct InstanceOwner: Hashable, Sendable {
 package struct MemberView: Equatable, Sendable {
     package private(set) var accounts: [ChainID: AccountDevices]
     package private(set) var chain: MemberState
-    /// Links that hold here: all before the first that lacks confirmation, or whose checkpoint needs a key (K7).
+    /// Links that hold here: all before the first that lacks confirmation (K7).
     package private(set) var takenCount: Int
 
     package init(accounts: [ChainID: AccountDevices] = [:], chain: MemberState = MemberState(), takenCount: Int = 0) {
@@ -46,7 +46,7 @@ package struct MemberView: Equatable, Sendable {
     /// Links that were taken stay taken.
     package mutating func follow(accounts: [ChainID: AccountDevices], chain: MemberState) {
         learn(accounts: accounts, chain: chain)
-        while takenCount < chain.count, chain.links[takenCount].needsKeyOfEpoch == nil, !lacksConfirmation(takenCount) {
+        while takenCount < chain.count, !lacksConfirmation(takenCount) {
             takenCount += 1
         }
     }

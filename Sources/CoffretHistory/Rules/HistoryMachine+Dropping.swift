@@ -22,7 +22,8 @@ extension HistoryMachine {
         guard base != nil, isSure else { return [] }
         let (accepted, kept) = (accepted, tips.union(unacknowledged))
         return accepted.marks.flatMap { instance, mark in
-            entries(of: instance, upTo: mark.number).filter { !kept.contains($0.name) }.map(\.name)
+            entries(of: instance, upTo: mark.number)
+                .filter { !kept.contains($0.name) && store.entries(at: $0.dot).count < 2 }.map(\.name)
         }
     }
 

@@ -17,7 +17,7 @@ extension HistoryMachine {
 
     private func computeLimit(of instance: InstanceID) -> Limit? {
         var link = owners[instance].flatMap { members.closingLink(of: $0) }
-        if let ended = members.newestState.ended[instance] { link = min(link ?? ended.link, ended.link) }
+        if let ended = end(of: instance, at: members.newest) { link = min(link ?? ended.link, ended.link) }
         guard let link else { return nil }
         let accepted = link <= base ?? -1 ? self.accepted : members.chain.states[link].accepted
         return Limit(link: link, mark: accepted[instance])
@@ -25,8 +25,17 @@ extension HistoryMachine {
 
     /// Whether a link, or one before it, closed or ended the instance.
     func isShut(_ instance: InstanceID, at link: Int) -> Bool {
-        if members.chain.states[link].ended[instance] != nil { return true }
+        if end(of: instance, at: link) != nil { return true }
         return owners[instance].flatMap { members.closingLink(of: $0, upTo: link) } != nil
+    }
+
+    /// The first end of a log, up to a link, of which both entries are, or were, here (K6).
+    func end(of instance: InstanceID, at link: Int) -> EndedLog? {
+        members.chain.states[link].ended[instance]?.first { ended in
+            let dot = Dot(instance, ended.end.lastCommonNumber + 1)
+            let names = [ended.end.first, ended.end.second]
+            return names[0] != names[1] && names.allSatisfy { store.dot(of: $0) == dot }
+        }
     }
 
     /// The chain of names up to a limit, or to what was applied.

@@ -41,7 +41,7 @@ extension HistoryMachine {
     /// K6: a replacement above the last common number of an ended log has no effect by an entry of another instance that
     /// did not know of the end, unless the base that the ending link names covers it.
     func hasEffect(on dot: Dot, by entry: VerifiedEntry) -> Bool {
-        guard entry.instance != dot.instance, let ended = members.newestState.ended[dot.instance],
+        guard entry.instance != dot.instance, let ended = end(of: dot.instance, at: members.newest),
             dot.number > ended.end.lastCommonNumber, entry.context.memberHead.number < UInt64(ended.link)
         else { return true }
         guard let base = members.chain.links[ended.link].checkpoint?.base else { return false }
@@ -86,7 +86,7 @@ extension HistoryMachine {
         }
         for key in keys { recompute(key) }
         // An instance may end before an entry of it came.
-        for instance in members.newestState.ended.keys where owners[instance] == nil {
+        for instance in members.newestState.ended.keys where owners[instance] == nil && limit(of: instance) != nil {
             woken.formUnion((waiting.removeValue(forKey: instance) ?? []).map(\.instance))
         }
         advance(pending.union(woken).union(arrived))
@@ -98,7 +98,7 @@ extension HistoryMachine {
         guard let applied = frontier[instance] else { return [] }
         let floor = accepted[instance]
         var keys: Set<FactKey> = []
-        if let ended = members.newestState.ended[instance] {
+        if let ended = end(of: instance, at: members.newest) {
             // Replacements of what lay behind the fork lose or keep their effect with the end.
             for name in store.entries(of: instance) {
                 guard let entry = store.entry(named: name)?.entry, entry.number > ended.end.lastCommonNumber else {

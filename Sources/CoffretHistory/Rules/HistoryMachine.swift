@@ -136,6 +136,7 @@ package struct HistoryMachine<Store: HistoryStore> {
         forgetLimits()
         if isRoot {
             base = chain.count - 1
+            hasPassedOver = false
             if wasBelieved { believed.insert(chain.count - 1) }
             needsRebuilding = true
         }
@@ -171,6 +172,8 @@ package struct HistoryMachine<Store: HistoryStore> {
             limitChains[entry.instance] = nil
             limits[entry.instance] = nil
             if store.entries(at: entry.dot).count > 1 { forked.insert(entry.instance) }
+            // With the second entry an end that a link stated before begins to hold.
+            if members.takenCount > 0, members.newestState.ended[entry.instance] != nil { isStale = true }
         }
     }
 

@@ -151,7 +151,9 @@ struct DeviceRules: ChainRules {
         var indices = [try trusted(id, at: number)]
         if let brought {
             for ids in [brought.going, brought.kept] {
-                guard zip(ids, ids.dropFirst()).allSatisfy({ $0 < $1 }) else { throw TrustError(.linkMalformed, at: number) }
+                guard zip(ids, ids.dropFirst()).allSatisfy({ $0 < $1 }) else {
+                    throw TrustError(.linkMalformed, at: number)
+                }
             }
             guard !brought.going.contains(signer.id) else { throw TrustError(.linkMalformed, at: number) }
             let named = brought.going + brought.kept

@@ -114,6 +114,8 @@ class Attackers:
             i = w.r.choice(sorted(L.accept))
             # Or one that everybody has, under a number that is not its own.
             L.accept[i] = (L.accept[i][0] + 50, -9 if w.count % 3 else L.accept[i][1])
+            if w.count % 2:  # an end of somebody's log, without two entries
+                L.ended[i] = L.ended.get(i, ()) + ((L.k, 0, -9, -9),)
             L.bare = {i: -9} if w.r.random() < 0.5 else {}
             w.bares = True
         else:

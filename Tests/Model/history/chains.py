@@ -23,7 +23,7 @@ class Link:
         s.roles = dict(before.roles) if before else {}
         s.heads = dict(before.heads) if before else {}  # account -> newest head of its device chain that was stated
         s.keyed = dict(before.keyed) if before else {}  # account -> head that the newest epoch knew of: K3
-        s.ended = dict(before.ended) if before else {}  # instance -> (link, last common number): K6
+        s.ended = dict(before.ended) if before else {}  # instance -> ((link, last common number, two entries behind it), ...): K6
         s.epoch, s.since = (
             (before.epoch, before.since) if before else (1, 1)
         )  # since: the oldest epoch for entries that state this link (S5)

@@ -181,7 +181,8 @@ class Linking:
             for e in s.store.values():
                 if e.inst == i:
                     by.setdefault(e.n, set()).add(e.id)
-            L.ended[i] = (L.k, min(n for n, x in by.items() if len(x) > 1) - 1)
+            n = min(n for n, x in by.items() if len(x) > 1)
+            L.ended[i] = L.ended.get(i, ()) + ((L.k, n - 1, *sorted(by[n])[:2]),)
         ends = bool(due) and on('K3') or any(r is None for r in L.change.values())  # K3: a new key, only if reading ends
         if ends or epoch:
             L.epoch += 1
@@ -216,7 +217,7 @@ class Linking:
                 raise Broken('a checkpoint that its author cannot compute')
             if s.base in s.seasoned:
                 s.seasoned.add(L.k)  # computed on a base that is believed
-            s.base = L.k
+            s.base, s.passed = L.k, False
             s.rebuild()
         s.told('post', root=root)
         for key, (text, dots) in merged.items():  # T6: no merge becomes a conflict by this
@@ -230,7 +231,7 @@ class Linking:
         for e in s.store.values():
             twice.setdefault(e.dot, set()).add(e.id)
         both = {d[0] for d, x in twice.items() if len(x) > 1}
-        return [i for i in s.forks if i not in s.link().ended and s.limit(i) is None and i in both]
+        return [i for i in s.forks if s.end(i) is None and s.limit(i) is None and i in both]
 
     def fitting(s, L):
         """What key 2 can hold (C1): first what this link closes, then the rest in ascending order, closed under seen; others keep the base's number."""
@@ -333,7 +334,11 @@ class Dropping:
         if s.base < 0 or on('G1') and not s.sure():
             return
         acc, tips = s.accept(), s.tips()
-        gone = {i for i, e in s.store.items() if e.n <= acc.get(e.inst, (0, 0))[0] and i not in tips and not s.unsent(e)}
+        at = {}
+        for e in s.store.values():
+            at.setdefault(e.dot, set()).add(e.id)
+        kept = lambda e: e.id in tips or len(at[e.dot]) > 1 or s.unsent(e)  # G2, evidence of K6 among it
+        gone = {i for i, e in s.store.items() if e.n <= acc.get(e.inst, (0, 0))[0] and not kept(e)}
         unsent = sorted(e.id for e in s.store.values() if s.unsent(e))
         for i in gone:
             del s.store[i]

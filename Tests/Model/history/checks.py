@@ -62,7 +62,7 @@ class Checks:
             if d.m:
                 groups.setdefault((d.side, d.m, d.base, frozenset(d.f.items())), []).append(d)
         for g in groups.values():
-            if len({frozenset(d.forks - set(d.link().ended)) for d in g}) > 1:
+            if len({frozenset(i for i in d.forks if d.end(i) is None) for d in g}) > 1:
                 continue
             if any({k: v for k, v in d.state.items() if v} != {k: v for k, v in g[0].state.items() if v} for d in g):
                 w.fail('several states on the way')

@@ -123,7 +123,16 @@ class Knowledge:
 
     def stopped(s, inst, k):
         """Was the instance closed or ended by link k?"""
-        return s.closing(inst, k) is not None or inst in s.link(k).ended
+        return s.closing(inst, k) is not None or s.end(inst, k) is not None
+
+    def end(s, inst, k=None):
+        """(link, last common number) of the first link that ended this log with two entries that are, or were, here (K6)."""
+        made = s.w.made
+        for c, n, x, y in s.link(k).ended.get(inst, ()):
+            both = x != y and {x, y} <= s.ids and all(z in made and made[z].dot == (inst, n + 1) for z in (x, y))
+            if both or not on('K6 proof'):
+                return (c, n)
+        return None
 
     def due(s):
         """Accounts of which a device lost its right behind the heads that the newest epoch knew of (K2, K3)."""
@@ -160,7 +169,7 @@ class Counting:
     def limit(s, inst):
         """(n, id) up to which a closed or ended instance counts above the base; None: it is open."""
         c = s.closing(inst)
-        e = s.link().ended.get(inst)
+        e = s.end(inst)
         if e is not None and (c is None or e[0] < c):
             c = e[0]
         if c is None:
@@ -228,7 +237,7 @@ class Counting:
     def effective(s, e, key):
         """Dots that e replaces under key; of an ended instance nothing above the fork, if e did not know of the end (K6)."""
         for d in e.changes[key][1]:
-            x = s.link().ended.get(d[0])
+            x = s.end(d[0])
             if x is not None and e.p < x[0] and d[1] > x[1] and e.inst != d[0] and not s.before(e, x[0]):
                 continue
             yield d

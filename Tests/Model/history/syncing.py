@@ -104,7 +104,6 @@ class Syncing:
         roots = [k for k in range(s.m) if s.link(k).root is not None and s.proven(k)]
         worse = roots and (roots[-1] in s.void or s.passed and s.base < roots[-1])
         if s.sure() and worse and s.may_write() and stop > 4 and w.r.random() < 0.5:
-            s.passed = False
             s.post(again=True)  # C6, C9: a better one
         if s.may_write():
             if s.inst is not None:

@@ -150,7 +150,7 @@ class Trace:
             'epoch': L.epoch,
             'keyed': [[a, *h] for a, h in sorted(L.keyed.items())],
             'confirms': sorted(L.confirms),
-            'ended': [[t.instance(i), k, n] for i, (k, n) in sorted(L.ended.items())],
+            'ended': [[t.instance(i), n, x, y] for i, ends in sorted(L.ended.items()) for k, n, x, y in ends if k == L.k],
             'checkpoint': L.parent is not None,
             'base': L.parent,
             'accept': mine(L.accept),
