@@ -132,8 +132,6 @@ struct TextMergeTests {
         }
         #expect(try hidden(8, "l\n", lineCount: 20) == 0)
         #expect(try hidden(9, "l\n", lineCount: 20) == 8)
-        #expect(try hidden(2, "l\n", lineCount: TextMergeLimits.lineCountMax - 1) == 0)
-        #expect(try hidden(2, "l\n", lineCount: TextMergeLimits.lineCountMax) == 1)
         let long = String(repeating: "w", count: 1_023) + "\n"
         #expect(try hidden(2, long, lineCount: 1_023) == 0)
         #expect(try hidden(2, long, lineCount: 1_024) == 1)

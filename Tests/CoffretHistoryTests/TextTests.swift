@@ -19,14 +19,14 @@ struct TextTests {
 
     private static func difference(_ old: String, _ new: String) -> [[Int]] {
         var table = LineTable()
-        let lines = [old, new].map { table.lines(of: Array($0.utf8)) ?? [] }
+        let lines = [old, new].map { table.lines(of: Array($0.utf8)) }
         return runs(lines[0], lines[1])
     }
 
     private static func merge(_ base: String, _ versions: [String]) -> String? {
         var table = LineTable()
-        let over = table.lines(of: Array(base.utf8)) ?? []
-        let lines = versions.map { table.lines(of: Array($0.utf8)) ?? [] }
+        let over = table.lines(of: Array(base.utf8))
+        let lines = versions.map { table.lines(of: Array($0.utf8)) }
         return LineMerge.merge(lines, over: over).map { String(decoding: table.text(of: $0), as: UTF8.self) }
     }
 

@@ -95,6 +95,16 @@ struct ValueTests {
         #expect(ValueBase(name: name, stored: plain) != nil)
         #expect(ValueBase(name: name, stored: Array(plain.dropLast())) == nil)
         #expect(ValueBase(name: name, stored: [2] + plain) == nil && ValueBase(name: name, stored: [3] + plain) == nil)
+        // A base has at most 1 MiB, by itself or when it is decoded.
+        let large = [UInt8](repeating: 0, count: 2 + 1 << 20)
+        #expect(ValueBase(name: name, stored: Array(large.dropLast())) != nil)
+        #expect(ValueBase(name: name, stored: large) == nil)
+        var head: [UInt8] = [1]
+        Varint.append(1 << 20, to: &head)
+        #expect(ValueBase(name: name, stored: head + plain) != nil)
+        head = [1]
+        Varint.append(1 << 20 + 1, to: &head)
+        #expect(ValueBase(name: name, stored: head + plain) == nil)
         #expect(ValueBase.name(behind: plain, name: name) == name)
         #expect(ValueBase.name(behind: [0, 1, 2], name: nil) == nil)
         #expect(ValueBase.name(behind: [2, 5] + name.bytes + [0], name: nil) == name)

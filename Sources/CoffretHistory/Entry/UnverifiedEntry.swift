@@ -99,12 +99,33 @@ extension EntryBody {
     /// - Complexity: linear; a signature takes most of it, some 20 microseconds.
     package func sign(in context: EntryContext, with key: SigningKey) -> WrittenEntry {
         let encoding = encode(own: context.instance)
-        precondition(
-            changes.list.count <= HistoryLimits.changeCountMax
-                && encoding.changes.count <= HistoryLimits.changesByteCountMax && number > 0 && height > 0
-                && (before != nil) == (number > 1), "an entry has what section 3 says")
+        precondition(isWithinBounds(encoding, own: context.instance), "a reader takes what is signed")
         let signature = key.sign(.entry, scope: context.vaultID.bytes, message: encoding.message)
         return WrittenEntry(content: encoding.bytes + signature, body: self, context: context)
+    }
+
+    /// Whether a reader takes the body: an own entry that nobody takes ends the own log.
+    private func isWithinBounds(_ encoding: EntryEncoding, own: InstanceID) -> Bool {
+        let numbers = 1...HistoryLimits.numberMax
+        guard numbers ~= number, numbers ~= height, (before != nil) == (number > 1), seen[own] == nil,
+            seen.count <= HistoryLimits.referenceCountMax,
+            statement.map({ 1...HistoryLimits.statementByteCountMax ~= $0.count }) ?? true,
+            keyLogNote.map({ 1...HistoryLimits.keyLogNoteByteCountMax ~= $0.count }) ?? true
+        else { return false }
+        switch changes {
+        case .none: return true
+        case .gone: return false
+        case .tree(_, let salt): return salt.count == HistoryLimits.saltByteCount
+        case .list(let list, let salt):
+            return salt.count == HistoryLimits.saltByteCount
+                && 1...HistoryLimits.changeCountMax ~= list.count
+                && encoding.changes.count <= 1 + HistoryLimits.changesByteCountMax
+                && ChangeCodec.others(list, own: own).count <= HistoryLimits.referenceCountMax
+                && list.allSatisfy { change in
+                    change.content.isWellFormed && change.replaces.count <= HistoryLimits.referenceCountMax
+                        && change.replaces.allSatisfy { $0.instance != own || $0.number < number }
+                }
+        }
     }
 
     /// The bytes of key 7 that these changes take, as a writer needs them before it decides for a tree (E6).

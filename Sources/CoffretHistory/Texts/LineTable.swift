@@ -16,14 +16,10 @@ struct LineTable {
     private var numbers: [Line: Int32] = [:]
     private var lines: [Line] = []
 
-    /// The lines of a text.
-    ///
-    /// - Returns: nil if there are more than `countMax`.
-    mutating func lines(of text: [UInt8], countMax: Int = .max) -> [Int32]? {
+    mutating func lines(of text: [UInt8]) -> [Int32] {
         var result: [Int32] = []
         var start = 0
         while start < text.count {
-            guard result.count < countMax else { return nil }
             let end = text[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? text.count
             let line = Line(bytes: text[start..<end])
             if let number = numbers[line] {

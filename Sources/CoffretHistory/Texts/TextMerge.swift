@@ -36,7 +36,6 @@ package enum TextMergeLimits {
     package static let versionCountMax = 8
     /// Of a text, the merge base among them.
     package static let byteCountMax = 1 << 20
-    package static let lineCountMax = 1 << 16
     /// Of all current texts together.
     package static let sumByteCountMax = 4 << 20
 }
@@ -95,13 +94,8 @@ package struct TextMerge {
             old.count <= TextMergeLimits.byteCountMax
         else { return nil }
         var table = LineTable()
-        let countMax = TextMergeLimits.lineCountMax
-        guard let baseLines = table.lines(of: old, countMax: countMax) else { return nil }
-        var versions: [[Int32]] = []
-        for text in texts {
-            guard let lines = table.lines(of: text, countMax: countMax) else { return nil }
-            versions.append(lines)
-        }
+        let baseLines = table.lines(of: old)
+        let versions = texts.map { table.lines(of: $0) }
         return LineMerge.merge(versions, over: baseLines).map { table.text(of: $0) }
     }
 

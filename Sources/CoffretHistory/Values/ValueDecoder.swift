@@ -52,9 +52,7 @@ package enum ValueDecoder {
             let found = try base(name), let base = ValueBase(name: name, stored: found),
             ValueLimits.allows(head.byteCount, ofStored: stored.count + base.stored.count)
         else { throw malformed }
-        if let of = StoredValueHead(base.stored), of.byteCount > ValueLimits.deltaByteCountMax { throw malformed }
         let prefix = try decode(base.stored, place: place) { _ in nil }
-        guard prefix.count <= ValueLimits.deltaByteCountMax else { throw malformed }
         return try decompress(stored, head, prefix: prefix, place)
     }
 

@@ -44,8 +44,7 @@ package enum ValueEncoder {
 
     private static func delta(_ text: [UInt8], base: ValueBase) -> [UInt8]? {
         guard text.count <= ValueLimits.deltaByteCountMax,
-            let prefix = try? ValueDecoder.decode(base.stored, place: "", base: { _ in nil }),
-            1...ValueLimits.deltaByteCountMax ~= prefix.count
+            let prefix = try? ValueDecoder.decode(base.stored, place: "", base: { _ in nil })
         else { return nil }
         return compress(text, prefix: prefix, head: head(.delta, text) + base.name.bytes)
     }

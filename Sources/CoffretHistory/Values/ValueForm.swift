@@ -44,13 +44,14 @@ package enum ValueLimits {
 package struct ValueBase: Sendable {
     /// Of its blob, or of the list of its pieces, as facts name it.
     package let name: BlobName
-    /// The stored value: form 0 or 1, at least 513 bytes.
+    /// The stored value: form 0 or 1, at least 513 bytes, of a value of at most 1 MiB.
     package let stored: [UInt8]
 
     /// - Returns: nil for what is no base (Z3).
     package init?(name: BlobName, stored: [UInt8]) {
         guard stored.count >= ValueLimits.baseByteCountMin, let first = stored.first,
-            first == ValueForm.plain.rawValue || first == ValueForm.compressed.rawValue
+            first == ValueForm.plain.rawValue || first == ValueForm.compressed.rawValue,
+            StoredValueHead(stored)?.byteCount ?? (stored.count - 1) <= ValueLimits.deltaByteCountMax
         else { return nil }
         self.name = name
         self.stored = stored
