@@ -567,9 +567,11 @@ def section_search_quality(folder):
 def section_inside(folder):
     """What coffret-bench measures inside one process; limits that were not held are told when all of it ran."""
     failed = []
-    for mode in ("crypto", "storage", "search"):
+    pages = sorted(str(page) for part in ("Spec", "Docs") for page in pathlib.Path(part).rglob("*.md"))
+    arguments = {"search": [folder], "history": pages}
+    for mode in ("crypto", "storage", "history", "search"):
         print(f"\n### coffret-bench {mode}\n", flush=True)
-        if subprocess.run([BENCH, mode] + ([folder] if mode == "search" else [])).returncode != 0:
+        if subprocess.run([BENCH, mode] + arguments.get(mode, [])).returncode != 0:
             failed.append(mode)
         measured(f"`coffret-bench {mode}`, one run, one process.")
     if failed:
