@@ -213,6 +213,11 @@ extension ExportRun: PerformedOperation {
                 isStopped: work.isCancelled)
             outcome.everything = report
             outcome.faulty = try vault.attachments(with: report.faults)
+        case .textbundle:
+            let report = try vault.exportTextBundles(
+                to: path, files: files, progress: work.pass, isStopped: work.isCancelled)
+            outcome.items = report
+            outcome.faulty = try vault.attachments(with: report.faults)
         case .markdown:
             var options = MarkdownExportOptions()
             options.only = only

@@ -15,8 +15,8 @@ internal import CoffretWire
 enum ExportCommand {
     static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")
     static let format = OptionDescription.value(
-        "format", "FORMAT", .choice(["markdown", "json"]),
-        "markdown (a folder) or json (one file with the whole history)")
+        "format", "FORMAT", .choice(["markdown", "textbundle", "json"]),
+        "markdown or textbundle (a folder), or json (one file with the whole history)")
 
     static let unsent = OptionDescription.flag(
         "unsent", "only items that were changed here since the server last had them, as Markdown")
@@ -26,12 +26,13 @@ enum ExportCommand {
     static let description = CommandDescription(
         "export", group: .inOut, "Write everything out, unencrypted",
         discussion: [
-            "Markdown: a folder of notes with their files, as import reads it. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in both.",
+            "Markdown: a folder of notes with their files, as import reads it. TextBundle: a folder of bundles, one for each note, which Bear and others read. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in all of them.",
             "One vault is written, the default or the one that --vault names. With --all-vaults PATH is a new folder, and in it each vault gets a folder or a file of its own, called as it is.",
         ],
         arguments: [path], options: [format, allVaults, unsent, CommonArguments.yes],
         examples: [
             CommandExample("coffret export ~/notes-out", "a folder of Markdown"),
+            CommandExample("coffret export --format textbundle ~/bundles", "a folder of TextBundles, as Bear reads"),
             CommandExample("coffret export --format json everything.json", "one file with the whole history"),
             CommandExample("coffret export --format json out --all-vaults", "such a file for each vault"),
         ],
@@ -50,9 +51,10 @@ enum ExportCommand {
         let isAll = context.arguments.isSet(allVaults)
         let isJSON = context.arguments.value(format).map { $0 == "json" } ?? (!isAll && path.hasSuffix(".json"))
         let isUnsent = context.arguments.isSet(unsent)
-        guard !isUnsent || !isJSON else {
+        let isBundles = context.arguments.value(format) == "textbundle"
+        guard !isUnsent || !isJSON && !isBundles else {
             throw CommandFailure(
-                .usage, .inputInvalid, "--unsent writes a folder of Markdown, and no JSON",
+                .usage, .inputInvalid, "--unsent writes a folder of Markdown, and nothing else",
                 hint: "coffret export FOLDER --unsent")
         }
         guard !isAll || !isUnsent && !context.arguments.isSet(GlobalOptions.vault) else {
@@ -63,7 +65,7 @@ enum ExportCommand {
         try PathCheck.target(ofExport: path, isFile: isJSON && !isAll)
         let store = try StoreSession.open(context, with: .passphrase)
         var request = ExportRun()
-        request.format = isJSON ? .json : .markdown
+        request.format = isJSON ? .json : isBundles ? .textbundle : .markdown
         request.onlyUnsent = isUnsent
         let targets = try isAll ? targets(inFolder: path, request, store) : [oneTarget(path, request, store)]
         try confirm(targets, path, context)

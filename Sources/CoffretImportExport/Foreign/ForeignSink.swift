@@ -69,10 +69,10 @@ final class ForeignSink {
     /// - Parameter bytes: its content, by which a second import knows the source again.
     func took(_ entry: Int, _ bytes: [UInt8]) { took(entry, contentHash: BLAKE2b.hash(bytes)) }
 
-    /// The same of a file that was read piece by piece.
-    func took(_ entry: Int, contentHash: [UInt8]) {
+    /// The same of a file that was read piece by piece, or whose text an export gives back.
+    func took(_ entry: Int, contentHash: [UInt8], text: String = "") {
         guard taken.insert(entry).inserted else { return }
-        session.noteContainer(key: foreign.entries[entry].path.bytes, contentHash: contentHash)
+        session.noteContainer(key: foreign.entries[entry].path.bytes, contentHash: contentHash, text: text)
         session.didRead(byteCount: Int(clamping: foreign.entries[entry].byteCount))
     }
 

@@ -263,10 +263,14 @@ package final class ImportSession {
     }
 
     /// Says that an entry was read whose content became items of their own.
-    func noteContainer(key: [UInt8], contentHash: [UInt8]) {
+    ///
+    /// - Parameter text: of the entry, for an export that gives it back as it was.
+    func noteContainer(key: [UInt8], contentHash: [UInt8], text: String = "") {
         seenKeys.insert(key)
         if case .unchanged = standing(ofKey: key, contentHash: contentHash) { return }
-        write(FileRecord(key: key, target: source.entity, contentHash: contentHash))
+        var record = FileRecord(key: key, target: source.entity, contentHash: contentHash)
+        record.frontMatter = text
+        write(record)
     }
 
     // MARK: Files

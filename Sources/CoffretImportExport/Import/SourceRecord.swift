@@ -92,7 +92,7 @@ struct FileRecord: Equatable {
     var stateHash: [UInt8]
     /// Whether the file began with a byte order mark.
     var hasByteOrderMark = false
-    /// The front matter as it stood, fences included; empty if there was none.
+    /// The front matter as it stood, fences included; of a bundle's `info.json` all of it; empty if there was none.
     var frontMatter = ""
 
     static let prefix = "file/"

@@ -3,6 +3,7 @@
 
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretCrypto
 
 extension ForeignFormat {
     static let bear = ForeignFormat(
@@ -78,7 +79,8 @@ private struct BundleReader {
             let bytes = try reader.readAll(byteCountMax: BundleInfo.byteCountMax)
             if let number = bundleOfInfo[index] {
                 infos[number] = try BundleInfo(bytes, subject: subject, limits: source.limits)
-                sink.took(index, bytes)
+                sink.took(
+                    index, contentHash: BLAKE2b.hash(bytes), text: String(validating: bytes, as: UTF8.self) ?? "")
             } else if try Self.saysNothing(bytes, limits: source.limits) {
                 sink.took(index, bytes)
             }

@@ -122,7 +122,7 @@ package struct ExportRun: StoreOperation {
         + "It reports progress; when it is cancelled, a folder stays with what was written."
 
     package enum Format: String, RecordChoice {
-        case markdown, json
+        case markdown, textbundle, json
     }
 
     package var vault: String?
@@ -134,7 +134,8 @@ package struct ExportRun: StoreOperation {
     package static let layout = RecordLayout<Self>(
         .vaultOrDefault(\.vault),
         RecordField(
-            "format", \.format, "a folder of Markdown, or one file with every item, attachment and earlier version"),
+            "format", \.format,
+            "a folder of Markdown or of TextBundles, or one file with every item, attachment and earlier version"),
         RecordField("name", \.name, "of the new folder or file, without a path"),
         RecordField("onlyUnsent", \.onlyUnsent, "of Markdown: items changed here since the server last had them"))
 

@@ -1,0 +1,214 @@
+// A vault as TextBundles, one for each note. Invariant: a note that nobody touched since it was imported from a bundle is
+// written with the bytes that came in, and its files lie where its text says.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretStorage
+
+extension Vault {
+    /// Writes all notes as bundles into a folder, other items beside them.
+    ///
+    /// Files have mode 0600, folders 0700. Everything is in clear: it is for leaving, or for other programs.
+    /// - Parameter isStopped: asked before each item; what was written until then stays.
+    /// - Throws: `.targetOccupied` before anything is written, `.targetUnwritable`, `.vaultFailed`, `.stopped`.
+    package func exportTextBundles(
+        to target: String, files: (any FileContentStore)? = nil, progress: (WorkProgress) -> Void = { _ in },
+        isStopped: () -> Bool = { false }
+    ) throws(ImportExportError) -> ExportReport {
+        let files = try fileContents(files)
+        try wrappingVaultErrors { try checkNothingIsVeiled() }
+        let view = try wrappingVaultErrors { try present }
+        var ids: [EntityID] = []
+        try wrappingVaultErrors { try view.forEachItem { ids.append($0.id) } }
+        let folder = try ExportFolder(path: target, mayReplace: false)
+        var run = try TextBundleExportRun(view: view, files: files, folder: folder)
+        for (index, id) in ids.enumerated() {
+            if isStopped() { throw ImportExportError(.stopped) }
+            guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
+            try run.write(item)
+            progress(
+                WorkProgress(
+                    stage: .writing, doneCount: index + 1, totalCount: ids.count, byteCount: run.report.byteCount))
+        }
+        try run.finish()
+        return run.report
+    }
+}
+
+/// One export on its way.
+private struct TextBundleExportRun {
+    let view: VaultView
+    let files: any FileContentStore
+    let folder: ExportFolder
+    var report = ExportReport()
+    private var names: ExportNames
+    private var otherItems: [JSONValue] = []
+    private var collectors = Set<EntityID>()
+    /// Of notes that came from bundles: the path of the text in its import, and the state that the import left.
+    private var origins: [EntityID: Origin] = [:]
+    private let limits = ImportLimits()
+
+    private struct Origin {
+        let text: SourcePath
+        let stateHash: [UInt8]
+        /// The bundle's `info.json` as it came in.
+        let info: String
+    }
+
+    init(view: VaultView, files: any FileContentStore, folder: ExportFolder) throws(ImportExportError) {
+        self.view = view
+        self.files = files
+        self.folder = folder
+        let reader = SourceRecordReader(snapshot: view.snapshot)
+        let sources = try reader.sources()
+        collectors = Set(sources.compactMap(\.collector))
+        // With several imports of bundles their folders may have the same names; then all get new ones.
+        let bundled = sources.filter { ["textbundle", "bear"].contains($0.format) }
+        var taken: [SourcePath] = []
+        if bundled.count == 1, let source = bundled.first {
+            let records = try reader.files(of: source.entity)
+            var stateOfItem: [EntityID: [UInt8]] = [:]
+            for record in records.values where ItemKind(record.target) != nil {
+                stateOfItem[record.target] = record.stateHash
+            }
+            for (id, hash) in stateOfItem {
+                guard let path = try wrappingVaultErrors({ try view.item(id)?.path }),
+                    path.hasPrefix(source.root + "/"),
+                    let text = try? SourcePath(
+                        validating: Array(path.utf8.dropFirst(source.root.utf8.count + 1)), limits: limits),
+                    !text.folder.isEmpty,
+                    let info = records[Array(text.folder) + [0x2F] + NoteBundles.infoName]?.frontMatter, !info.isEmpty
+                else { continue }
+                origins[id] = Origin(text: text, stateHash: hash, info: info)
+                taken.append(SourcePath(cleanBytes: Array(text.folder)))
+            }
+        }
+        names = ExportNames(taken: taken)
+    }
+
+    mutating func write(_ item: Item) throws(ImportExportError) {
+        if item.isTrashed, origins[item.id] == nil {
+            report.trashed += 1
+            return
+        }
+        guard !item.isSealed else {
+            report.locked += 1
+            return
+        }
+        guard item.kind == .note else { return try writeOther(item) }
+        let origin = origins[item.id]
+        let place = origin?.text ?? newBundle(for: item)
+        let assets = try writeAssets(of: item, place)
+        let text = relinked(item.text) { destination in
+            NoteLink.relativePath(destination, from: item.path).flatMap { assets[$0] }
+        }
+        let isIdentical = origin.map { $0.stateHash == itemStateHash(item) && text == item.text } ?? false
+        let info = isIdentical ? origin?.info ?? "" : TextBundleInfo.text(of: item)
+        try put(place, Array(text.utf8), item.modified)
+        try put(
+            SourcePath(cleanBytes: Array(place.folder) + [0x2F] + NoteBundles.infoName), Array(info.utf8), item.modified
+        )
+        report.notes += 1
+        if isIdentical { report.identical += 1 }
+    }
+
+    private mutating func newBundle(for item: Item) -> SourcePath {
+        let name = item.title.isEmpty ? "Untitled" : ExportNames.safe(item.title)
+        let bundle = names.free(name, fileExtension: ".textbundle")
+        return SourcePath(cleanBytes: bundle.bytes + Array("/text.md".utf8))
+    }
+
+    private mutating func put(_ path: SourcePath, _ bytes: [UInt8], _ modified: Int64) throws(ImportExportError) {
+        try folder.write(path, modifiedMilliseconds: modified) { (write) throws(ImportExportError) in
+            try write(bytes[...])
+        }
+        report.byteCount += UInt64(bytes.count)
+    }
+
+    /// Writes the files of a note.
+    ///
+    /// - Returns: the destinations in the new text, by the paths that the old one means; nothing for files that stay where
+    ///   the text has them.
+    private mutating func writeAssets(
+        of item: Item, _ place: SourcePath
+    ) throws(ImportExportError) -> [String: String] {
+        var destinations: [String: String] = [:]
+        var used = ExportNames(taken: [])
+        let bundle = Array(place.folder)
+        for attachment in item.attachments {
+            var target = used.free("assets/" + ExportNames.safe(attachment.name))
+            if origins[item.id] != nil, let path = attachment.path, let end = path.firstRange(of: ".textbundle/"),
+                let own = try? SourcePath(validating: Array(path[end.upperBound...].utf8), limits: limits)
+            {
+                target = own
+            } else if let path = attachment.path {
+                destinations[path] = linkDestination(target.bytes)
+            }
+            let path = SourcePath(cleanBytes: bundle + [0x2F] + target.bytes)
+            guard try writeFile(attachment, to: path) else { continue }
+        }
+        return destinations
+    }
+
+    /// - Returns: whether the content was there.
+    private mutating func writeFile(_ attachment: Attachment, to path: SourcePath) throws(ImportExportError) -> Bool {
+        let files = files
+        do throws(ImportExportError) {
+            try folder.write(path, modifiedMilliseconds: attachment.created) { (write) throws(ImportExportError) in
+                try files.load(attachment.encodedReference, write)
+            }
+        } catch {
+            guard error.code == .vaultFailed, let fault = error.cause.flatMap(AttachmentFault.init) else { throw error }
+            report.faults[attachment.encodedReference] = fault
+            return false
+        }
+        report.attachments += 1
+        report.byteCount += UInt64(max(0, attachment.byteCount))
+        return true
+    }
+
+    private mutating func writeOther(_ item: Item) throws(ImportExportError) {
+        var references: [String] = []
+        for attachment in item.attachments {
+            let place = SourcePath(cleanBytes: Array(ItemListWriter.fileName.utf8))
+            let path = names.pathOfAttachment(attachment, beside: place)
+            if try writeFile(attachment, to: path) { references.append(linkDestination(path.bytes)) }
+        }
+        otherItems.append(ItemListWriter.value(of: item, attachments: references))
+        report.otherItems += 1
+    }
+
+    mutating func finish() throws(ImportExportError) {
+        if !otherItems.isEmpty {
+            var bytes = Array((ItemListWriter.list(otherItems).text(.pretty) + "\n").utf8)
+            defer { bytes.zero() }
+            let path = names.free(ItemListWriter.fileName)
+            try put(path, bytes, 0)
+            report.warnings.append("\(path.printable) holds passwords and other secrets in clear")
+        }
+        try folder.synchronize()
+    }
+}
+
+/// The `info.json` that Coffret writes. Bear's members carry what TextBundle has no place for, so that both read them.
+enum TextBundleInfo {
+    static func text(of item: Item) -> String {
+        var members = [
+            JSONValue.Member("creatorIdentifier", .string("coffret")), JSONValue.Member("transient", .bool(false)),
+            JSONValue.Member("type", .string("net.daringfireball.markdown")), JSONValue.Member("version", .integer(2)),
+        ]
+        func flag(_ isSet: Bool) -> JSONValue { .integer(isSet ? 1 : 0) }
+        var bear = [
+            JSONValue.Member("archived", flag(item.isArchived)),
+            JSONValue.Member("creationDate", .string(CivilTime.format(item.created))),
+            JSONValue.Member("modificationDate", .string(CivilTime.format(item.modified))),
+            JSONValue.Member("pinned", flag(item.isPinned)), JSONValue.Member("trashed", flag(item.isTrashed)),
+            JSONValue.Member("uniqueIdentifier", .string(item.id.uuid.description.uppercased())),
+        ]
+        for field in item.fields where !bear.contains(where: { $0.name == field.label }) {
+            bear.append(JSONValue.Member(field.label, .string(field.value)))
+        }
+        members.insert(JSONValue.Member("net.shinyfrog.bear", .object(bear)), at: 1)
+        return JSONValue.object(members).text(.pretty) + "\n"
+    }
+}
