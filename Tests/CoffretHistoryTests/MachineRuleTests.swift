@@ -262,7 +262,7 @@ struct MachineRuleTests {
     func roots() throws {
         let world = MachineWorld(devices: [["a", "b"]])
         let entry = world.entry(world.context("b"), 1, changes: [MachineWorld.put(1, "one")])
-        let fact = [entry.dot: StandingFact(height: 1, content: .inPlace(Array("one".utf8)))]
+        let fact = [entry.dot: CurrentFact(height: 1, content: .inPlace(Array("one".utf8)))]
         let good = MachineWorld.rootName([MachineWorld.key(1): fact])
         let bad = MachineWorld.rootName([:])
         world.trees = [good: [MachineWorld.key(1): fact], bad: [:]]
@@ -273,7 +273,7 @@ struct MachineRuleTests {
         #expect(machine.refuted == [wrong] && machine.base == nil && machine.due().betterRoot)
         world.link(by: "b", checkpoint: checkpoint([entry], root: good))
         machine.sync(world)
-        #expect(machine.base == wrong + 1 && machine.standing == .verified && !machine.due().betterRoot)
+        #expect(machine.base == wrong + 1 && machine.baseTrust == .verified && !machine.due().betterRoot)
         // Without the tip it says nothing (C4), also where the name is one that is here under another number.
         var away = world.machine("a")
         away.sync(world)
@@ -295,7 +295,7 @@ struct MachineRuleTests {
         let one = world.entry(world.context("b"), 1, changes: [MachineWorld.put(1, "one")])
         let two = world.entry(
             world.context("b"), 2, after: one, changes: [MachineWorld.put(1, "two", replacing: [one])])
-        let tree = [MachineWorld.key(1): [two.dot: StandingFact(height: 2, content: .inPlace(Array("two".utf8)))]]
+        let tree = [MachineWorld.key(1): [two.dot: CurrentFact(height: 2, content: .inPlace(Array("two".utf8)))]]
         let root = MachineWorld.rootName(tree)
         world.trees = [root: tree]
         let own = world.entry(world.context("a"), 1, changes: [MachineWorld.put(2, "own")])
@@ -307,14 +307,14 @@ struct MachineRuleTests {
             machine.sync(world, [two], now: Milliseconds(step) * 9 * hour)
             #expect(machine.base == (step < 3 ? nil : link))
         }
-        #expect(machine.standing == .unverified && machine.texts(1) == ["two"] && machine.texts(2) == ["own"])
+        #expect(machine.baseTrust == .unverified && machine.texts(1) == ["two"] && machine.texts(2) == ["own"])
         #expect(!machine.isSure && machine.droppable(unacknowledged: []) == [])
         var patient = machine
         for step in 0...91 { patient.sync(world, now: Milliseconds(28 + step * 8) * hour) }
-        #expect(patient.standing == .believed && patient.isSure)
+        #expect(patient.baseTrust == .believed && patient.isSure)
         // What lies below the base comes in the background, and is kept until it has verified it.
         machine.sync(world, [one])
-        #expect(machine.standing == .verified && machine.base == link)
+        #expect(machine.baseTrust == .verified && machine.base == link)
         #expect(machine.droppable(unacknowledged: []) == [one.name])
         #expect(machine.droppable(unacknowledged: [one.name]) == [])
     }

@@ -18,7 +18,7 @@ final class MachineWorld {
     private var linkCounts: [Int] = []
     private var nextID: UInt64 = 1
     private(set) var entries: [BlobName: StoredEntry] = [:]
-    var trees: [BlobName: [FactKey: StandingFacts]] = [:]
+    var trees: [BlobName: [FactKey: CurrentFacts]] = [:]
     var bareForms: [BlobName: VerifiedEntry] = [:]
 
     init(devices: [[String]]) {
@@ -152,7 +152,7 @@ final class MachineWorld {
         return Machine(store: store, account: account(accountIndex(of: name)), device: device(name), times: times)
     }
 
-    static func rootName(_ facts: [FactKey: StandingFacts]) -> BlobName {
+    static func rootName(_ facts: [FactKey: CurrentFacts]) -> BlobName {
         let lines = facts.flatMap { key, facts in
             facts.map { "\(key)|\($0.key)|\($0.value.height)|\($0.value.content)" }
         }

@@ -16,15 +16,15 @@ struct MemoryHistoryStore: HistoryStore {
     private var byInstance: [InstanceID: Set<BlobName>] = [:]
     var here: [BlobName: Dot] = [:]
     private(set) var applied: Set<BlobName> = []
-    private(set) var present: [FactKey: StandingFacts] = [:]
+    private(set) var present: [FactKey: CurrentFacts] = [:]
     /// Names of entries that this program does not read all of.
     var unsupported: Set<BlobName> = []
     var bareForms: [BlobName: VerifiedEntry] = [:]
-    var trees: [BlobName: [FactKey: StandingFacts]] = [:]
-    var rootName: ([FactKey: StandingFacts]) -> BlobName
+    var trees: [BlobName: [FactKey: CurrentFacts]] = [:]
+    var rootName: ([FactKey: CurrentFacts]) -> BlobName
     let counter = ReadCounter()
 
-    init(rootName: @escaping ([FactKey: StandingFacts]) -> BlobName) { self.rootName = rootName }
+    init(rootName: @escaping ([FactKey: CurrentFacts]) -> BlobName) { self.rootName = rootName }
 
     mutating func put(_ stored: StoredEntry) {
         let entry = stored.entry
@@ -64,22 +64,22 @@ struct MemoryHistoryStore: HistoryStore {
     func wasApplied(_ name: BlobName) -> Bool { applied.contains(name) }
     mutating func noteApplied(_ name: BlobName) { applied.insert(name) }
 
-    func facts(under key: FactKey) -> StandingFacts {
+    func facts(under key: FactKey) -> CurrentFacts {
         counter.facts += 1
         return present[key] ?? [:]
     }
 
-    func facts(under key: FactKey, inTree root: BlobName?) -> StandingFacts {
+    func facts(under key: FactKey, inTree root: BlobName?) -> CurrentFacts {
         root.flatMap { trees[$0]?[key] } ?? [:]
     }
 
     mutating func begin(atTree root: BlobName?) { present = root.flatMap { trees[$0] } ?? [:] }
 
-    mutating func write(_ facts: [FactKey: StandingFacts]) {
+    mutating func write(_ facts: [FactKey: CurrentFacts]) {
         for (key, facts) in facts { present[key] = facts.isEmpty ? nil : facts }
     }
 
-    func root(of tree: BlobName?, with facts: [FactKey: StandingFacts]) -> BlobName {
+    func root(of tree: BlobName?, with facts: [FactKey: CurrentFacts]) -> BlobName {
         var all = tree.flatMap { trees[$0] } ?? [:]
         for (key, facts) in facts { all[key] = facts.isEmpty ? nil : facts }
         return rootName(all)

@@ -192,9 +192,9 @@ struct Replay {
                 "\(expected["stuck"].flatMap { $0.isNull ? nil : $0.number } ?? -1)")
         }
         check("base", "\(machine.base ?? -1)", "\(expected["base"]?.number ?? -1)")
-        let standing =
-            machine.base == nil ? 0 : machine.standing == .verified ? 1 : machine.standing == .believed ? 2 : 3
-        check("standing", "\(standing)", "\(expected["standing"]?.number ?? -1)")
+        let baseTrust =
+            machine.base == nil ? 0 : machine.baseTrust == .verified ? 1 : machine.baseTrust == .believed ? 2 : 3
+        check("trust", "\(baseTrust)", "\(expected["trust"]?.number ?? -1)")
         numbers("void", machine.refuted)
         check("passed", "\(machine.hasPassedOver)", "\(expected["passed"]?.bool ?? false)")
         numbers("forks", machine.forked.map { world.indices[$0] ?? -1 })

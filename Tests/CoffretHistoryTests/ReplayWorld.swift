@@ -30,7 +30,7 @@ final class ReplayWorld {
     private(set) var entries: [Int: StoredEntry] = [:]
     private(set) var newer: Set<BlobName> = []
     private(set) var bareForms: [BlobName: VerifiedEntry] = [:]
-    private(set) var trees: [BlobName: [FactKey: StandingFacts]] = [:]
+    private(set) var trees: [BlobName: [FactKey: CurrentFacts]] = [:]
     /// For each side of a forked chain: the state of each beginning of it, by its count.
     private(set) var chains: [[MemberState]] = []
     private(set) var whole: [ChainID: AccountDevices] = [:]
@@ -241,11 +241,11 @@ final class ReplayWorld {
         let base = item.at("base").number
         var root: BlobName?
         if !item.at("root").isNull {
-            var tree: [FactKey: StandingFacts] = [:]
+            var tree: [FactKey: CurrentFacts] = [:]
             for fact in item.at("root").list {
                 let numbers = fact.numbers
                 tree[key(numbers[0]), default: [:]][Dot(instances[numbers[1]].instance, EntryNumber(numbers[2]))] =
-                    StandingFact(
+                    CurrentFact(
                         height: Height(numbers[3]), content: .inPlace(Array((fact.list[4].string ?? "").utf8)))
             }
             let name = rootName(tree)
@@ -283,7 +283,7 @@ final class ReplayWorld {
 
     // MARK: Texts that both programs write
 
-    func text(_ facts: [FactKey: StandingFacts]) -> String {
+    func text(_ facts: [FactKey: CurrentFacts]) -> String {
         var text = ""
         for (number, key) in facts.keys.map({ (keys[$0] ?? -1, $0) }).sorted(by: { $0.0 < $1.0 }) {
             let sorted = (facts[key] ?? [:]).sorted { left, right in
@@ -310,7 +310,7 @@ final class ReplayWorld {
             .sorted { $0 < $1 }.map { "\($0.0):\($0.1):\($0.2);" }.joined()
     }
 
-    func rootName(_ facts: [FactKey: StandingFacts]) -> BlobName {
+    func rootName(_ facts: [FactKey: CurrentFacts]) -> BlobName {
         BlobName(Bytes32(BLAKE2b.hash(Array(text(facts).utf8)))!)
     }
 }

@@ -25,18 +25,18 @@ extension HistoryMachine {
         for link in candidates {
             switch judge(link, now: now, isFresh: isFresh, isCollected: isCollected(link)) {
             case .passOver: continue
-            case .take(let standing):
+            case .take(let baseTrust):
                 base = link
-                self.standing = standing
+                self.baseTrust = baseTrust
             }
             break
         }
-        guard base != nil, standing == .unverified else { return }
+        guard base != nil, baseTrust == .unverified else { return }
         verifyBase(now: now, isCollected: isCollected)
     }
 
     private enum Judgement {
-        case take(Standing)
+        case take(BaseTrust)
         case passOver
     }
 
@@ -47,7 +47,7 @@ extension HistoryMachine {
         let unsure: Judgement = .take(believed.contains(link) ? .believed : .unverified)
         let leftOut = accepted.marks.filter { other.number(of: $0.key) < $0.value.number }.map(\.key)
         if !leftOut.isEmpty, !isCollected {
-            if standing != .verified, let base, let listed = members.chain.links[link].checkpoint?.refutes,
+            if baseTrust != .verified, let base, let listed = members.chain.links[link].checkpoint?.refutes,
                 listed.contains(UInt32(base))
             {
                 return unsure
@@ -73,15 +73,15 @@ extension HistoryMachine {
             }
         }
         let root = leftOut.isEmpty ? computedRoot(at: other, from: base) : nil
-        if let root, standing == .verified {
+        if let root, baseTrust == .verified {
             if root == members.chain.links[link].checkpoint?.root { return .take(.verified) }
             refuted.insert(link)
             return .passOver
         }
-        if standing == .believed, root == members.chain.links[link].checkpoint?.root {
+        if baseTrust == .believed, root == members.chain.links[link].checkpoint?.root {
             believed.insert(link)
         }
-        if isFresh || isCollected || standing != .verified
+        if isFresh || isCollected || baseTrust != .verified
             || waits.passed(times.entries, for: .base(link: link), now: now)
         {
             return .take(believed.contains(link) ? .believed : .unverified)
@@ -95,7 +95,7 @@ extension HistoryMachine {
     func computedRoot(at target: Frontier, from base: Int?) -> BlobName? {
         let from = base.map { members.chain.states[$0].accepted } ?? Frontier()
         guard target.covers(from) else { return nil }
-        var facts: [FactKey: StandingFacts] = [:]
+        var facts: [FactKey: CurrentFacts] = [:]
         var replaced: [FactKey: Set<Dot>] = [:]
         let tree = base.flatMap { members.chain.links[$0].checkpoint?.root }
         for (instance, tip) in target.marks {
@@ -115,14 +115,14 @@ extension HistoryMachine {
     }
 
     private func collect(
-        _ entry: VerifiedEntry, _ facts: inout [FactKey: StandingFacts], _ replaced: inout [FactKey: Set<Dot>],
+        _ entry: VerifiedEntry, _ facts: inout [FactKey: CurrentFacts], _ replaced: inout [FactKey: Set<Dot>],
         _ tree: BlobName?
     ) {
         for change in changes(of: entry) {
             if facts[change.key] == nil { facts[change.key] = store.facts(under: change.key, inTree: tree) }
             replaced[change.key, default: []].formUnion(change.replaces.filter { hasEffect(on: $0, by: entry) })
             guard change.content != .retraction else { continue }
-            facts[change.key]?[entry.dot] = StandingFact(height: entry.height, content: change.content)
+            facts[change.key]?[entry.dot] = CurrentFact(height: entry.height, content: change.content)
         }
     }
 
@@ -132,18 +132,18 @@ extension HistoryMachine {
         let accepted = self.accepted
         if !accepted.isEmpty, let root = computedRoot(at: accepted, from: nil) {
             if root == members.chain.links[link].checkpoint?.root {
-                standing = .verified
+                baseTrust = .verified
                 return
             }
             refuted.insert(link)
             base = nil
-            standing = .verified
+            baseTrust = .verified
             chooseBase(now: now, isFresh: false, isCollected: isCollected)
             return
         }
         if waits.passed(times.belief, for: .unverified(link: link), now: now) {
             believed.insert(link)
-            standing = .believed
+            baseTrust = .believed
         }
     }
 }

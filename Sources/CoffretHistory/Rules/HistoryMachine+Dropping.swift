@@ -39,7 +39,7 @@ extension HistoryMachine {
     // MARK: Deleting for good (P3)
 
     /// A purge that this device knows of.
-    package enum PurgeStanding: Sendable {
+    package enum PurgeState: Sendable {
         /// Its checkpoint is not below a base that is verified or believed, or its signer is no owner.
         case withoutEffect
         /// It waits for objections.
@@ -49,7 +49,7 @@ extension HistoryMachine {
     }
 
     /// How a link's purge stands; nil: the link deletes nothing.
-    package mutating func purgeStanding(of link: Int, refused: Set<Int>, now: Milliseconds) -> PurgeStanding? {
+    package mutating func purgeState(of link: Int, refused: Set<Int>, now: Milliseconds) -> PurgeState? {
         let signed = members.chain.links[link]
         guard link > 0, let checkpoint = signed.checkpoint, !checkpoint.purges.isEmpty else { return nil }
         let signer = members.chain.states[link - 1].members[signed.accountID]
@@ -69,7 +69,7 @@ extension HistoryMachine {
     ///   - refused: links whose purge a person at this device refused.
     package mutating func purge(unacknowledged: Set<BlobName>, refused: Set<Int>, now: Milliseconds) {
         for link in members.chain.links.indices.prefix(members.takenCount) {
-            switch purgeStanding(of: link, refused: refused, now: now) {
+            switch purgeState(of: link, refused: refused, now: now) {
             case .due, .done: purge(link, unacknowledged: unacknowledged)
             case .withoutEffect, .waiting, nil: continue
             }

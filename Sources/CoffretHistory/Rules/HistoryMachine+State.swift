@@ -23,7 +23,7 @@ extension HistoryMachine {
             }
             if change.content != .retraction {
                 if replacedEarly[change.key]?.contains(dot) != true {
-                    facts[dot] = StandingFact(height: entry.height, content: change.content)
+                    facts[dot] = CurrentFact(height: entry.height, content: change.content)
                 }
             }
             forget(dot, under: change.key)
@@ -121,13 +121,13 @@ extension HistoryMachine {
     private mutating func recompute(_ key: FactKey) {
         var facts = store.facts(under: key, inTree: baseRoot)
         var replaced: Set<Dot> = []
-        var written: StandingFacts = [:]
+        var written: CurrentFacts = [:]
         for name in store.entries(touching: key) {
             guard let entry = store.entry(named: name)?.entry, isApplied(entry) else { continue }
             for change in changes(of: entry) where change.key == key {
                 replaced.formUnion(change.replaces.filter { hasEffect(on: $0, by: entry) })
                 if change.content != .retraction {
-                    written[entry.dot] = StandingFact(height: entry.height, content: change.content)
+                    written[entry.dot] = CurrentFact(height: entry.height, content: change.content)
                 }
             }
         }

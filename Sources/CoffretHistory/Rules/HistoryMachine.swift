@@ -6,7 +6,7 @@ package import CoffretStorage
 package import CoffretTrust
 
 /// Whether a base's tree is believed (C6, C7).
-package enum Standing: UInt8, Sendable {
+package enum BaseTrust: UInt8, Sendable {
     case unverified = 0
     /// The root was computed here.
     case verified = 1
@@ -28,7 +28,7 @@ package struct HistoryMachine<Store: HistoryStore> {
     package internal(set) var members = MemberView()
     /// The link whose tree the state is built on; nil: none.
     package internal(set) var base: Int?
-    package internal(set) var standing = Standing.verified
+    package internal(set) var baseTrust = BaseTrust.verified
     /// Links whose root was found to be wrong here (C6).
     package internal(set) var refuted: Set<Int> = []
     /// Unverified roots that are believed.
@@ -40,7 +40,7 @@ package struct HistoryMachine<Store: HistoryStore> {
     /// What was applied: of each instance the newest entry.
     package internal(set) var frontier = Frontier()
     /// Facts under keys that changed since the newest tree was written.
-    var overlay: [FactKey: StandingFacts] = [:]
+    var overlay: [FactKey: CurrentFacts] = [:]
     /// Facts that were replaced before they came (S1).
     var replacedEarly: [FactKey: Set<Dot>] = [:]
     /// Instances of which two entries with one number are here (K6).
@@ -80,13 +80,13 @@ package struct HistoryMachine<Store: HistoryStore> {
     // MARK: What is shown
 
     /// The current facts under a key.
-    package func facts(under key: FactKey) -> StandingFacts { overlay[key] ?? store.facts(under: key) }
+    package func facts(under key: FactKey) -> CurrentFacts { overlay[key] ?? store.facts(under: key) }
 
     /// What the base accepts.
     package var accepted: Frontier { base.map { members.chain.states[$0].accepted } ?? Frontier() }
 
     /// Whether roots may be written and entries dropped here (C1, G1).
-    package var isSure: Bool { standing != .unverified }
+    package var isSure: Bool { baseTrust != .unverified }
 
     /// Whether the own account may write at the newest link, and this device has not lost its right.
     package var mayWrite: Bool {
@@ -130,7 +130,7 @@ package struct HistoryMachine<Store: HistoryStore> {
     ///
     /// - Parameter isRoot: the link has a root that was computed here; it becomes the base.
     package mutating func takeOwn(accounts: [ChainID: AccountDevices], chain: MemberState, isRoot: Bool) {
-        let wasBelieved = standing == .believed
+        let wasBelieved = baseTrust == .believed
         members.learn(accounts: accounts, chain: chain)
         members.takeShown(count: chain.count)
         forgetLimits()

@@ -16,7 +16,7 @@ package struct StoredEntry: Sendable {
 }
 
 /// A current fact under some key, beside the dot that names it.
-package struct StandingFact: Hashable, Sendable {
+package struct CurrentFact: Hashable, Sendable {
     package let height: Height
     package let content: ChangeContent
 
@@ -26,7 +26,7 @@ package struct StandingFact: Hashable, Sendable {
     }
 }
 
-package typealias StandingFacts = [Dot: StandingFact]
+package typealias CurrentFacts = [Dot: CurrentFact]
 
 /// Entries, names and trees of one vault on one device. A store implements it over its journal and its indexes; nothing in
 /// it may fail but by ending the program's work on the vault.
@@ -53,15 +53,15 @@ package protocol HistoryStore {
     mutating func noteApplied(_ name: BlobName)
 
     /// The facts under a key in the newest tree that was written here: the base's, with what `write` put over it.
-    func facts(under key: FactKey) -> StandingFacts
+    func facts(under key: FactKey) -> CurrentFacts
     /// Begins anew with a base's tree; nil: with no facts.
     mutating func begin(atTree root: BlobName?)
     /// Puts the present facts of these keys over the newest tree.
-    mutating func write(_ facts: [FactKey: StandingFacts])
+    mutating func write(_ facts: [FactKey: CurrentFacts])
     /// The root of a tree with these facts under these keys, and under all others those of a base's tree.
-    func root(of tree: BlobName?, with facts: [FactKey: StandingFacts]) -> BlobName
+    func root(of tree: BlobName?, with facts: [FactKey: CurrentFacts]) -> BlobName
     /// The facts under a key in the tree of a checkpoint; nil: no facts.
-    func facts(under key: FactKey, inTree root: BlobName?) -> StandingFacts
+    func facts(under key: FactKey, inTree root: BlobName?) -> CurrentFacts
 
     /// Takes an entry out; its name stays known, and whether it was applied.
     mutating func drop(_ name: BlobName)

@@ -38,7 +38,7 @@ class Trace:
             'm': d.m,
             'stuck': d.stuck,
             'base': d.base,
-            'standing': 0 if d.base < 0 and d.verified else 1 if d.verified else 2 if d.base in d.seasoned else 3,
+            'trust': 0 if d.base < 0 and d.verified else 1 if d.verified else 2 if d.base in d.seasoned else 3,
             'void': sorted(d.void),
             'passed': d.passed,
             'forks': sorted(t.instance(i) for i in d.forks),
