@@ -33,6 +33,7 @@ class Syncing:
         asked = [x for n, x in (head.vec.values() if head else ())]
         asked += [x for L in s.links[: s.m] if L.root is not None for n, x in L.accept.values()]
         asked += [x for e in list(new.values()) + list(s.store.values()) for x in [e.prev] + [y for n, y in e.seen.values()]]
+        asked += [x for ends in s.link().ended.values() for end in ends for x in end[2:]]  # what shows a fork (K6)
         while asked:  # back along the logs, to the base
             e = served.get(asked.pop())
             if e is None or e.id in new or e.id in s.store:
