@@ -77,6 +77,16 @@ package final class AgentClient {
         }
     }
 
+    /// Ends an agent that has no store unlocked, and waits until it is gone.
+    ///
+    /// - Returns: false if a store is unlocked; then nothing was done.
+    package func endsWithoutLoss() throws -> Bool {
+        guard try status(of: nil).allSatisfy({ !$0.isUnlocked }) else { return false }
+        try perform(.stop)
+        while (try? connection.receive()) != nil {}
+        return true
+    }
+
     package func status(of store: String?) throws -> [AgentStoreStatus] {
         guard case .status(let stores) = try ask(.status(store: store)) else { throw WireError(.unsupported) }
         return stores

@@ -1,17 +1,35 @@
 // A program's side of a session. Invariant: requests and replies of one session take turns, so that a reply is never taken for
 // another one's.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretNet
 package import CoffretTerminal
 package import CoffretWire
+internal import Glibc
+
+/// Answers what a session asks while it performs a request, and takes what it says.
+package protocol SessionAttendant: AnyObject {
+    func take(_ notice: SessionNotice)
+    /// - Parameter isOver: whether the session is gone, as after a lock, so that nobody takes the answer.
+    /// - Throws: why there is no answer; the request fails by it.
+    func answer(_ question: SessionQuestion, isOver: @escaping () -> Bool) throws -> SessionAnswer
+    /// Waits for what comes of a secret, during which nothing that is typed is shown.
+    func quietly(_ wait: () throws -> [UInt8]) throws -> [UInt8]
+}
+
+/// The answer to a question of a session.
+package enum SessionAnswer: ~Copyable {
+    case no
+    case yes
+    case secret(SecretBytes)
+}
 
 /// A store that another process has open, asked over a connection of its own.
 package final class SessionClient {
     /// Opens another connection, if an agent runs.
     private let reconnect: () throws -> UnixConnection?
     private var connection: UnixConnection
-    private let isJSON: Bool
+    fileprivate let isJSON: Bool
 
     private init(_ connection: UnixConnection, isJSON: Bool, reconnect: @escaping () throws -> UnixConnection?) {
         self.connection = connection
@@ -34,19 +52,34 @@ package final class SessionClient {
         return try connect().map { SessionClient($0, isJSON: isJSON, reconnect: connect) }
     }
 
-    private static func connect(_ environment: ProcessEnvironment, _ session: AgentSession) throws -> UnixConnection? {
+    /// Opens a session for one command over a connection on which nothing else is asked from then on.
+    ///
+    /// - Parameters:
+    ///   - isUse: whether the command is a use of the store.
+    ///   - terminal: where the agent may ask whether the person is there.
+    /// - Returns: nil for a store that is locked, with the reason.
+    /// - Throws: what the agent refuses.
+    package static func open(
+        _ environment: ProcessEnvironment, over client: AgentClient, store: String, isUse: Bool = true,
+        terminal: Int32? = nil
+    ) throws -> (session: SessionClient?, lockReason: String?) {
+        let session = AgentSession(store: store, environment: environment.travelling, isUse: isUse)
+        let reason = try begin(session, over: client, terminal: terminal)
+        guard reason == nil else { return (nil, reason) }
+        let opened = SessionClient(client.connection, isJSON: false) { try Self.connect(environment, session) }
+        return (opened, nil)
+    }
+
+    /// - Returns: why the store is locked; nil if the session has begun.
+    private static func begin(
+        _ session: AgentSession, over client: AgentClient, terminal: Int32? = nil
+    ) throws -> String? {
         for attempt in 1... {
-            var client = try AgentClient.connect(environment)
-            // In a container there may be no other way in.
-            if client == nil, session.token != nil {
-                client = try AgentClient.connect(environment, forPrograms: true)
-            }
-            guard let client else { return nil }
-            switch try client.ask(.session(session)) {
-            case .done: return client.connection
+            switch try client.ask(.session(session), descriptors: terminal.map { [$0] } ?? []) {
+            case .done: return nil
             // The keys were replaced while the session began.
             case .locked(AgentResponse.reasonToRunAgain) where attempt < 4: continue
-            case .locked: throw AgentRefused(code: AgentErrorCode.storeLocked.rawValue)
+            case .locked(let reason): return reason
             case .failed(let code, let waitSeconds): throw AgentRefused(code: code, waitSeconds: waitSeconds)
             default: throw WireError(.unsupported)
             }
@@ -54,33 +87,84 @@ package final class SessionClient {
         return nil
     }
 
+    private static func connect(_ environment: ProcessEnvironment, _ session: AgentSession) throws -> UnixConnection? {
+        var client = try AgentClient.connect(environment)
+        // In a container there may be no other way in.
+        if client == nil, session.token != nil {
+            client = try AgentClient.connect(environment, forPrograms: true)
+        }
+        guard let client else { return nil }
+        guard try begin(session, over: client) == nil else {
+            throw AgentRefused(code: AgentErrorCode.storeLocked.rawValue)
+        }
+        return client.connection
+    }
+
     /// Performs an operation.
     ///
     /// - Parameters:
     ///   - descriptors: travel with the request, at most four; they stay the caller's.
     ///   - progress: is told meanwhile how far the operation has come; without it the session says nothing until the end.
+    ///   - attendant: answers questions of the session; without it they are refused.
     /// - Throws: `OperationFailure` if it was refused, with `operation.cancelled` after `cancel`; `NetError.closed` once the
-    ///   session is over, as after a lock.
+    ///   session is over, as after a lock; what the attendant throws.
     package func perform<Request: StoreOperation>(
         _ request: Request, by asker: Asker = .person, descriptors: [Int32] = [],
-        progress: ((OperationProgress) throws -> Void)? = nil
+        attendedBy attendant: (any SessionAttendant)? = nil, progress: ((OperationProgress) throws -> Void)? = nil
     ) throws -> Request.Answer {
-        let message = OperationRequest(request, by: asker, wantsProgress: progress != nil, isJSON: isJSON)
-        var bytes = try exchange(message.encoded, descriptors: descriptors)
-        defer { bytes.zero() }
-        if SessionEnd(message: bytes, isJSON: isJSON) != nil {
-            // The request crossed the end, and was not looked at.
-            guard let next = try reconnect() else { throw NetError(.closed) }
-            connection = next
-            bytes = try exchange(message.encoded, descriptors: descriptors)
-        }
-        while let progress, let step = OperationProgress(message: bytes, isJSON: isJSON) {
-            try progress(step)
-            bytes = try receive()
-        }
-        switch try OperationReply<Request.Answer>(decoding: bytes, isJSON: isJSON) {
-        case .answer(let answer): return answer
-        case .failure(let failure): throw failure
+        let message = OperationRequest(
+            request, by: asker, wantsProgress: progress != nil, isAttended: attendant != nil, isJSON: isJSON)
+        let exchange = SessionExchange<Request.Answer>(self, attendant, progress)
+        try exchange.begin(message, descriptors)
+        return try exchange.reply()
+    }
+
+    /// Asks for an answer that comes in parts.
+    package func performInParts<Request: StoreOperation>(
+        _ request: Request, attendedBy attendant: (any SessionAttendant)? = nil,
+        progress: @escaping (OperationProgress) throws -> Void = { _ in }
+    ) throws -> SessionExchange<Request.Answer> {
+        let message = OperationRequest(
+            request, wantsProgress: true, isAttended: attendant != nil, wantsParts: true, isJSON: isJSON)
+        let exchange = SessionExchange<Request.Answer>(self, attendant, progress)
+        try exchange.begin(message, [])
+        return exchange
+    }
+
+    /// Sends a request, in another session where this one ended before it.
+    ///
+    /// - Returns: the first message that comes.
+    fileprivate func begin(_ message: OperationRequest, _ descriptors: [Int32]) throws -> [UInt8] {
+        let first = try exchange(message.encoded, descriptors: descriptors)
+        guard SessionEnd(message: first, isJSON: isJSON) != nil else { return first }
+        // The request crossed the end, and was not looked at.
+        guard let next = try reconnect() else { throw NetError(.closed) }
+        connection = next
+        return try exchange(message.encoded, descriptors: descriptors)
+    }
+
+    /// Whether the next message, or the end, is there.
+    fileprivate var hasMessage: Bool {
+        var polled = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&polled, 1, 0) > 0
+    }
+
+    fileprivate func send(_ answer: consuming SessionAnswer) throws {
+        switch consume answer {
+        case .no: try connection.send(SessionClientMessage.encodedAnswer(false, isJSON: isJSON))
+        case .yes: try connection.send(SessionClientMessage.encodedAnswer(true, isJSON: isJSON))
+        case .secret(let secret):
+            // It is shorter than what a pipe holds.
+            let (source, sink) = try ChildProcess.makePipe()
+            defer { close(source) }
+            // EXPOSE: into the pipe, from which the session reads it into locked memory.
+            let written = unsafe secret.withUnsafeBytes { bytes in
+                Result { () throws(SystemFailure) in try unsafe DescriptorIO.write(bytes, to: sink) }
+            }
+            close(sink)
+            try written.get()
+            try connection.send(
+                SessionClientMessage.encodedAnswer(true, isJSON: isJSON), descriptors: [source])
         }
     }
 
@@ -113,5 +197,77 @@ package final class SessionClient {
             throw NetError(.closed)
         }
         return message.bytes
+    }
+}
+
+/// One request, from its first message to its reply.
+package final class SessionExchange<Answer: Record> {
+    private let client: SessionClient
+    private let attendant: (any SessionAttendant)?
+    private let progress: ((OperationProgress) throws -> Void)?
+    /// What has come and was not looked at.
+    private var waiting: [UInt8]?
+    /// Why a question was not answered.
+    private var refusal: (any Error)?
+    private var answer: Answer?
+
+    fileprivate init(
+        _ client: SessionClient, _ attendant: (any SessionAttendant)?,
+        _ progress: ((OperationProgress) throws -> Void)?
+    ) {
+        self.client = client
+        self.attendant = attendant
+        self.progress = progress
+    }
+
+    fileprivate func begin(_ message: OperationRequest, _ descriptors: [Int32]) throws {
+        waiting = try client.begin(message, descriptors)
+    }
+
+    /// The next part; nil once the reply has come.
+    ///
+    /// - Throws: as `perform`.
+    package func next() throws -> Answer? {
+        while answer == nil {
+            var bytes = try waiting.take() ?? client.receive()
+            defer { bytes.zero() }
+            if let part = try AnswerPart.read(as: Answer.self, message: bytes, isJSON: client.isJSON) { return part }
+            if try handle(bytes) { continue }
+            switch try OperationReply<Answer>(decoding: bytes, isJSON: client.isJSON) {
+            case .answer(let answer): self.answer = answer
+            case .failure(let failure): throw refusal ?? failure
+            }
+        }
+        return nil
+    }
+
+    /// The answer of the reply, which says nothing again that parts have said.
+    package func reply() throws -> Answer {
+        while true {
+            if let answer { return answer }
+            _ = try next()
+        }
+    }
+
+    /// - Returns: false for a reply.
+    private func handle(_ bytes: [UInt8]) throws -> Bool {
+        if let progress, let step = OperationProgress(message: bytes, isJSON: client.isJSON) {
+            try progress(step)
+            return true
+        }
+        guard let attendant else { return false }
+        if let notice = SessionNotice(message: bytes, isJSON: client.isJSON) {
+            attendant.take(notice)
+            return true
+        }
+        guard let question = SessionQuestion(message: bytes, isJSON: client.isJSON) else { return false }
+        do {
+            try client.send(try attendant.answer(question) { [client] in client.hasMessage })
+        } catch {
+            refusal = error
+            try client.send(.no)
+        }
+        waiting = try question.kind.wantsSecret ? attendant.quietly(client.receive) : client.receive()
+        return true
     }
 }

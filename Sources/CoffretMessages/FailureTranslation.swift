@@ -8,12 +8,14 @@ internal import CoffretKeys
 internal import CoffretStorage
 internal import CoffretSync
 package import CoffretTerminal
+package import CoffretWire
 
 /// Turns any error into what the person sees.
 package enum FailureTranslation {
     package static func failure(from error: any Error) -> CommandFailure {
         if let failure = error as? CommandFailure { return failure }
         if let refused = error as? AgentRefused { return failure(from: refused) }
+        if let refused = error as? OperationFailure { return failure(from: refused) }
         guard let coded = error as? any CodedError else {
             return CommandFailure(
                 .internalError, .unexpected, "something unexpected happened; nothing acknowledged is lost",
@@ -42,6 +44,19 @@ package enum FailureTranslation {
         }
         var failure = CommandFailure(meaning.exitCode, code: refused.code, message, hint: meaning.hint)
         if let seconds = refused.waitSeconds { failure.jsonFields.append(("waitSeconds", .integer(Int(seconds)))) }
+        return failure
+    }
+
+    /// What a session refused, as it would have been refused here.
+    private static func failure(from refused: OperationFailure) -> CommandFailure {
+        let exitCode = refused.exitCode.flatMap { ExitCode(rawValue: Int32(truncatingIfNeeded: $0)) }
+        var failure = CommandFailure(
+            exitCode ?? FailureMeaning.find(refused.code).exitCode, code: refused.code, refused.message,
+            details: refused.details ?? [], hint: refused.hint, cause: refused.cause)
+        if let candidates = refused.candidates {
+            failure.jsonFields.append(("candidates", .array(candidates.map(\.candidateJSON))))
+        }
+        if let seconds = refused.waitSeconds { failure.jsonFields.append(("waitSeconds", .integer(seconds))) }
         return failure
     }
 
@@ -106,15 +121,7 @@ extension CommandFailure {
             (
                 "candidates",
                 .array(
-                    candidates.map { candidate in
-                        .fields([
-                            "id": .string(candidate.id), "title": .string(candidate.title),
-                            "kind": candidate.summary.map { .string($0.kind.name) },
-                            "tags": candidate.summary.map { .strings($0.tags) },
-                            "modified": candidate.summary.map { .moment($0.modified) },
-                            "vault": candidate.vault.map { .string($0) },
-                        ])
-                    })
+                    candidates.map { OperationCandidate($0).candidateJSON })
             ))
     }
 
@@ -136,5 +143,24 @@ extension CommandFailure {
         let longest = ids.map(\.count).max() ?? 4
         return (4...max(4, longest)).first { digits in Set(ids.map { $0.prefix(digits) }).count == Set(ids).count }
             ?? longest
+    }
+}
+
+extension OperationCandidate {
+    package init(_ candidate: CoreError.Candidate) {
+        self.init()
+        id = candidate.id
+        title = candidate.title
+        vault = candidate.vault
+        kind = candidate.summary?.kind.name
+        tags = candidate.summary?.tags
+        modified = candidate.summary.map { WireMoment($0.modified) }
+    }
+
+    fileprivate var candidateJSON: JSONValue {
+        .fields([
+            "id": .string(id), "title": .string(title), "kind": kind.map { .string($0) },
+            "tags": tags.map { .strings($0) }, "modified": modified.map(\.json), "vault": vault.map { .string($0) },
+        ])
     }
 }

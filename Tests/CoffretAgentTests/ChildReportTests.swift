@@ -72,8 +72,8 @@ struct ChildReportTests {
         ]
         #expect(Self.taken(all, from: .command(store: "/a")).count == 5)
         #expect(Self.taken(all, from: .connection(store: "/a")).count == 4)
-        #expect(Self.taken(all, from: .session(store: "/a", hasToken: false)).count == 7)
-        let limited = Self.taken(all, from: .session(store: "/a", hasToken: true))
+        #expect(Self.taken(all, from: .session(store: "/a", .program)).count == 7)
+        let limited = Self.taken(all, from: .session(store: "/a", .limited))
         #expect(limited.count == 5, "it neither locks nor keeps keys")
         #expect(Self.taken(all, from: .sync(store: "/a")).count == 2)
         #expect(Self.taken(all, from: .presence(store: "/a")).count == 1)

@@ -36,6 +36,8 @@ struct OperationPageTests {
         }
         collect(OperationFailure.shape)
         collect(OperationProgress.shape)
+        collect(SessionQuestion.shape)
+        collect(SessionNotice.shape)
         lines.append("## 5 Records of requests and answers\n")
         for record in records.sorted(by: { $0.name < $1.name }) {
             lines.append("### `\(record.name)`\n")

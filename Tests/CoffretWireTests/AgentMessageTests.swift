@@ -25,6 +25,8 @@ struct AgentMessageTests {
         .session(AgentSession(store: "/s", isJSON: true, environment: ["HOME": "/home/a"])),
         .session(AgentSession(store: "/home/a b", isJSON: false, environment: [:])),
         .session(AgentSession(store: "/s", isJSON: false, environment: [:], token: "coffret_abc")),
+        .session(AgentSession(store: "/s", environment: ["A": "1"], isUse: true)),
+        .session(AgentSession(store: "/s", environment: [:], isUse: false)),
         .interrupted,
     ]
 
@@ -100,7 +102,7 @@ struct AgentMessageTests {
                             store: secret.store, kind: secret.kind, wanted: .settings(idle: idle, absolute: absolute)))
                 case .run(let command): .command(store: command.store, isUse: true)
                 case .look(let command): .command(store: command.store, isUse: false)
-                case .session(let session): .session(store: session.store, hasToken: session.token != nil)
+                case .session(let session): .session(store: session.store, session.manner)
                 default: .open
                 }
             #expect(try head(request.encoded()) == expected)

@@ -57,6 +57,7 @@ extension OperationTests {
         add(ItemList()) { ($0.includesAll, $0.order, $0.limit, $0.vault) = (true, .title, 2, "personal") }
         add(ItemList()) { $0.isTrashed = true }
         add(ItemList(), refusedAs: "core.moment.before-history") { $0.at = WireMoment(0) }
+        add(ItemList()) { ($0.vault, $0.givesShortIDs) = ("Work", true) }
         add(ItemSearch()) { ($0.query, $0.marksMatches) = ("bli", true) }
         add(ItemSearch()) { $0.query = "beans soak" }
         add(ItemSearch(), refusedAs: "search.query.missing-value") { $0.query = "tag:" }
@@ -65,6 +66,30 @@ extension OperationTests {
         add(ItemRead()) { ($0.item, $0.revealsSecrets) = (OperationWorld.login, true) }
         add(ItemRead()) { $0.item = OperationWorld.login }
         add(ItemRead(), refusedAs: "core.item.not-found") { $0.item = "nothing like it" }
+        add(ItemLabel()) { $0.items = ["tomatoes", OperationWorld.login] }
+        add(ItemLabel(), refusedAs: "core.item.not-found") { $0.items = ["tomatoes", "nothing like it"] }
+        add(FieldRead()) { $0.item = OperationWorld.login }
+        add(FieldRead()) { ($0.item, $0.field) = (OperationWorld.login, "Username") }
+        add(FieldRead()) { $0.item = "beans" }
+        add(FieldRead(), refusedAs: "core.field.not-found") { ($0.item, $0.field) = ("beans", "password") }
+        add(VaultCompact()) { ($0.vault, $0.isTrial) = ("Work", true) }
+        add(VaultCompact(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(PassphraseList()) { $0.vault = "Work" }
+        add(PassphraseList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(NoteInspect(), refusedAs: "core.note.not-locked") { $0.note = "beans" }
+        add(LogRead()) { ($0.vault, $0.limit) = ("Work", 2) }
+        add(LogRead(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(NameList()) { $0.beginning = "TOM" }
+        add(NameList()) { ($0.kind, $0.limit) = (.tags, 1) }
+        add(NameList()) { $0.kind = .vaults }
+        add(NameList()) { ($0.kind, $0.item) = (.fields, OperationWorld.login) }
+        add(NameList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(LoginMatch()) { ($0.protocolName, $0.host) = ("https", "example.org") }
+        add(LoginMatch(), refusedAs: "core.vault.not-found") {
+            ($0.protocolName, $0.host, $0.vault) = ("https", "example.org", "no such vault")
+        }
+        add(ItemRemove()) { ($0.items, $0.isTrial) = (["tomatoes"], true) }
+        add(ItemHistory()) { ($0.item, $0.namesDevices) = ("tomatoes", true) }
         add(ItemHistory()) { $0.item = "tomatoes" }
         add(ItemHistory()) { ($0.item, $0.limit) = ("tomatoes", 1) }
         add(ItemCompare()) { $0.item = "tomatoes" }
@@ -115,6 +140,14 @@ extension OperationTests {
         add(ItemEdit(), refusedAs: "core.field.not-found") { ($0.item, $0.removeFields) = ("The forge", ["username"]) }
         add(ItemEdit()) { ($0.item, $0.removeFields) = ("The forge", ["Password"]) }
         add(ItemEdit()) { ($0.item, $0.setFields) = ("The forge", [FieldDraft(name: "colour", value: "")]) }
+        add(ItemRead()) { ($0.item, $0.givesForm) = ("The forge", true) }
+        add(ItemEdit()) {
+            ($0.item, $0.form) = ("The forge", "Title: The forge\nTags: work\nUsername: ada\n---\nBehind the house.\n")
+        }
+        add(ItemEdit(), refusedAs: "cli.input.invalid") { ($0.item, $0.form) = ("The forge", "Title: The forge\n") }
+        add(ItemEdit(), refusedAs: "operation.request.invalid") {
+            ($0.item, $0.form, $0.title) = ("The forge", "---\n", "Another")
+        }
         add(ItemRead()) { ($0.item, $0.revealsSecrets) = ("The forge", true) }
         add(TagChange()) { ($0.item, $0.add, $0.remove) = ("tomatoes", ["red"], ["garden/beds"]) }
         add(TagChange(), refusedAs: "core.tag.invalid") { ($0.item, $0.remove) = ("tomatoes", ["never there"]) }
@@ -187,6 +220,8 @@ extension OperationTests {
             ($0.notes, $0.isNew, $0.hint) = (["beans"], true, "as always")
         }
         add(ItemRead(), refusedAs: "core.note.locked") { $0.item = "beans" }
+        add(NoteInspect()) { $0.note = "beans" }
+        add(PassphraseList()) { $0.vault = "Work" }
         add(NoteLock(), refusedAs: "core.note.already-locked", bringing: .content("x\n")) {
             ($0.notes, $0.isNew) = (["beans"], true)
         }
@@ -224,6 +259,10 @@ extension OperationTests {
             add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .target) { $0.name = name }
         }
         add(DeviceList())
+        add(SyncRun()) { $0.vault = "Personal" }
+        add(SyncRun(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" }
+        add(ChangeWait())
+        add(ChangeWait()) { ($0.after, $0.seconds) = ("keyring=0", 1) }
         add(SyncRead())
         add(SyncRead(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" }
         add(VaultCreate(), endsSession: true) { $0.name = "Third" }

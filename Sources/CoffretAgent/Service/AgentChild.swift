@@ -27,7 +27,7 @@ final class AgentChild {
         case connection(store: String)
         /// Answers operations of a client for as long as it stays connected and the store unlocked; within the limits of a token,
         /// if it has one.
-        case session(store: String, hasToken: Bool)
+        case session(store: String, SessionManner)
         /// Lets the TPM take, or give back, the key that a store's keys are sealed with.
         case wrapping(store: String)
         case unwrapping(store: String)
@@ -39,6 +39,14 @@ final class AgentChild {
                 .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store):
                 store
             case .judge: nil
+            }
+        }
+
+        /// Whether it is a command of the store, which is in use meanwhile.
+        func isCommand(of store: String) -> Bool {
+            switch self {
+            case .command(store), .session(store, .command): true
+            default: false
             }
         }
 
@@ -56,8 +64,9 @@ final class AgentChild {
                 (.look, .noteKeyForgotten):
                 true
             case (.command, .presenceWanted), (.look, .presenceWanted), (.connection, .presenceWanted): true
-            case (.session(_, hasToken: false), .noteKeyHeld), (.session(_, hasToken: false), .noteKeyForgotten): true
-            case (.session(_, hasToken: false), .lockWanted): true
+            case (.session(_, let manner), .noteKeyHeld), (.session(_, let manner), .noteKeyForgotten),
+                (.session(_, let manner), .lockWanted):
+                manner != .limited
             case (.session, .presenceWanted), (.session, .used): true
             case (.command, .stale), (.look, .stale), (.connection, .stale), (.session, .stale): true
             case (.command, _), (.look, _), (.sync, _), (.connection, _), (.session, _): report.isKeyringChange

@@ -27,8 +27,8 @@ extension AgentService {
         guard wrapping != nil else { return nil }
         let isUsed = children.values.contains { child in
             switch child.work {
-            case .command(store.path), .tending(store.path), .wrapping(store.path), .unwrapping(store.path): true
-            default: false
+            case .tending(store.path), .wrapping(store.path), .unwrapping(store.path): true
+            default: child.work.isCommand(of: store.path)
             }
         }
         return isUsed ? nil : store.sealDeadline

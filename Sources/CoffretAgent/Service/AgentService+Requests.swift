@@ -26,9 +26,9 @@ extension AgentService {
                 return withOpenKeys(of: store, for: client, isUse: isUse) {
                     self.run(message, store: store, isUse: isUse, descriptors.take(), for: client)
                 }
-            case .session(let store, let hasToken):
-                return withOpenKeys(of: store, for: client, isUse: !hasToken) {
-                    self.openSession(message, store: store, hasToken: hasToken, for: client)
+            case .session(let store, let manner):
+                return withOpenKeys(of: store, for: client, isUse: manner.isUse) {
+                    self.openSession(message, store: store, manner, descriptors.take(), for: client)
                 }
             case .open:
                 request = try unsafe message.withUnsafeBytes { (bytes) throws(WireError) in
@@ -190,7 +190,7 @@ extension AgentRequest.Head {
     /// Whether a program with a token may ask it, as far as the head says.
     fileprivate var isForPrograms: Bool {
         switch self {
-        case .session(_, let hasToken): hasToken
+        case .session(_, let manner): manner == .limited
         case .open: true
         case .secret, .command: false
         }

@@ -15,7 +15,14 @@ extension AgentService {
     static let tokenSessionCountMax = 12
 
     /// Starts the process that answers the client from then on. It says `done` itself, once the store is open there.
-    func openSession(_ message: ReceivedMessage, store path: String, hasToken: Bool, for client: AgentPeer) {
+    ///
+    /// - Parameter descriptors: the client's terminal, or nothing.
+    func openSession(
+        _ message: ReceivedMessage, store path: String, _ manner: SessionManner, _ descriptors: [Int32],
+        for client: AgentPeer
+    ) {
+        defer { for descriptor in descriptors { close(descriptor) } }
+        let hasToken = manner == .limited
         let now = BootClock.now
         guard let store = stores[path] else {
             client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
@@ -25,22 +32,21 @@ extension AgentService {
             return client.answer(.failed(code: AccessError.Code.pausing.rawValue, waitSeconds: seconds))
         }
         // A program that opens sessions does not keep the store unlocked by it.
-        let use = store.use(at: now, isUse: !hasToken)
+        let use = store.use(at: now, isUse: manner.isUse)
         guard let key = use.key else {
             client.answer(.locked(reason: use.reason.rawValue))
             return
         }
-        let count = children.values.count { if case .session(path, _) = $0.work { true } else { false } }
-        let limitedCount = children.values.count { if case .session(path, true) = $0.work { true } else { false } }
-        guard count < Self.sessionCountMax, !hasToken || limitedCount < Self.tokenSessionCountMax else {
-            return client.refuse(.exhausted)
-        }
+        let limitedCount = sessionCount(of: path, .limited)
+        let count = limitedCount + sessionCount(of: path, .program)
+        guard manner.isBrief || count < Self.sessionCountMax, !hasToken || limitedCount < Self.tokenSessionCountMax
+        else { return client.refuse(.exhausted) }
         // Locked notes are opened by a person, for a person.
         let (own, noteKeys, parent) = (environment, hasToken ? [] : use.noteKeys, getpid())
-        let idleTime = wrapping == nil ? nil : IdleLock.delay
+        let idleTime = wrapping == nil || manner.isBrief ? nil : IdleLock.delay
         let kept = hasToken ? store.variables : nil
-        let child = start(.session(store: path, hasToken: hasToken), for: client) { control in
-            let program = AskingProgram.words(client.credentials.processID)
+        let child = start(.session(store: path, manner), for: client) { control in
+            let program = manner.isBrief ? "" : AskingProgram.words(client.credentials.processID)
             let socket = client.descriptor
             withExtendedLifetime(client) { forget(except: path) }
             let null = unsafe open("/dev/null", O_RDWR)
@@ -68,7 +74,9 @@ extension AgentService {
             hosted.enter()
             return OperationSession.serve(
                 UnixConnection(descriptor: 4),
-                SessionTerms(isJSON: session.isJSON, token: session.token, program: program, idleTime: idleTime),
+                SessionTerms(
+                    isJSON: session.isJSON, token: session.token, program: program, idleTime: idleTime,
+                    isBrief: manner.isBrief),
                 hosted,
                 SessionReports(
                     used: { AgentChild.report(.used, over: 3) },
@@ -76,19 +84,25 @@ extension AgentService {
                     refused: { AgentChild.report(.refused(code: $0, waitSeconds: nil), over: 3) }))
         }
         child?.keyCount = store.keyCount
+        // It stays open beyond this call, for questions.
+        if let terminal = descriptors.first { child?.terminal = fcntl(terminal, F_DUPFD_CLOEXEC, 0) }
+    }
+
+    private func sessionCount(of path: String, _ manner: SessionManner) -> Int {
+        children.values.count { if case .session(path, manner) = $0.work { true } else { false } }
     }
 
     /// Takes the reports of a session beside news of keys: a use of the store, and the wish to lock it.
     func takeRequests(of child: AgentChild) {
-        guard case .session(let path, let hasToken) = child.work, let store = stores[path], child.lockReason == nil
+        guard case .session(let path, let manner) = child.work, let store = stores[path], child.lockReason == nil
         else { return }
         let isUse: (ChildReport) -> Bool = { if case .used = $0 { true } else { false } }
         let wantsLock = child.reports.contains { if case .lockWanted = $0 { true } else { false } }
         if child.reports.contains(where: isUse) {
             child.hasBegun = true
             child.reports.removeAll(where: isUse)
-            if hasToken { store.tokenTries.forget() }
-            _ = store.check(at: BootClock.now, isUse: !hasToken)
+            if manner == .limited { store.tokenTries.forget() }
+            _ = store.check(at: BootClock.now, isUse: manner.isUse)
             scheduleTending(of: path)
         }
         if wantsLock { lock(store, because: .command) }
@@ -97,6 +111,11 @@ extension AgentService {
     /// The connection was the session's alone: its end tells the client that the session is over.
     func finishSession(_ child: AgentChild, _ client: AgentPeer?) {
         takeNews(of: child)
+        // The end of a long command is a use, too.
+        if case .session(let path, .command) = child.work, let store = stores[path], child.lockReason == nil {
+            _ = store.check(at: BootClock.now, isUse: true)
+            scheduleTending(of: path)
+        }
         if let client { clients[client.descriptor] = nil }
     }
 

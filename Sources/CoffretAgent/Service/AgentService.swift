@@ -192,7 +192,7 @@ package final class AgentService {
         for store in stores.values {
             let wasUnlocked = store.deadline != nil
             let isBusy = children.values.contains { child in
-                if case .command(store.path) = child.work { child.lockReason == nil } else { false }
+                child.work.isCommand(of: store.path) && child.lockReason == nil
             }
             if let reason = store.check(at: now, isUse: isBusy), wasUnlocked { lock(store, because: reason) }
         }

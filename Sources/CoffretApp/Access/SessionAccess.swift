@@ -11,7 +11,8 @@ internal import CoffretWire
 final class SessionAccess {
     let grant: AccessGrant
     private let book: TokenBook
-    private let log: AccessLog
+    /// Nil for a session of one command: a person's own commands are written down nowhere.
+    private let log: AccessLog?
     private let clock: any WallClock
     private let session: String
     private let program: String
@@ -21,7 +22,7 @@ final class SessionAccess {
     /// - Throws: `AccessError` if the token does not count; the log says so, too.
     init(_ store: Store, _ environment: StoreEnvironment, _ terms: SessionTerms) throws {
         book = try TokenBook(store, environment)
-        log = try AccessLog(store, environment)
+        log = terms.isBrief ? nil : try AccessLog(store, environment)
         clock = environment.clock
         session = Hex.encode(environment.random.bytes(count: 4))
         program = terms.program
@@ -68,6 +69,7 @@ final class SessionAccess {
         _ event: AccessEntry.Event, operation: String? = nil, code: String? = nil,
         _ subject: (vault: VaultID, item: EntityID?)? = nil
     ) {
+        guard let log else { return }
         var entry = AccessEntry()
         entry.time = WireMoment(clock.now)
         entry.event = event

@@ -48,7 +48,8 @@ package final class HostedCommand: ClientSide {
     package let terminal: Int32?
     /// How long until the store locks by itself, as it was when the command began.
     package let secondsLeft: UInt64?
-    private let storageKey: StorageKey
+    /// What opens the store now: this process may change the keyring and open the store again.
+    private let storageKey: Mutex<StorageKey>
     private let noteKeys: [HeldNoteKey]
     private let connection: UnixConnection?
     /// Where this machine remembers the generation of the store's keys.
@@ -72,7 +73,7 @@ package final class HostedCommand: ClientSide {
         report: @escaping @Sendable (HostedReport) -> Void
     ) {
         self.store = store
-        self.storageKey = storageKey
+        self.storageKey = Mutex(storageKey)
         self.noteKeys = noteKeys
         self.connection = connection
         self.terminal = terminal
@@ -99,9 +100,13 @@ package final class HostedCommand: ClientSide {
     package func openStore(at path: String, _ environment: StoreEnvironment) throws -> Store {
         do throws(CoreError) {
             let store = try Store.open(
-                at: path, with: .storageKey(storageKey),
+                at: path, with: .storageKey(storageKey.withLock { $0 }),
                 environment: environment.keepingStorageKey { [self] kept in
-                    guard !kept.key.isEqual(to: storageKey) else { return }
+                    let isKnown = storageKey.withLock { key in
+                        defer { key = kept.key }
+                        return kept.key.isEqual(to: key)
+                    }
+                    guard !isKnown else { return }
                     if kept.excludesSlot { locked.withLock { $0 = true } }
                     report(
                         kept.excludesSlot ? .slotExcluded : .keyRenewed(kept.key, generation: kept.generation))

@@ -24,11 +24,13 @@ package struct FieldChange {
 
     /// Where the field is among others.
     package func index(in fields: [ItemField], of kind: ItemKind) -> Int? {
-        let standard = Self.standardField(name, kind)
-        return fields.firstIndex { field in
-            field.key.name == standard?.key.name || field.key.name == name
-                || field.label.lowercased() == name.lowercased()
-        }
+        fields.firstIndex { means(name: $0.key.name, label: $0.label, of: kind) }
+    }
+
+    /// Whether it is a change of the field with this name and label.
+    package func means(name: String, label: String, of kind: ItemKind) -> Bool {
+        name == Self.standardField(self.name, kind)?.key.name || name == self.name
+            || label.lowercased() == self.name.lowercased()
     }
 
     /// Changes, adds or removes the field.

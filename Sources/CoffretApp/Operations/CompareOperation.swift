@@ -1,26 +1,26 @@
 // The operation that compares two versions of an item.
 
 internal import CoffretBase
-package import CoffretCore
+internal import CoffretCore
 internal import CoffretMessages
-package import CoffretStorage
+internal import CoffretStorage
 internal import CoffretTerminal
 package import CoffretWire
 
 /// Two versions of an item, compared.
-package struct ItemComparison {
-    package let id: EntityID
-    package let old: BlobName
+private struct ItemComparison {
+    let id: EntityID
+    let old: BlobName
     /// Nil for the present.
-    package let new: BlobName?
-    package let change: ItemChange
-    package let text: UnifiedDifference
+    let new: BlobName?
+    let change: ItemChange
+    let text: UnifiedDifference
 }
 
 extension ItemCompare: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer { Answer(try compared(on: desk)) }
 
-    package func compared(on desk: StoreDesk) throws -> ItemComparison {
+    private func compared(on desk: StoreDesk) throws -> ItemComparison {
         let start = try Moment(at: at, version: version)
         let end = try Moment(at: newAt, version: newVersion)
         let place = try desk.find(item, vault: vault)
@@ -46,7 +46,7 @@ extension ItemCompare: PerformedOperation {
 }
 
 extension ItemCompare.Answer {
-    package init(_ compared: ItemComparison) {
+    fileprivate init(_ compared: ItemComparison) {
         self.init()
         let change = compared.change
         id = compared.id.uuid.hex
@@ -75,6 +75,7 @@ extension ItemCompare.Answer {
             message.lines = hunk.lines.map { line in
                 var shown = LineMessage()
                 (shown.mark, shown.text) = (line.mark.rawValue, line.text)
+                shown.lacksLineEnd = line.hasLineFeed ? nil : true
                 return shown
             }
             return message

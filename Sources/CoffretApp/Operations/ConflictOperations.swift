@@ -8,33 +8,26 @@ internal import CoffretStorage
 internal import CoffretTerminal
 package import CoffretWire
 
-/// An item that awaits a decision, and its vault.
-package struct FoundConflict {
-    package let item: Item
-    package let vault: Vault
-}
-
 extension ConflictList: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let isOverSeveral = try desk.records(vault).count > 1
+        let records = try desk.records(vault)
         var answer = Answer()
-        answer.items = try listed(on: desk).map { found in
-            var message = ConflictedItem()
-            message.id = found.item.id.uuid.hex
-            message.title = found.item.title
-            message.conflicts = found.item.conflicts.map(\.attribute)
-            message.vault = isOverSeveral ? found.vault.name : nil
-            return message
+        for record in records {
+            let vault = try desk.vault(record)
+            for item in try vault.conflictedItems() where desk.grant.admits(ItemSummary(item)) {
+                var message = ConflictedItem()
+                message.id = item.id.uuid.hex
+                message.title = item.title
+                message.conflicts = item.conflicts.map(\.attribute)
+                message.vault = records.count > 1 ? vault.name : nil
+                if desk.givesShortIDs(givesShortIDs) {
+                    message.shortID = try vault.shortID(item.id)
+                    message.labels = Set(item.conflicts.map { $0.label(in: item) }).sorted()
+                }
+                answer.items.append(message)
+            }
         }
         return answer
-    }
-
-    package func listed(on desk: StoreDesk) throws -> [FoundConflict] {
-        try desk.records(vault).flatMap { record in
-            let vault = try desk.vault(record)
-            return try vault.conflictedItems().filter { desk.grant.admits(ItemSummary($0)) }
-                .map { FoundConflict(item: $0, vault: vault) }
-        }
     }
 }
 
@@ -43,19 +36,25 @@ extension ConflictRead: PerformedOperation {
         let item = try desk.readable(desk.find(item, vault: vault))
         var answer = Answer()
         (answer.id, answer.title) = (item.id.uuid.hex, item.title)
-        answer.conflicts = item.conflicts.enumerated().map { index, conflict in
-            var message = ConflictMessage()
+        answer.conflicts = ConflictMessage.list(of: item, revealsSecrets: revealsSecrets == true)
+        return answer
+    }
+}
+
+extension ConflictMessage {
+    static func list(of item: Item, revealsSecrets: Bool) -> [Self] {
+        item.conflicts.enumerated().map { index, conflict in
+            var message = Self()
             message.number = index + 1
             message.attribute = conflict.attribute
             message.label = conflict.label(in: item)
             message.isSecret = conflict.isSecret(in: item)
-            if revealsSecrets == true || !message.isSecret {
+            if revealsSecrets || !message.isSecret {
                 message.shown = conflict.shown(in: item)
                 message.other = conflict.otherText
             }
             return message
         }
-        return answer
     }
 }
 

@@ -32,12 +32,26 @@ extension StoreDesk {
 extension FileList: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let found = try desk.files(of: item, vault: vault)
-        return Answer(found.item, try found.faults())
+        let faults = try found.faults()
+        var answer = Answer(found.item, faults)
+        if let names, !names.isEmpty {
+            let ids = try names.map { try found.item.attachment(named: $0).id.uuid.hex }
+            answer.files = ids.compactMap { id in answer.files.first { $0.id == id } }
+            return answer
+        }
+        guard givesFaults == true else { return answer }
+        let isSynced = found.place.record.kind == .synced
+        for (index, file) in found.item.attachments.enumerated() {
+            answer.files[index].fault = faults[file.id].map {
+                isSynced && $0 == .missing ? "at the server" : $0.words
+            }
+        }
+        return answer
     }
 }
 
 extension FileList.Answer {
-    package init(_ item: Item, _ faults: [EntityID: AttachmentFault]) {
+    fileprivate init(_ item: Item, _ faults: [EntityID: AttachmentFault]) {
         self.init()
         files = item.attachments.map { AttachmentMessage($0, isHere: faults[$0.id] != .missing) }
     }

@@ -12,7 +12,12 @@ package import CoffretWire
 extension ItemRead: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> ItemMessage {
         let (item, _) = try found(on: desk)
-        return ItemMessage(item, revealsSecrets: revealsSecrets ?? false)
+        var message = ItemMessage(item, revealsSecrets: revealsSecrets ?? false)
+        if givesConflicts == true, !item.conflicts.isEmpty {
+            message.conflictValues = ConflictMessage.list(of: item, revealsSecrets: revealsSecrets ?? false)
+        }
+        if givesForm == true { message.form = ItemForm.text(for: item) }
+        return message
     }
 
     /// The item with its contents, and its vault.
@@ -24,6 +29,21 @@ extension ItemRead: PerformedOperation {
         let (record, past) = try PastItem.find(item, vault: vault, at: moment, on: desk)
         let vault = try desk.vault(record)
         return (try desk.readable(past, of: record, in: vault), vault)
+    }
+}
+
+extension ItemLabel: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        var answer = Answer()
+        answer.labels = try items.map { reference in
+            let place = try desk.find(reference, vault: vault)
+            let item = try place.vault.item(place.id)
+            var label = LabelMessage()
+            (label.id, label.shortID) = (item.id.uuid.hex, try place.shortID)
+            (label.title, label.tags) = (item.title, item.tags.map(\.path))
+            return label
+        }
+        return answer
     }
 }
 
@@ -52,6 +72,7 @@ extension ItemCreate: PerformedOperation {
 extension ItemEdit: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         try desk.edit(try desk.find(item, vault: vault)) { item in
+            if let form { return try apply(form, to: &item, desk) }
             if let title { item.givenTitle = title.isEmpty ? nil : title }
             if let text { item.text = try merged(text, over: item.text) }
             for name in removeFields ?? [] {
@@ -61,6 +82,17 @@ extension ItemEdit: PerformedOperation {
             for field in setFields ?? [] {
                 try FieldChange(field).apply(to: &item.fields, kind: item.kind, random: desk.surroundings.random)
             }
+        }
+    }
+
+    private func apply(_ form: String, to item: inout Item, _ desk: StoreDesk) throws {
+        let isAlone = title == nil && text == nil && setFields == nil && removeFields == nil
+        guard isAlone else { throw OperationError(.requestInvalid, at: "form") }
+        do {
+            try ItemForm.apply(form, to: &item, random: desk.surroundings.random)
+        } catch let problem as ItemForm.Problem {
+            throw CommandFailure(
+                .badInput, .inputInvalid, "line \(problem.lineNumber) of the form: \(problem.message)")
         }
     }
 
@@ -112,9 +144,13 @@ extension ItemTrash: PerformedOperation {
 extension ItemRemove: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let places = try desk.find(all: items, vault: vault)
-        try desk.writing(places.record) { vault in try vault.deletePermanently(places.ids) }
         var answer = Answer()
         answer.removed = places.ids.map(\.uuid.hex)
+        guard isTrial != true else {
+            answer.fileCount = try places.ids.reduce(0) { $0 + (try places.vault.item($1).attachments.count) }
+            return answer
+        }
+        try desk.writing(places.record) { vault in try vault.deletePermanently(places.ids) }
         return answer
     }
 }
@@ -154,7 +190,9 @@ extension ItemRestore: PerformedOperation {
         let commit = try desk.vault(record).commit(at: moment)
         return try desk.writing(record) { vault in
             let isChanged = try vault.restore(past.id, to: commit.name)
-            return ItemEdit.Answer(try vault.item(past.id), isChanged: isChanged)
+            var answer = ItemEdit.Answer(try vault.item(past.id), isChanged: isChanged)
+            answer.restoredTime = WireMoment(commit.timeMilliseconds)
+            return answer
         }
     }
 
@@ -200,21 +238,23 @@ extension ItemRestore: PerformedOperation {
 
 extension ItemHistory: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let (id, versions, _) = try listed(on: desk)
-        return Answer(id, versions)
-    }
-
-    package func listed(on desk: StoreDesk) throws -> (id: EntityID, versions: [ItemVersion], vault: Vault) {
         let place = try desk.find(item, vault: vault)
-        return (place.id, try place.vault.history(of: place.id, limit: max(0, limit ?? .max)), place.vault)
+        var answer = Answer()
+        answer.id = place.id.uuid.hex
+        answer.versions = try place.vault.history(of: place.id, limit: max(0, limit ?? .max)).map { version in
+            var message = VersionMessage(version)
+            if namesDevices == true { message.device = desk.deviceName(ofCommit: version.commit, in: place.vault) }
+            return message
+        }
+        return answer
     }
 }
 
-extension ItemHistory.Answer {
-    package init(_ id: EntityID, _ versions: [ItemVersion]) {
-        self.init()
-        self.id = id.uuid.hex
-        self.versions = versions.map { VersionMessage($0) }
+extension StoreDesk {
+    /// What people call the device that made a commit, and so that they know which one of two is meant.
+    package func deviceName(ofCommit name: BlobName, in vault: Vault) -> String {
+        guard let commit = try? vault.repository.commit(named: name) else { return "another device" }
+        return (try? store.deviceLabel(commit.deviceID)) ?? "another device"
     }
 }
 

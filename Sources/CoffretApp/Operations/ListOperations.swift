@@ -2,9 +2,9 @@
 // entry name its vault.
 
 internal import CoffretBase
-package import CoffretCore
+internal import CoffretCore
 internal import CoffretKeys
-package import CoffretSearch
+internal import CoffretSearch
 internal import CoffretStorage
 internal import CoffretTerminal
 package import CoffretWire
@@ -19,13 +19,13 @@ extension Hello: PerformedOperation {
 }
 
 /// An item of a list, and where it is.
-package struct ListedItem {
-    package let item: ItemSummary
-    package let vault: Vault
+struct ListedItem {
+    let item: ItemSummary
+    let vault: Vault
     /// Words that were found, if this was searched for.
-    package let hit: ItemHit?
+    let hit: ItemHit?
 
-    package init(item: ItemSummary, vault: Vault, hit: ItemHit? = nil) {
+    init(item: ItemSummary, vault: Vault, hit: ItemHit? = nil) {
         self.item = item
         self.vault = vault
         self.hit = hit
@@ -33,26 +33,50 @@ package struct ListedItem {
 }
 
 /// A list over one vault or several.
-package struct ItemListing {
-    package fileprivate(set) var rows: [ListedItem] = []
-    package fileprivate(set) var totalCount = 0
+struct ItemListing {
+    fileprivate(set) var rows: [ListedItem] = []
+    fileprivate(set) var totalCount = 0
     /// In the order in which they were looked through.
-    package fileprivate(set) var vaults: [Vault] = []
+    fileprivate(set) var vaults: [Vault] = []
     /// Vaults that were read item by item, because they have no index yet.
-    package fileprivate(set) var withoutIndex: [Vault] = []
+    fileprivate(set) var withoutIndex: [Vault] = []
 
-    package var isOverSeveral: Bool { vaults.count > 1 }
+    var isOverSeveral: Bool { vaults.count > 1 }
 }
 
-extension ItemList: PerformedOperation {
+extension ItemList: PiecewiseOperation {
     private static let usualLimit = 1_000
 
+    /// How many items are read before the first part is sent, and each time after that.
+    private static let (firstCount, pieceCount) = (100, 1_000)
+
     package func perform(on desk: StoreDesk) throws -> Answer {
-        Answer(try listed(on: desk, limit: limit ?? Self.usualLimit))
+        guard let part = desk.work.part, let parts = try parts(on: desk) else {
+            return try Answer(
+                listed(on: desk, limit: limit ?? Self.usualLimit), givesShortIDs: desk.givesShortIDs(givesShortIDs))
+        }
+        var answer = Answer()
+        while let next = try parts() {
+            try desk.work.checkCancelled()
+            try part(next)
+            answer.total = next.total
+        }
+        return answer
+    }
+
+    package func parts(on desk: StoreDesk) throws -> (() throws -> Answer?)? {
+        guard let pieces = try pieces(on: desk, limit: limit ?? Self.usualLimit) else { return nil }
+        var listing = pieces.listing
+        var count = Self.firstCount
+        return {
+            listing.rows = try pieces.next(count)
+            count = Self.pieceCount
+            return listing.rows.isEmpty ? nil : try Answer(listing, givesShortIDs: desk.givesShortIDs(givesShortIDs))
+        }
     }
 
     /// - Parameter limit: at most so many rows.
-    package func listed(on desk: StoreDesk, limit: Int) throws -> ItemListing {
+    private func listed(on desk: StoreDesk, limit: Int) throws -> ItemListing {
         let (filter, order) = (try filter(), order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified)
         let (limit, offset) = (max(0, limit), max(0, offset ?? 0))
         let moment = try Moment(at: at, version: version)
@@ -79,7 +103,8 @@ extension ItemList: PerformedOperation {
     }
 
     /// The list as it comes; nil for the past, and for the titles of several vaults, which each index orders by itself.
-    package func pieces(on desk: StoreDesk, limit: Int) throws -> Pieces? {
+    private func pieces(on desk: StoreDesk, limit: Int) throws -> Pieces? {
+        guard offset == nil else { return nil }
         let records = try desk.records(vault)
         let order = order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified
         guard at == nil, version == nil, desk.grant.tags == nil else { return nil }
@@ -104,11 +129,11 @@ extension ItemList: PerformedOperation {
     }
 
     /// A list that comes piece by piece.
-    package struct Pieces {
+    private struct Pieces {
         /// The list without its rows.
-        package let listing: ItemListing
+        let listing: ItemListing
         /// The next rows, at most so many; none at the end.
-        package let next: (Int) throws -> [ListedItem]
+        let next: (Int) throws -> [ListedItem]
     }
 
     private func page(
@@ -189,32 +214,52 @@ private struct ListMerge {
     }
 }
 
+extension StoreDesk {
+    /// How short an id can be depends on all items of a vault; a session with tags does not know them.
+    func givesShortIDs(_ isWanted: Bool?) -> Bool { isWanted == true && grant.tags == nil }
+}
+
+extension ItemListing {
+    /// Short ids by id. What one vault tells apart with fewer digits may be two items in two vaults.
+    fileprivate func shortIDs() throws -> [EntityID: String] {
+        guard isOverSeveral else { return try rows.first?.vault.shortIDs(rows.map(\.item.id)) ?? [:] }
+        return Dictionary(rows.map { ($0.item.id, String($0.item.id.uuid.hex.prefix(8))) }) { first, _ in first }
+    }
+}
+
 extension ItemList.Answer {
-    package init(_ listing: ItemListing) {
+    init(_ listing: ItemListing, givesShortIDs: Bool = false) throws {
         self.init()
-        items = listing.rows.map { SummaryMessage($0.item, vault: listing.isOverSeveral ? $0.vault.name : nil) }
+        let shortIDs = givesShortIDs ? try listing.shortIDs() : [:]
+        items = listing.rows.map { row in
+            var item = SummaryMessage(row.item, vault: listing.isOverSeveral ? row.vault.name : nil)
+            item.shortID = shortIDs[row.item.id]
+            return item
+        }
         total = listing.totalCount
     }
 }
 
 /// A listing with what a search says beside it.
-package struct SearchListing {
-    package fileprivate(set) var found = ItemListing()
+struct SearchListing {
+    fileprivate(set) var found = ItemListing()
     /// Words that no vault has, and what was looked for instead.
-    package fileprivate(set) var corrections: [WordCorrection] = []
+    fileprivate(set) var corrections: [WordCorrection] = []
     /// Words that the query excludes, as they were written.
-    package fileprivate(set) var exclusions: [String] = []
+    fileprivate(set) var exclusions: [String] = []
 }
 
 extension ItemSearch: PerformedOperation {
     private static let usualLimit = 20
 
     package func perform(on desk: StoreDesk) throws -> Answer {
-        Answer(try listed(on: desk, limit: limit ?? Self.usualLimit), marksMatches: marksMatches ?? false)
+        try Answer(
+            listed(on: desk, limit: limit ?? Self.usualLimit), marksMatches: marksMatches ?? false,
+            givesShortIDs: desk.givesShortIDs(givesShortIDs))
     }
 
     /// - Parameter limit: at most so many rows.
-    package func listed(on desk: StoreDesk, limit: Int) throws -> SearchListing {
+    private func listed(on desk: StoreDesk, limit: Int) throws -> SearchListing {
         let options = SearchQueryOptions(lastWordIsPrefix: true)
         var listing = SearchListing()
         var corrections: [WordCorrection]?
@@ -256,11 +301,13 @@ extension ItemSearch {
 }
 
 extension ItemSearch.Answer {
-    package init(_ listing: SearchListing, marksMatches: Bool) {
+    init(_ listing: SearchListing, marksMatches: Bool, givesShortIDs: Bool) throws {
         self.init()
+        let shortIDs = givesShortIDs ? try listing.found.shortIDs() : [:]
         hits = listing.found.rows.map { row in
             var hit = SummaryMessage(
                 row.item, snippet: row.hit?.snippet, vault: listing.found.isOverSeveral ? row.vault.name : nil)
+            hit.shortID = shortIDs[row.item.id]
             if marksMatches {
                 hit.titleMatches = row.hit?.titleMatches.flatMap { [$0.lowerBound, $0.upperBound] }
                 hit.snippetMatches = row.hit?.snippetMatches.flatMap { [$0.lowerBound, $0.upperBound] }

@@ -99,22 +99,20 @@ extension VersionMessage {
 
 extension OperationFailure {
     /// An error of any layer, in the words of a person.
-    package init(_ error: any Error) {
+    /// - Parameter tellsCause: whether the technical cause goes with it.
+    package init(_ error: any Error, tellsCause: Bool = false) {
         let failure = FailureTranslation.failure(from: error)
         self.init()
         code = failure.code
         message = failure.message
         hint = failure.hint
+        exitCode = Int(failure.exitCode.rawValue)
+        details = failure.details.isEmpty ? nil : failure.details
+        cause = tellsCause ? failure.cause : nil
         waitSeconds = FailureCode.waitSeconds(error).map { Int($0) }
         let candidates = (error as? CoreError)?.candidates ?? []
         if !candidates.isEmpty {
-            self.candidates = candidates.map { candidate in
-                var message = OperationCandidate()
-                message.id = candidate.id
-                message.title = candidate.title
-                message.vault = candidate.vault
-                return message
-            }
+            self.candidates = candidates.map { OperationCandidate($0) }
         }
     }
 }

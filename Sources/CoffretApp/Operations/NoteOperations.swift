@@ -17,6 +17,15 @@ extension StoreDesk {
         }
     }
 
+    /// The same; nil if the request brought none, and somebody can be asked.
+    fileprivate func takeBroughtPassphrase() throws -> NotePassphrase? {
+        do {
+            return try takePassphrase()
+        } catch let error as OperationError where error.place == "none" && surroundings.isAttended() {
+            return nil
+        }
+    }
+
     /// Forgets the keys of notes, here and in the agent.
     package func forgetNoteKeys(of items: [Item], also others: Set<UniqueID> = [], in vault: Vault) throws {
         var records = others
@@ -87,13 +96,29 @@ extension NoteLock: PerformedOperation {
 
 extension NoteUnlock: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> ItemMessage {
-        let passphrase = try desk.takePassphrase()
+        if isKept == true { try Self.requireAgent() }
+        let passphrase = try desk.takeBroughtPassphrase()
         let place = try desk.find(note, vault: vault)
         let item = try place.vault.item(place.id)
         guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
         if item.isVeiled { try desk.surroundings.requirePresence(desk.store, item) }
-        _ = try place.vault.unlock(place.vault.record(for: item), of: item, passphrase)
-        return ItemMessage(try desk.readable(place), revealsSecrets: false)
+        if let passphrase { _ = try place.vault.unlock(place.vault.record(for: item), of: item, passphrase) }
+        let opened = try desk.readable(place)
+        if isKept == true { HostedCommand.current?.keepNoteKeys(of: desk.store) }
+        return ItemMessage(opened, revealsSecrets: false)
+    }
+}
+
+extension NoteUnlock {
+    /// Keys of open notes are handed to the agent, which keeps them until the store locks.
+    private static func requireAgent() throws {
+        guard HostedCommand.isRunning else {
+            throw CommandFailure(
+                .unavailable, .noteNeedsAgent, "there is no agent that could keep the note open",
+                hint:
+                    "coffret unlock starts it; coffret show NOTE asks for the passphrase each time; --for-good takes the lock off"
+            )
+        }
     }
 }
 
@@ -117,6 +142,43 @@ extension NoteClose: PerformedOperation {
         for item in items where !item.isLocked { throw CoreError(.noteNotLocked, at: item.title) }
         try desk.forgetNoteKeys(of: items, in: places.vault)
         return NoteList(places.ids)
+    }
+}
+
+extension PassphraseList: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let open = desk.store.noteKeys.records
+        var answer = Answer()
+        answer.passphrases = try desk.vault(desk.record(vault)).passwordRecords().map { summary in
+            var message = PassphraseMessage()
+            (message.id, message.scheme) = (summary.record.id.hex, Int(summary.record.scheme.rawValue))
+            (message.created, message.noteCount) = (WireMoment(summary.record.created), summary.noteCount)
+            (message.hasHint, message.isOpen) = (summary.hasHint, open.contains(summary.record.id))
+            message.replacedBy = summary.replacedBy?.hex
+            return message
+        }
+        return answer
+    }
+}
+
+extension NoteInspect: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let place = try desk.find(note, vault: vault)
+        let item = try place.vault.item(place.id)
+        let record = try place.vault.record(for: item)
+        var answer = Answer()
+        (answer.id, answer.scheme) = (item.id.uuid.hex, Int(record.scheme.rawValue))
+        (answer.passphrase, answer.hint) = (record.id.hex, try place.vault.hint(of: record.id))
+        (answer.home, answer.salt) = (record.identity.home.hex, Hex.encode(record.identity.salt))
+        answer.memoryKibibytes = record.identity.effort.map { Int($0.memoryKibibytes) }
+        answer.passCount = record.identity.effort.map { Int($0.passCount) }
+        if let text = item.lock?.parts[.text] {
+            let value = text.values[text.preferred]
+            answer.record = value.record.hex
+            answer.encryptionID = value.encryptionID.description.uppercased()
+            answer.sealed = Base64.standard.encode(value.body)
+        }
+        return answer
     }
 }
 

@@ -33,8 +33,10 @@ final class OperationInbox {
     /// What a wait ended with.
     enum Next {
         case request(Entry)
-        /// The client is gone, or a signal came.
+        /// The client is gone.
         case ended
+        /// A signal came.
+        case stopped
         /// The moment came first.
         case timeout
     }
@@ -48,6 +50,8 @@ final class OperationInbox {
     private var waiting: [Entry] = []
     private var current: Entry?
     private var isClosed = false
+    /// To the question that was put last.
+    private var answer: (isYes: Bool, descriptors: ReceivedDescriptors)?
 
     init(_ connection: UnixConnection, isJSON: Bool, signals: Int32 = -1) {
         self.connection = connection
@@ -66,7 +70,7 @@ final class OperationInbox {
         _ = coffret_set_boot_timer(timer, moment.map { max(1, $0.nanoseconds) } ?? 0)
         while !isClosed {
             // What a signal ends is not begun.
-            if isReadable(signals, within: 0) { return .ended }
+            if isReadable(signals, within: 0) { return .stopped }
             if !waiting.isEmpty {
                 let entry = waiting.removeFirst()
                 current = entry
@@ -88,6 +92,20 @@ final class OperationInbox {
             do throws(NetError) { try receive() } catch { isClosed = true }
         }
         return isClosed || current?.isCancelled == true
+    }
+
+    /// Waits for the answer to a question that was just put.
+    ///
+    /// - Throws: `OperationError.cancelled` if the client cancels instead, or is gone.
+    func nextAnswer() throws -> (isYes: Bool, descriptors: ReceivedDescriptors) {
+        answer = nil
+        while !isClosed, hasRoom, current?.isCancelled != true {
+            if let found = answer { return found }
+            guard isReadable(connection.descriptor, within: -1) else { continue }
+            try receive()
+        }
+        if let found = answer { return found }
+        throw OperationError(.cancelled)
     }
 
     private var hasRoom: Bool {
@@ -117,6 +135,7 @@ final class OperationInbox {
             switch try SessionClientMessage(decoding: bytes, isJSON: isJSON) {
             case .request(let request):
                 waiting.append(Entry(.success(request), descriptors, byteCount: bytes.count))
+            case .answer(let isYes): answer = (isYes, descriptors)
             case .cancel:
                 current?.isCancelled = true
                 for entry in waiting { entry.isCancelled = true }

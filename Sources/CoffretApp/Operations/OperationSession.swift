@@ -21,12 +21,17 @@ package struct SessionTerms {
     package var program: String
     /// Whether the process ends after so long without a request: it has the store's keys. Nil for never.
     package var idleTime: Duration?
+    /// Whether it is that of one command, which no log speaks of, and whose client is told what storage says.
+    package var isBrief: Bool
 
-    package init(isJSON: Bool, token: String? = nil, program: String, idleTime: Duration? = nil) {
+    package init(
+        isJSON: Bool, token: String? = nil, program: String, idleTime: Duration? = nil, isBrief: Bool = false
+    ) {
         self.isJSON = isJSON
         self.token = token
         self.program = program
         self.idleTime = idleTime
+        self.isBrief = isBrief
     }
 }
 
@@ -56,6 +61,7 @@ package final class OperationSession {
 
     private let connection: UnixConnection
     private let inbox: OperationInbox
+    private let person: SessionPerson
     private let terms: SessionTerms
     private let hosted: HostedCommand
     private let reports: SessionReports
@@ -88,6 +94,8 @@ package final class OperationSession {
             reports.refused(refused.code.rawValue)
             return 1
         } catch {
+            // Of a session that has begun nobody is told.
+            reports.refused(FailureCode.of(error))
             return 1
         }
     }
@@ -98,6 +106,8 @@ package final class OperationSession {
         self.connection = connection
         inbox = OperationInbox(
             connection, isJSON: terms.isJSON, signals: unsafe coffret_signal_descriptor([SIGTERM], 1))
+        let person = SessionPerson(connection, inbox, isJSON: terms.isJSON)
+        self.person = person
         self.terms = terms
         self.hosted = hosted
         self.reports = reports
@@ -106,24 +116,42 @@ package final class OperationSession {
         environment = StoreEnvironment(
             stateDirectory: state, fileSystem: fileSystem, random: random, clock: SystemWallClock(),
             memory: hosted.memory,
-            attempts: .files(stateDirectory: state, fileSystem: fileSystem, random: random))
+            attempts: .files(stateDirectory: state, fileSystem: fileSystem, random: random),
+            notify: { [waiting = person.waiting] in waiting.add($0.notice) })
         keyring = FileStamp(StoreLayout(hosted.store).keyringPath)
         let store = try hosted.openStore(at: hosted.store, environment)
         access = try SessionAccess(store, environment, terms)
         desk = StoreDesk(store, DeskSurroundings(stateDirectory: state))
+        if terms.isBrief, store.keyring.instanceStatus == .markerMissing {
+            person.warn(StoreWords.markerMissing)
+        }
         desk = StoreDesk(store, surroundings(), grant: access.grant)
     }
 
     private func surroundings() -> DeskSurroundings {
-        var surroundings = DeskSurroundings(stateDirectory: environment.stateDirectory)
-        let presence = hosted.presence
-        surroundings.requirePresence = { store, item in
-            if store.hiddenGate.isOpen { return }
-            let title = TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40)
-            guard let presence, try presence.ask(reason: "show the hidden item \"\(title)\"") else {
-                throw CoreError(.noteHidden, at: item.title)
+        let (presence, variables) = (hosted.presence, ProcessEnvironment())
+        let check = PersonCheck(
+            path: hosted.store, { [environment] in environment },
+            profile: variables.value(.profile) ?? SlotTerms.defaultProfile,
+            tpm: variables.value(.tpm), presence: presence, person: person)
+        var surroundings = DeskSurroundings(
+            stateDirectory: environment.stateDirectory, person: person, check: check,
+            policy: { try BrokenSchemes.policy(variables.value(.brokenSchemes)) }
+        ) { [unowned self] vault, _ in
+            vault.observeIndex(progress: { [unowned self] done, total in
+                desk.work.report(OperationProgress(done: done, total: total, stage: OperationProgress.indexing))
+            })
+        }
+        if !terms.isBrief {
+            surroundings.requirePresence = { [person] store, item in
+                if person.canAnswer { return try check.require(toShow: item, in: store) }
+                if store.hiddenGate.isOpen { return }
+                let title = TextWidth.truncate(TextWidth.displaySafe(item.title), to: 40)
+                guard let presence, try presence.ask(reason: "show the hidden item \"\(title)\"") else {
+                    throw CoreError(.noteHidden, at: item.title)
+                }
+                store.hiddenGate.open()
             }
-            store.hiddenGate.open()
         }
         surroundings.lock = { [unowned self] in wantsLock = true }
         return surroundings
@@ -133,6 +161,10 @@ package final class OperationSession {
     private func serveNext() throws -> Bool {
         switch try inbox.next(until: terms.idleTime.map { BootClock.now.advanced(by: $0) }) {
         case .ended: return false
+        case .stopped:
+            // Nobody reads it where the client is gone.
+            try? connection.send(SessionEnd.stopped.message(isJSON: terms.isJSON))
+            return false
         case .timeout:
             // A request that crosses this was not looked at, and the client knows it.
             try connection.send(SessionEnd.idle.message(isJSON: terms.isJSON))
@@ -187,7 +219,12 @@ package final class OperationSession {
                 try hosted.openStore(at: hosted.store, environment), surroundings(), grant: access.grant)
         }
         desk.work = work(on: request, entry)
-        defer { desk.work = OperationWork() }
+        // A program with a token does not speak for the person.
+        person.attend(request.isAttended && terms.token == nil)
+        defer {
+            person.attend(false)
+            desk.work = OperationWork()
+        }
         return Operations.perform(request, on: desk)
     }
 
@@ -196,11 +233,18 @@ package final class OperationSession {
         work.isCancelled = { [inbox] in inbox.isCurrentCancelled() }
         work.checkAccess = { [access] in try access.check() }
         work.takeDescriptors = { entry.descriptors.take() }
+        if request.wantsParts {
+            work.part = { [connection, isJSON = terms.isJSON] part in
+                try connection.send(
+                    AnswerPart.message(part, isJSON: isJSON), byteCountMax: AgentSession.messageByteCountMax)
+            }
+        }
         guard request.wantsProgress else { return work }
         var last: ContinuousClock.Instant?
         work.report = { [connection, isJSON = terms.isJSON] progress in
             let now = ContinuousClock.now
-            if let last, now - last < Self.progressInterval { return }
+            let isLast = progress.stage == OperationProgress.indexing && progress.done == progress.total
+            if let last, !isLast, now - last < Self.progressInterval { return }
             last = now
             // A client that is gone is noticed by the next question whether it cancels.
             try? connection.send(progress.message(isJSON: isJSON), byteCountMax: AgentSession.messageByteCountMax)

@@ -15,6 +15,9 @@ package struct OperationWork {
     /// Hands over the descriptors that came with the request, in their order; the caller closes them.
     package var takeDescriptors: () -> [Int32] = { [] }
 
+    /// Takes a part of the answer before the answer; nil if it is wanted as a whole.
+    package var part: ((any Record) throws -> Void)?
+
     package init() {}
 
     /// A place at which the operation can stop.

@@ -9,12 +9,18 @@ package protocol PerformedOperation: StoreOperation {
     func perform(on desk: StoreDesk) throws -> Answer
 }
 
+/// An operation whose answer may come in parts.
+package protocol PiecewiseOperation: PerformedOperation {
+    /// The next part each time, and nil at the end; nil where the answer comes as a whole.
+    func parts(on desk: StoreDesk) throws -> (() throws -> Answer?)?
+}
+
 extension PerformedOperation {
     fileprivate static func reply(to request: OperationRequest, on desk: StoreDesk) -> OperationReply<Answer> {
         do {
             return .answer(try read(request).perform(on: desk))
         } catch {
-            return .failure(OperationFailure(error))
+            return .failure(OperationFailure(error, tellsCause: request.isAttended))
         }
     }
 
@@ -44,27 +50,33 @@ package struct OperationOutcome {
 
 package enum Operations {
     package static let all: [any PerformedOperation.Type] =
-        [Hello.self] + items + files + secrets + transfers + store
+        [Hello.self] + items + looks + files + secrets + transfers + store
 
     private static let items: [any PerformedOperation.Type] = [
-        ItemList.self, ItemSearch.self, ItemRead.self, ItemCreate.self, ItemEdit.self, ItemFlag.self, ItemTrash.self,
+        ItemList.self, ItemSearch.self, ItemRead.self, ItemLabel.self, ItemCreate.self, ItemEdit.self, ItemFlag.self,
+        ItemTrash.self,
         ItemRestore.self, ItemRemove.self, ItemHistory.self, ItemCompare.self, ConflictList.self, ConflictRead.self,
         ConflictSettle.self, LinkList.self, LinkAdd.self, TagList.self, TagChange.self, TagRename.self,
     ]
+
+    private static let looks: [any PerformedOperation.Type] = [LogRead.self, NameList.self, LoginMatch.self]
 
     private static let files: [any PerformedOperation.Type] = [
         FileList.self, FileAdd.self, FileRead.self, FileRename.self, FileRemove.self,
     ]
 
     private static let secrets: [any PerformedOperation.Type] = [
-        CodeRead.self, ReferenceRead.self, SecretGenerate.self, NoteLock.self, NoteUnlock.self, NoteClose.self,
+        CodeRead.self, FieldRead.self, ReferenceRead.self, SecretGenerate.self, NoteLock.self, NoteUnlock.self,
+        NoteClose.self,
+        PassphraseList.self, NoteInspect.self,
     ]
 
     private static let transfers: [any PerformedOperation.Type] = [ImportRun.self, ExportRun.self]
 
     private static let store: [any PerformedOperation.Type] = [
-        VaultList.self, VaultCreate.self, VaultEdit.self, VaultRemove.self, VaultVerify.self, DeviceList.self,
-        SyncRead.self, StoreLock.self,
+        VaultList.self, VaultCreate.self, VaultEdit.self, VaultRemove.self, VaultVerify.self, VaultCompact.self,
+        DeviceList.self,
+        SyncRead.self, SyncRun.self, ChangeWait.self, StoreLock.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

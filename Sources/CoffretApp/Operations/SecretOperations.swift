@@ -12,7 +12,8 @@ extension ReferenceRead: PerformedOperation {
 
     package func perform(on desk: StoreDesk) throws -> Answer {
         var values = try Self.values(
-            of: references.map(SecretReference.init(typed:)), on: desk, now: desk.surroundings.clock.now)
+            of: references.map(SecretReference.init(typed:)), on: desk, now: desk.surroundings.clock.now,
+            asksForPresence: desk.surroundings.canAskForPresence())
         defer { for index in values.indices { values[index].bytes.zero() } }
         var answer = Answer()
         answer.values = zip(references, values).map { ReferenceValue($0, $1) }
@@ -58,6 +59,39 @@ extension ReferenceValue {
         value = String(validating: resolved.bytes, as: UTF8.self)
         base64 = value == nil ? Base64.standard.encode(resolved.bytes) : nil
         isSecret = resolved.isSecret
+    }
+}
+
+extension ResolvedSecret {
+    /// The value of an answer.
+    package init(_ value: ReferenceValue, of reference: SecretReference) throws {
+        let bytes = value.value.map { Array($0.utf8) } ?? value.base64.flatMap { try? Base64.standard.decode($0) }
+        guard let bytes else { throw WireError(.malformed, place: "value") }
+        self.init(reference: reference, bytes: bytes, isSecret: value.isSecret)
+    }
+}
+
+extension FieldRead: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        var request = ItemRead()
+        (request.item, request.vault, request.at, request.version) = (item, vault, at, version)
+        let (item, _) = try request.found(on: desk)
+        var answer = Answer()
+        answer.item = item.id.uuid.hex
+        if let field {
+            answer.field = FieldMessage(try item.field(named: field), revealsSecrets: true)
+        } else if item.kind == .note, item.fields.isEmpty {
+            answer.text = item.text
+        } else {
+            let field = item.fields.first { $0.key.name == "password" } ?? item.fields.first { $0.kind == .secret }
+            guard let field else {
+                throw CommandFailure(
+                    .notFound, .fieldNotFound, "\"\(TextWidth.displaySafe(item.title))\" has no secret to copy",
+                    hint: "coffret copy ITEM FIELD copies any field")
+            }
+            answer.field = FieldMessage(field, revealsSecrets: true)
+        }
+        return answer
     }
 }
 

@@ -5,6 +5,7 @@ package import CoffretBase
 package import CoffretCore
 package import CoffretCrypto
 package import CoffretKeys
+package import CoffretSearch
 package import CoffretStorage
 package import CoffretSync
 internal import CoffretWire
@@ -23,8 +24,14 @@ package struct DeskSurroundings {
     package var requirePresence: (Store, Item) throws -> Void = { _, item in
         throw CoreError(.noteHidden, at: item.title)
     }
+    /// Whether somebody answers questions.
+    package var isAttended: () -> Bool = { false }
+    /// Whether there is a way to find out.
+    package var canAskForPresence: () -> Bool = { true }
     /// Opens a locked item whose passphrase was not given yet.
-    package var openNote: (VaultRecord, Vault, Item) throws -> Item = { _, vault, item in try vault.opened(item) }
+    package var openNote: (Store, VaultRecord, Vault, Item) throws -> Item = { _, _, vault, item in
+        try vault.opened(item)
+    }
     /// Locks the store, once the answer is on its way.
     package var lock: () -> Void = {}
 
@@ -121,9 +128,12 @@ package final class StoreDesk {
     func indexIsDue(_ record: VaultRecord, _ vault: Vault) { dueIndexes[record.vaultID] = vault }
 
     /// Does what nobody was to wait for.
-    package func catchUp() {
-        for vault in dueIndexes.values { _ = try? vault.synchronizeIndex() }
-        dueIndexes = [:]
+    ///
+    /// - Returns: why an index could not be made.
+    @discardableResult
+    package func catchUp() -> [SearchError] {
+        defer { dueIndexes = [:] }
+        return dueIndexes.values.compactMap { vault in (try? vault.synchronizeIndex()) ?? nil }
     }
 
     // MARK: Items
@@ -199,7 +209,7 @@ package final class StoreDesk {
     package func readable(_ item: Item, of record: VaultRecord, in vault: Vault) throws -> Item {
         if item.isVeiled { try surroundings.requirePresence(store, item) }
         let item = try vault.revealed(item)
-        return item.isSealed ? try surroundings.openNote(record, vault, item) : item
+        return item.isSealed ? try surroundings.openNote(store, record, vault, item) : item
     }
 
     /// The item at a place, with its contents.

@@ -47,24 +47,30 @@ extension VaultEdit: PerformedOperation {
         if let newName, newName != record.name { try desk.store.renameVault(id, to: newName) }
         if isDefault == true { try desk.deviceRecords.setDefaultVault(id) }
         if let files { try desk.deviceRecords.setFilesAsked(id, files == .asked) }
-        return try desk.message(desk.store.vaultRecord(id))
+        var message = try desk.message(desk.store.vaultRecord(id))
+        if message.name != record.name { message.formerName = record.name }
+        return message
     }
 }
 
 extension VaultRemove: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let (record, count) = try counted(on: desk)
-        guard count == itemCount else { throw OperationError(.requestInvalid, at: "itemCount") }
-        try desk.removeVault(record)
         var answer = Answer()
         (answer.removed, answer.itemCount) = (record.vaultID.hex, count)
+        guard isTrial != true else {
+            (answer.name, answer.changeCount) = (record.name, try desk.vault(record).log().count)
+            return answer
+        }
+        guard count == itemCount else { throw OperationError(.requestInvalid, at: "itemCount") }
+        try desk.removeVault(record)
         return answer
     }
 
     /// How much would go.
     ///
     /// - Throws: `CommandFailure` `.vaultSynced`; `CoreError.vaultIsLast`.
-    package func counted(on desk: StoreDesk) throws -> (record: VaultRecord, itemCount: Int) {
+    private func counted(on desk: StoreDesk) throws -> (record: VaultRecord, itemCount: Int) {
         let record = try desk.store.vaultRecord(vault)
         guard record.kind != .synced else {
             throw CommandFailure(

@@ -42,6 +42,52 @@ enum AgentHandover {
         if case .exited(let code) = try run(command, client) { throw CommandHandedOver(exitCode: code) }
     }
 
+    /// A session of this command with its store, if an agent runs and has, or gets, the store open.
+    ///
+    /// - Returns: nil when the command has to open the store by itself.
+    /// - Throws: what the agent refused.
+    static func session(_ context: CommandContext, store path: String) throws -> SessionClient? {
+        // Whoever gives the passphrase for this command wants no agent.
+        guard !HostedCommand.isRunning, !context.arguments.isSet(GlobalOptions.passphraseDescriptor),
+            let store = AgentLocation.canonical(path),
+            let client = try AgentClient.connect(context.environment) ?? AgentStarter.forTyping(context)
+        else { return nil }
+        do {
+            return try session(context, client, store)
+        } catch let refused as AgentRefused where refused.code == WireError.Code.unsupported.rawValue {
+            guard try client.endsWithoutLoss() else { throw olderAgent() }
+            return try AgentStarter.forTyping(context).flatMap { try session(context, $0, store) }
+        }
+    }
+
+    private static func session(
+        _ context: CommandContext, _ client: AgentClient, _ store: String
+    ) throws -> SessionClient? {
+        let terminal = context.prompt()
+        let open = {
+            try SessionClient.open(context.environment, over: client, store: store, terminal: terminal?.descriptor)
+        }
+        let (session, reason) = try open()
+        if let session { return session }
+        if reason == AgentText.tpmGone { context.warn("the store is locked\(AgentText.reason(AgentText.tpmGone))") }
+        // Locked: with a passphrase from a file the command opens the store by itself; a person is asked once.
+        guard !PassphraseSource(context: context).isUnattended else { return nil }
+        do {
+            try AgentUnlocking.unlock(client, store: store, context: context, seconds: nil)
+            try noteUnlocked(client, store, context)
+        } catch let refused as AgentRefused where refused.code == AgentErrorCode.pinentryMissing.rawValue {
+            return nil
+        }
+        return try open().session
+    }
+
+    /// The agent was started by a coffret that knew less.
+    static func olderAgent() -> CommandFailure {
+        CommandFailure(
+            .unavailable, .agentOlder, "the agent that runs is older than this coffret, and cannot do this",
+            hint: "coffret agent stop locks all stores and ends it; the next command starts another one")
+    }
+
     /// Says that the store stays open, for how long, and how it is closed.
     static func noteUnlocked(_ client: AgentClient, _ store: String, _ context: CommandContext) throws {
         guard let status = try client.status(of: store).first, status.isUnlocked else { return }

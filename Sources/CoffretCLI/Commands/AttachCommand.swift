@@ -51,25 +51,23 @@ enum AttachCommand {
 
     private static func add(_ context: CommandContext) throws {
         for path in context.arguments.values(file) { try PathCheck.readable(path) }
-        let store = try StoreSession.open(context, with: .passphrase)
-        let place = try store.find(context.arguments.required(CommonArguments.item))
+        let store = try CommandStore.open(context)
         let progress = context.progress()
-        store.desk.work.report = { progress.update(done: $0.done, total: $0.total ?? $0.done) }
-        var added: [Attachment] = []
+        var added: [AttachmentMessage] = []
         for path in context.arguments.values(file) {
             progress.begin("Attaching", unit: "byte")
             defer { progress.end() }
-            added.append(try attach(path, to: place, store))
+            added.append(try attach(path, store) { progress.update(done: $0.done, total: $0.total ?? $0.done) })
         }
-        try context.confirmDone(.array(added.map { .attachment($0) })) {
+        try context.confirmDone(.array(added.map(\.json))) {
             added.map { "Attached \(TextWidth.displaySafe($0.name)), \(NumberText.bytes($0.byteCount))." }
                 .joined(separator: "\n")
         }
     }
 
     private static func attach(
-        _ path: String, to place: StoreDesk.Place, _ store: StoreSession
-    ) throws -> Attachment {
+        _ path: String, _ store: CommandStore, progress: @escaping (OperationProgress) -> Void
+    ) throws -> AttachmentMessage {
         let shown = TextWidth.displaySafe(path)
         do {
             let input = try OwnedDescriptor.open(path, O_RDONLY)
@@ -78,9 +76,9 @@ enum AttachCommand {
                 throw CommandFailure(.badInput, .fileUnreadable, "\(shown) is not a file")
             }
             var request = FileAdd()
-            (request.item, request.vault) = (place.id.uuid.hex, place.record.vaultID.hex)
+            (request.item, request.vault) = (store.context.arguments.required(CommonArguments.item), store.namedVault)
             request.name = path.split(separator: "/").last.map(String.init) ?? path
-            return try request.added(reading: input, on: store.desk)
+            return try store.perform(request, descriptors: [input.number], progress: progress)
         } catch let error as SystemFailure {
             throw CommandFailure(
                 error.number == ENOENT ? .notFound : .permission, .fileUnreadable,
@@ -88,17 +86,13 @@ enum AttachCommand {
         }
     }
 
-    private static func files(_ context: CommandContext) throws -> (found: ItemFiles, store: StoreSession) {
-        let store = try StoreSession.open(context, with: .passphrase)
-        let item = context.arguments.required(CommonArguments.item)
-        return (try store.desk.files(of: item, vault: store.namedVault), store)
-    }
-
     private static func list(_ context: CommandContext) throws {
-        let (found, _) = try files(context)
-        let (files, faults) = (found.item.attachments, try found.faults())
-        let isSynced = found.place.record.kind == .synced
-        try context.print(.array(FileList.Answer(found.item, faults).files.map(\.json))) {
+        let store = try CommandStore.open(context)
+        var request = FileList()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        request.givesFaults = context.isJSON ? nil : true
+        let files = try store.perform(request).files
+        try context.print(.array(files.map(\.json))) {
             guard !files.isEmpty else {
                 return context.terminal.outputIsTerminal ? "Nothing is attached." : ""
             }
@@ -106,13 +100,13 @@ enum AttachCommand {
                 .init(role: .identifier), .init(isFlexible: true), .init(alignsRight: true), .init(role: .faint),
                 .init(role: .faint), .init(role: .faint),
             ])
-            let ids = shortIDs(files)
+            // The beginnings of ids that tell the attachments of one item apart.
+            let digits = CommandFailure.distinguishingDigits(files.map(\.id))
             for file in files {
                 table.add([
-                    ids[file.id] ?? "", TextWidth.displaySafe(file.name),
-                    NumberText.bytes(file.byteCount),
-                    TextWidth.displaySafe(file.mediaType), context.relativeTime.day(file.created),
-                    faults[file.id].map { isSynced && $0 == .missing ? "at the server" : $0.words } ?? "",
+                    String(file.id.prefix(digits)), TextWidth.displaySafe(file.name), NumberText.bytes(file.byteCount),
+                    TextWidth.displaySafe(file.mediaType), context.relativeTime.day(file.created.milliseconds),
+                    file.fault ?? "",
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -161,9 +155,14 @@ enum AttachCommand {
             try checkIsFree(target, context)
             try PathCheck.folder(of: target)
         }
-        let (found, store) = try files(context)
-        let vault = found.place.vault
-        let files = try meant(found, context)
+        let store = try CommandStore.open(context)
+        var request = FileList()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        request.names = context.arguments.values(names)
+        let files = try store.perform(request).files
+        guard !files.isEmpty else {
+            throw CommandFailure(.notFound, .attachmentNotFound, "nothing is attached to this item")
+        }
         guard target == nil || files.count == 1 else {
             throw CommandFailure(
                 .usage, code: UsageError.Code.conflict.rawValue,
@@ -171,19 +170,22 @@ enum AttachCommand {
         }
         var written: [String] = []
         for file in files {
-            if target == "-" {
-                try context.output.flush()
-                try writeToOutput(file, vault, store)
-                return
-            }
+            var read = FileRead()
+            (read.item, read.vault, read.name) = (request.item, request.vault, file.id)
+            if target == "-" { return try writeToOutput(read, store) }
             let path = target ?? safeFileName(file.name)
             try checkIsFree(path, context)
-            try vault.extract(file, toFile: path)
+            try write(read, toFile: path, store)
             written.append(path)
         }
         try context.confirmDone(.strings(written)) {
             written.map { "Wrote \(TextWidth.displaySafe($0))." }.joined(separator: "\n")
         }
+    }
+
+    /// The file appears under its name only when it is complete and verified.
+    private static func write(_ request: FileRead, toFile path: String, _ store: CommandStore) throws {
+        try PrivateFile.replace(path) { file in _ = try store.perform(request, descriptors: [file]) }
     }
 
     private static func checkIsFree(_ path: String, _ context: CommandContext) throws {
@@ -194,21 +196,15 @@ enum AttachCommand {
     }
 
     /// Verified pieces to standard output; a reader that goes away ends it quietly.
-    private static func writeToOutput(_ file: Attachment, _ vault: Vault, _ store: StoreSession) throws {
+    private static func writeToOutput(_ request: FileRead, _ store: CommandStore) throws {
+        try store.context.output.flush()
         do {
-            try FileRead.write(file, of: vault, to: STDOUT_FILENO, store.desk.work)
-        } catch let failure as SystemFailure where failure.number == EPIPE {
-            throw BrokenPipe()
-        } catch let failure as SystemFailure {
-            throw CommandFailure(
-                .inputOutput, .fileUnwritable, "the output could not be written: \(failure.message)")
+            _ = try store.perform(request, descriptors: [STDOUT_FILENO])
+        } catch {
+            var polled = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+            if unsafe poll(&polled, 1, 0) > 0, polled.revents & Int16(POLLERR) != 0 { throw BrokenPipe() }
+            throw error
         }
-    }
-
-    /// The beginnings of ids that tell the attachments of one item apart.
-    private static func shortIDs(_ files: [Attachment]) -> [EntityID: String] {
-        let digits = CommandFailure.distinguishingDigits(files.map(\.id.uuid.hex))
-        return Dictionary(uniqueKeysWithValues: files.map { ($0.id, String($0.id.uuid.hex.prefix(digits))) })
     }
 
     /// The name of an attachment as a file in the working directory; never a path, never hidden by chance.
@@ -218,20 +214,20 @@ enum AttachCommand {
     }
 
     private static func rename(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = FileRename()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
         (request.name, request.newName) = (context.arguments.required(name), context.arguments.required(newName))
-        let file = try request.perform(on: store.desk)
+        let file = try store.perform(request)
         try context.confirmDone(file.json) { "It is called \(TextWidth.displaySafe(file.name)) now." }
     }
 
     private static func remove(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = FileRemove()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
         request.name = context.arguments.required(name)
-        let file = try request.perform(on: store.desk)
+        let file = try store.perform(request)
         try context.confirmDone(.fields(["removed": file.json])) {
             "Took away \(TextWidth.displaySafe(file.name)). The history still has it."
         }

@@ -1,10 +1,9 @@
 // `coffret compact`: less disk, and less history if that is wanted.
 
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretStorage
-internal import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum CompactCommand {
     static let drop = OptionDescription.value(
@@ -29,50 +28,55 @@ enum CompactCommand {
                 MomentParser(nowMilliseconds: context.nowMilliseconds).parse(text + " ago") == nil
                     ? text : text + " ago")
         }
-        let session = try VaultSession.open(context)
-        if let cut { try confirm(cut, session, context) }
-        let report = try session.writing { vault in try vault.compact(dropHistoryOlderThan: cut) }
+        let store = try CommandStore.open(context)
+        var request = VaultCompact()
+        (request.vault, request.dropsBefore) = (store.namedVault, cut.map { WireMoment($0) })
+        if let cut { try confirm(cut, request, store, context) }
+        let report = try store.perform(request)
         try context.confirmDone(json(report)) { text(report) }
     }
 
-    private static func confirm(_ cut: Milliseconds, _ session: VaultSession, _ context: CommandContext) throws {
-        let entries = try session.vault.log()
-        let old = entries.filter { $0.time < cut }.count
-        guard old > 0 else { return }
-        // What others write meanwhile stands on what goes here.
-        let behindCount = try session.store.store.standing(of: session.vault).peers.count { !$0.hasEverything }
+    private static func confirm(
+        _ cut: Milliseconds, _ request: VaultCompact, _ store: CommandStore, _ context: CommandContext
+    ) throws {
+        var request = request
+        request.isTrial = true
+        let found = try store.perform(request)
+        guard found.removedCount > 0 else { return }
+        let behindCount = found.behindCount ?? 0
         let others =
             behindCount == 0
             ? ""
             : " \(NumberText.counted(behindCount, "other device")) may not have everything yet: coffret sync there first, and here."
         let what =
-            "This drops \(NumberText.counted(old, "change")) of \(NumberText.grouped(entries.count)), all before "
+            "This drops \(NumberText.counted(found.removedCount, "change")) of "
+            + "\(NumberText.grouped(found.removedCount + found.keptCount)), all before "
             + "\(context.relativeTime.moment(cut)). Nothing of what is there now is lost. It cannot be undone."
             + others
         try context.confirmDanger(
             what, question: "Drop them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
     }
 
-    private static func text(_ report: VaultCompaction) -> String {
-        let blobs = report.repository.blobs
-        let freed = blobs.byteCountBefore - blobs.byteCountAfter + report.removedFileByteCount
+    private static func text(_ report: VaultCompact.Answer) -> String {
+        let freed =
+            (report.byteCountBefore ?? 0) - (report.byteCountAfter ?? 0) + (report.removedFileByteCount ?? 0)
         var text = freed > 0 ? "Freed \(NumberText.bytes(freed))." : "There was nothing to free."
-        if report.repository.removedCommitCount > 0 {
+        if report.removedCount > 0 {
             text +=
-                " Dropped \(NumberText.counted(report.repository.removedCommitCount, "change")); "
-                + "\(NumberText.grouped(report.repository.keptCommitCount)) stay."
+                " Dropped \(NumberText.counted(report.removedCount, "change")); "
+                + "\(NumberText.grouped(report.keptCount)) stay."
         }
         return text
     }
 
-    private static func json(_ report: VaultCompaction) -> JSONValue {
+    private static func json(_ report: VaultCompact.Answer) -> JSONValue {
         .fields([
-            "keptCommitCount": .integer(report.repository.keptCommitCount),
-            "removedCommitCount": .integer(report.repository.removedCommitCount),
-            "compactionCommit": report.repository.compactionCommit.map { .string($0.description) },
-            "byteCountBefore": .integer(report.repository.blobs.byteCountBefore),
-            "removedFileCount": .integer(report.removedFileCount),
-            "byteCountAfter": .integer(report.repository.blobs.byteCountAfter),
+            "keptCommitCount": .integer(report.keptCount),
+            "removedCommitCount": .integer(report.removedCount),
+            "compactionCommit": report.commit.map { .string($0) },
+            "byteCountBefore": .integer(report.byteCountBefore ?? 0),
+            "removedFileCount": .integer(report.removedFileCount ?? 0),
+            "byteCountAfter": .integer(report.byteCountAfter ?? 0),
         ])
     }
 }

@@ -38,23 +38,22 @@ enum ConflictsCommand {
         ], run: list)
 
     private static func list(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = ConflictList()
         request.vault = store.namedVault
-        let items = try request.perform(on: store.desk).items
+        request.givesShortIDs = context.isJSON ? nil : true
+        let items = try store.perform(request).items
         try context.print(.array(items.map(\.json))) {
             guard !items.isEmpty else { return context.terminal.outputIsTerminal ? "There are no conflicts." : "" }
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true, role: .title), .init(isFlexible: true, role: .faint),
                 .init(role: .faint),
             ])
-            for found in try request.listed(on: store.desk) {
-                let item = found.item
-                let labels = Set(item.conflicts.map { $0.label(in: item) }).sorted()
+            for item in items {
                 table.add([
-                    try found.vault.shortID(item.id), TextWidth.displaySafe(item.title),
-                    TextWidth.displaySafe(Suggestion.list(labels)),
-                    items[0].vault == nil ? "" : TextWidth.displaySafe(found.vault.name),
+                    item.shortID ?? item.id, TextWidth.displaySafe(item.title),
+                    TextWidth.displaySafe(Suggestion.list(item.labels ?? item.conflicts)),
+                    item.vault.map { TextWidth.displaySafe($0) } ?? "",
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -63,11 +62,11 @@ enum ConflictsCommand {
     }
 
     private static func show(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = ConflictRead()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
         request.revealsSecrets = context.arguments.isSet(reveal)
-        let answer = try request.perform(on: store.desk)
+        let answer = try store.perform(request)
         try context.print(answer.json) {
             let name = try store.label(answer.id)
             guard !answer.conflicts.isEmpty else { return "\(name) has no conflicts." }
@@ -109,12 +108,12 @@ enum ConflictsCommand {
             throw CommandFailure(
                 .usage, code: UsageError.Code.conflict.rawValue, "--take and --both exclude each other")
         }
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = ConflictSettle()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
         (request.number, request.attribute) = (number, context.arguments.value(field))
         request.keepsAll = keepsAll
-        let answer = try request.perform(on: store.desk)
+        let answer = try store.perform(request)
         try context.confirmDone(answer.json) {
             let label = try store.label(answer.item.id)
             guard answer.settledCount > 0 else { return "\(label) has no conflicts." }

@@ -1,9 +1,9 @@
 // `coffret copy`: a field to the clipboard, and away again.
 
+internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum CopyCommand {
     static let field = ArgumentDescription.optional("FIELD", "which field (the password, or the item's first secret)")
@@ -23,23 +23,13 @@ enum CopyCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let item = try session.readable(
-            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
-        if let name = context.arguments.value(field) {
-            let field = try item.field(named: name)
-            try copy(Array(field.value.utf8), what: field.label, context)
-        } else if item.kind == .note, item.fields.isEmpty {
-            try copy(Array(item.text.utf8), what: "The text", context)
-        } else {
-            let field = item.fields.first { $0.key.name == "password" } ?? item.fields.first { $0.kind == .secret }
-            guard let field else {
-                throw CommandFailure(
-                    .notFound, .fieldNotFound, "\"\(TextWidth.displaySafe(item.title))\" has no secret to copy",
-                    hint: "coffret copy ITEM FIELD copies any field")
-            }
-            try copy(Array(field.value.utf8), what: field.label, context)
-        }
+        let store = try CommandStore.open(context)
+        var request = FieldRead()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        request.field = context.arguments.value(field)
+        let answer = try store.perform(request)
+        try copy(
+            Array((answer.field?.value ?? answer.text ?? "").utf8), what: answer.field?.label ?? "The text", context)
     }
 
     /// Copies bytes and sees to it that they do not stay.

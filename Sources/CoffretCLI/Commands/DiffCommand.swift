@@ -24,40 +24,46 @@ enum DiffCommand {
         request.item = context.arguments.required(CommonArguments.item)
         (request.at, request.version) = try context.pointInMessage(context.arguments.value(from))
         (request.newAt, request.newVersion) = try context.pointInMessage(context.arguments.value(to))
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         request.vault = store.namedVault
-        let compared = try request.compared(on: store.desk)
-        try context.print(ItemCompare.Answer(compared).json) {
-            lines(compared.change, compared.text, context.terminal.style).joined(separator: "\n")
-        }
+        let difference = try store.perform(request)
+        try context.print(difference.json) { lines(difference, context.terminal.style).joined(separator: "\n") }
     }
 
-    private static func lines(_ change: ItemChange, _ text: UnifiedDifference, _ style: TextStyler) -> [String] {
-        guard !change.isEmpty else { return ["Nothing changed."] }
+    private static func lines(_ difference: ItemCompare.Answer, _ style: TextStyler) -> [String] {
+        guard !difference.summary.isEmpty else { return ["Nothing changed."] }
         var lines: [String] = []
-        if let title = change.title {
-            lines.append(style.apply(.removed, "- title: \(TextWidth.displaySafe(title.old))"))
-            lines.append(style.apply(.added, "+ title: \(TextWidth.displaySafe(title.new))"))
+        if let old = difference.oldTitle, let new = difference.newTitle {
+            lines.append(style.apply(.removed, "- title: \(TextWidth.displaySafe(old))"))
+            lines.append(style.apply(.added, "+ title: \(TextWidth.displaySafe(new))"))
         }
         let others = [
-            change.addedTags.map { "tag +\($0.path)" }, change.removedTags.map { "tag −\($0.path)" },
-            change.fields.map { "\($0.label) \($0.verb.rawValue)" },
-            change.flags.map { $0.isSet ? $0.name : "no longer \($0.name)" },
-            change.addedAttachments.map { "file +\($0)" }, change.removedAttachments.map { "file −\($0)" },
+            difference.addedTags.map { "tag +\($0)" }, difference.removedTags.map { "tag −\($0)" },
+            difference.fields.map { "\($0.label) \($0.change)" },
+            difference.flags.map { $0.isSet ? $0.name : "no longer \($0.name)" },
+            difference.addedAttachments.map { "file +\($0)" }, difference.removedAttachments.map { "file −\($0)" },
         ].flatMap { $0 }
         lines += others.map { TextWidth.displaySafe($0) }
-        for hunk in text.hunks {
+        for hunk in difference.hunks {
             lines.append(style.apply(.faint, hunk.head))
             for line in hunk.lines {
                 let shown = TextWidth.displaySafe(line.text)
-                switch line.mark {
-                case .kept: lines.append(" " + shown)
+                switch UnifiedDifference.Mark(rawValue: line.mark) {
                 case .removed: lines.append(style.apply(.removed, "-" + shown))
                 case .added: lines.append(style.apply(.added, "+" + shown))
+                case .kept, nil: lines.append(" " + shown)
                 }
-                if !line.hasLineFeed { lines.append("\\ No newline at end of file") }
+                if line.lacksLineEnd == true { lines.append("\\ No newline at end of file") }
             }
         }
         return lines
+    }
+}
+
+extension HunkMessage {
+    fileprivate var head: String {
+        let newCount = lines.count { $0.mark != UnifiedDifference.Mark.removed.rawValue }
+        let oldCount = lines.count { $0.mark != UnifiedDifference.Mark.added.rawValue }
+        return UnifiedDifference.head(oldStart..<oldStart + oldCount, newStart..<newStart + newCount)
     }
 }

@@ -3,9 +3,6 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretCrypto
-internal import CoffretKeys
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -31,21 +28,24 @@ enum EditCommand {
     static func run(_ context: CommandContext) throws {
         try FieldArguments.check(context, kind: nil)
         if let path = context.arguments.value(file) { try PathCheck.readable(path) }
-        let store = try StoreSession.open(context, with: .passphrase)
-        let place = try store.find(context.arguments.required(CommonArguments.item))
-        let item = try store.desk.readable(place)
+        let store = try CommandStore.open(context)
+        var read = ItemRead()
+        (read.item, read.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        read.givesForm = true
+        let item = try store.perform(read)
+        let kind = ItemKind(name: item.kind) ?? .note
         var request = ItemEdit()
-        (request.item, request.vault) = (place.id.uuid.hex, place.record.vaultID.hex)
+        (request.item, request.vault) = (item.id, store.namedVault)
         let options = [title, file, remove] + FieldArguments.all
         if options.contains(where: context.arguments.isSet) {
-            let changes = try FieldArguments.changes(context, kind: item.kind)
-            try FieldArguments.check(changes, for: item)
+            let changes = try FieldArguments.changes(context, kind: kind)
+            try FieldArguments.check(changes, for: item, kind)
             request.title = context.arguments.value(title)
             request.text = try context.arguments.value(file).map(InputText.read)
             request.removeFields = context.arguments.values(remove)
             request.setFields = changes
         } else if context.terminal.inputIsTerminal {
-            return try editInEditor(item, place, request, store, context)
+            return try editInEditor(item, request, store, context)
         } else {
             let text = try InputText.readAll()
             guard text.contains(where: { !$0.isWhitespace }) else {
@@ -55,34 +55,28 @@ enum EditCommand {
             }
             request.text = text
         }
-        try report(try request.perform(on: store.desk), store, context)
+        try report(try store.perform(request), store, context)
     }
 
     private static func editInEditor(
-        _ item: Item, _ place: StoreDesk.Place, _ request: ItemEdit, _ store: StoreSession, _ context: CommandContext
+        _ item: ItemMessage, _ request: ItemEdit, _ store: CommandStore, _ context: CommandContext
     ) throws {
-        let isPlain = item.kind == .note && item.fields.isEmpty
-        let original = isPlain ? item.text : ItemForm.text(for: item)
-        let answer = try EditorSession.edit(original, target: item.id.uuid.hex, context: context) { text in
-            guard isPlain else { return try store.desk.edit(place) { try applyForm(text, to: &$0) } }
+        let isPlain = item.kind == ItemKind.note.name && item.fields.isEmpty
+        let original = isPlain ? item.text : item.form ?? ""
+        let answer = try EditorSession.edit(original, target: item.id, context: context) { text in
             var request = request
-            (request.text, request.baseText) = (text, item.text)
-            return try request.perform(on: store.desk)
+            if isPlain {
+                (request.text, request.baseText) = (text, item.text)
+            } else {
+                request.form = text
+            }
+            return try store.perform(request)
         }
         guard let answer else { return context.note("Nothing was changed.") }
         try report(answer, store, context)
     }
 
-    private static func applyForm(_ text: String, to item: inout Item) throws {
-        do {
-            try ItemForm.apply(text, to: &item, random: SystemRandomSource())
-        } catch let problem as ItemForm.Problem {
-            throw CommandFailure(
-                .badInput, .inputInvalid, "line \(problem.lineNumber) of the form: \(problem.message)")
-        }
-    }
-
-    private static func report(_ answer: ItemEdit.Answer, _ store: StoreSession, _ context: CommandContext) throws {
+    private static func report(_ answer: ItemEdit.Answer, _ store: CommandStore, _ context: CommandContext) throws {
         try context.confirmDone(answer.item.json) {
             answer.isChanged ? "Saved \(try store.label(answer.item.id))" : "Nothing was changed."
         }

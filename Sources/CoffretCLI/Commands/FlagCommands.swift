@@ -25,11 +25,11 @@ enum FlagCommands {
         CommandDescription(
             name, group: .everyDay, summary, arguments: [CommonArguments.items],
             run: { context in
-                let store = try StoreSession.open(context, with: .passphrase)
+                let store = try CommandStore.open(context)
                 var request = ItemFlag()
                 (request.items, request.vault) = (context.arguments.values(CommonArguments.items), store.namedVault)
                 set(&request)
-                let answer = try request.perform(on: store.desk)
+                let answer = try store.perform(request)
                 try context.confirmDone(.array(answer.items.map(\.json))) {
                     try answer.items.map { item in
                         let word = answer.changed.contains(item.id) ? done : "\(before):"

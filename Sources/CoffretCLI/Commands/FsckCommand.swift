@@ -1,10 +1,11 @@
 // `coffret fsck`: reads and verifies everything.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum FsckCommand {
     static let description = CommandDescription(
@@ -15,10 +16,13 @@ enum FsckCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
+        let store = try CommandStore.open(context)
+        let vaults = try store.perform(VaultList()).vaults
+        let inOrder = vaults.filter(\.isDefault) + vaults.filter { !$0.isDefault }
         var failure: CommandFailure?
-        for session in try VaultSession.openAll(context) {
+        for vault in store.namedVault.map({ [$0] }) ?? inOrder.map(\.id) {
             do {
-                try check(session, context)
+                try check(vault, count: vaults.count, store, context)
             } catch let found as CommandFailure where found.code == CLIErrorCode.storeDamaged.rawValue {
                 // The other vaults are looked at as well; what was found here is told beside them.
                 if let earlier = failure { try context.errors.line(earlier.message) }
@@ -28,23 +32,29 @@ enum FsckCommand {
         if let failure { throw failure }
     }
 
-    private static func check(_ session: VaultSession, _ context: CommandContext) throws {
+    private static func check(
+        _ vault: String, count: Int, _ store: CommandStore, _ context: CommandContext
+    ) throws {
         let progress = context.progress()
         var phase: FsckProgress.Phase?
-        let report = try session.vault.check(signers: session.store.store.signers()) { work in
-            if work.phase != phase {
-                progress.begin("Checking \(work.phase.rawValue)", unit: unit(of: work.phase))
-                phase = work.phase
+        var request = VaultVerify()
+        request.vault = vault
+        let answer = try store.perform(request) { work in
+            let current = work.stage.flatMap(FsckProgress.Phase.init)
+            if let current, current != phase {
+                progress.begin("Checking \(current.rawValue)", unit: unit(of: current))
+                phase = current
             }
-            progress.update(done: work.doneCount, total: work.totalCount)
+            progress.update(done: work.done, total: work.total ?? work.done)
         }
         progress.end()
-        let count = try session.store.store.vaults.count
-        try context.print(json(report, session.vault.name)) {
-            guard report.isClean else { return "" }
-            return context.isQuiet ? "" : summary(report, ofVault: session.vault.name, count: count)
+        for report in answer.vaults {
+            try context.print(json(report)) {
+                guard report.isClean else { return "" }
+                return context.isQuiet ? "" : summary(report, count: count)
+            }
+            guard report.isClean else { throw damage(report) }
         }
-        guard report.isClean else { throw damage(report, session.vault.name) }
     }
 
     private static func unit(of phase: FsckProgress.Phase) -> String {
@@ -56,13 +66,12 @@ enum FsckCommand {
         }
     }
 
-    private static func summary(_ report: VaultCheck, ofVault name: String, count: Int) -> String {
-        let storage = report.repository
-        let vault = count == 1 ? "" : " in the vault \"\(TextWidth.displaySafe(name))\", one of \(count)"
+    private static func summary(_ report: VaultReportMessage, count: Int) -> String {
+        let vault = count == 1 ? "" : " in the vault \"\(TextWidth.displaySafe(report.name))\", one of \(count)"
         var lines = [
-            "Everything is whole\(vault): \(NumberText.counted(storage.commitCount, "change")), "
-                + "\(NumberText.counted(Int(storage.factCount), "fact")), "
-                + "\(NumberText.counted(storage.reachableBlobCount, "object")), "
+            "Everything is whole\(vault): \(NumberText.counted(report.changeCount, "change")), "
+                + "\(NumberText.counted(report.factCount, "fact")), "
+                + "\(NumberText.counted(report.objectCount, "object")), "
                 + "\(NumberText.counted(report.attachmentCount, "attachment"))."
         ]
         if report.absentCount > 0 {
@@ -71,58 +80,50 @@ enum FsckCommand {
                     + "those of locked notes coffret attach get."
             )
         }
-        if storage.isHistoryPending {
+        if report.isHistoryPending {
             lines.append("Older history has not arrived yet, and was not checked: coffret sync fetches it.")
         }
-        switch report.index {
+        switch report.index.flatMap(IndexCheck.init) {
         case .madeAnew: lines.append("The search index was damaged, and was made again.")
         case .damaged: lines.append("The search index is damaged; it is made again when there is room for it.")
         case .whole, nil: break
         }
-        for removal in storage.removals {
+        for removal in report.removals {
             lines.append(
-                "\(NumberText.counted(Int(removal.removedCommitCount), "earlier change")) removed by "
-                    + "\(removal.commit.description.prefix(8)) (compact).")
+                "\(NumberText.counted(removal.removedCount, "earlier change")) removed by "
+                    + "\(removal.commit.prefix(8)) (compact).")
         }
         return lines.joined(separator: "\n")
     }
 
-    private static func allProblems(_ report: VaultCheck) -> [any CodedError] {
-        report.repository.allProblems + report.attachmentProblems
-    }
-
-    private static func damage(_ report: VaultCheck, _ vault: String) -> CommandFailure {
-        let problems = allProblems(report)
-        var lines = problems.prefix(20).map { problem in
-            "[\(problem.codeText)]" + (problem.placeText.map { "  \(TextWidth.displaySafe($0))" } ?? "")
+    private static func damage(_ report: VaultReportMessage) -> CommandFailure {
+        var lines = report.problems.prefix(20).map { problem in
+            "[\(problem.code)]" + (problem.place.map { "  \(TextWidth.displaySafe($0))" } ?? "")
         }
-        if problems.count > 20 { lines.append("and \(NumberText.grouped(problems.count - 20)) more") }
+        if report.problemCount > 20 { lines.append("and \(NumberText.grouped(report.problemCount - 20)) more") }
         return CommandFailure(
             .damaged, .storeDamaged,
-            "\(NumberText.counted(problems.count, "problem")) found in \"\(TextWidth.displaySafe(vault))\"; nothing was changed",
+            "\(NumberText.counted(report.problemCount, "problem")) found in \"\(TextWidth.displaySafe(report.name))\"; nothing was changed",
             details: Array(lines), hint: "copy the store folder away first; then coffret help check")
     }
 
-    private static func json(_ report: VaultCheck, _ vault: String) -> JSONValue {
-        let storage = report.repository
-        return .fields([
-            "event": .string("done"), "vault": .string(vault), "isClean": .bool(report.isClean),
-            "commitCount": .integer(storage.commitCount),
-            "signatureCount": .integer(storage.signatureCount), "factCount": .integer(storage.factCount),
-            "objectCount": .integer(storage.reachableBlobCount), "attachmentCount": .integer(report.attachmentCount),
+    private static func json(_ report: VaultReportMessage) -> JSONValue {
+        .fields([
+            "event": .string("done"), "vault": .string(report.name), "isClean": .bool(report.isClean),
+            "commitCount": .integer(report.changeCount),
+            "signatureCount": .integer(report.signatureCount), "factCount": .integer(report.factCount),
+            "objectCount": .integer(report.objectCount), "attachmentCount": .integer(report.attachmentCount),
             "absentFileCount": .integer(report.absentCount),
-            "isHistoryPending": .bool(storage.isHistoryPending),
-            "searchIndex": report.index.map { .string($0.rawValue) },
+            "isHistoryPending": .bool(report.isHistoryPending),
+            "searchIndex": report.index.map { .string($0) },
             "removals": .array(
-                storage.removals.map {
+                report.removals.map {
                     .fields([
-                        "commit": .string($0.commit.description), "removedCommitCount": .integer($0.removedCommitCount),
+                        "commit": .string($0.commit), "removedCommitCount": .integer($0.removedCount),
                     ])
                 }),
             "problems": .array(
-                allProblems(report).map {
-                    .fields(["code": .string($0.codeText), "place": $0.placeText.map { .string($0) }])
-                }),
+                report.problems.map { .fields(["code": .string($0.code), "place": $0.place.map { .string($0) }]) }),
         ])
     }
 }

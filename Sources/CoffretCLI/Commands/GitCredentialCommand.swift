@@ -34,13 +34,6 @@ enum GitCredentialCommand {
             CommandDescription("erase", "Put a password that did not work into the trash", run: erase),
         ])
 
-    /// What fits, with the fields that answer.
-    private struct Match {
-        let item: Item
-        let username: String?
-        let password: ItemField
-    }
-
     private static func read(_ context: CommandContext) throws -> GitCredential {
         let bytes = try? DescriptorIO.readAll(from: STDIN_FILENO, byteCountMax: GitCredential.byteCountMax)
         guard let bytes, let text = String(validating: bytes, as: UTF8.self), let asked = GitCredential(text) else {
@@ -54,57 +47,21 @@ enum GitCredentialCommand {
     // MARK: Matching
 
     /// The items that are for that place.
-    private static func matches(_ asked: GitCredential, _ vault: Vault) throws -> [Match] {
-        try candidates(asked, vault).compactMap { id in
-            let item = try vault.item(id)
-            // Nobody is asked here whether somebody is there.
-            guard !item.isHidden else { return nil }
-            let addresses = item.fields.filter { $0.kind == .url && asked.matches($0.value) }
-            let key = item.kind == .apiToken ? "token" : "password"
-            guard !addresses.isEmpty, let password = item.fields.first(where: { $0.key.name == key }) else {
-                return nil
-            }
-            let named = item.fields.first { $0.key.name == "username" }?.value
-            let username = named ?? addresses.compactMap { GitCredential.Address($0.value)?.username }.first
-            if let wanted = asked.username, let username, wanted != username { return nil }
-            return Match(item: item, username: username, password: password)
-        }
+    private static func matches(_ asked: GitCredential, _ store: CommandStore) throws -> [LoginMessage] {
+        var request = LoginMatch()
+        (request.protocolName, request.host) = (asked.protocolName, asked.host)
+        (request.path, request.username, request.vault) = (asked.path, asked.username, try store.wantedVault)
+        return try store.perform(request).logins
     }
-
-    /// The items in which the words of the host stand side by side, out of the index: those that fit are among them, and
-    /// nothing else is opened.
-    private static func candidates(_ asked: GitCredential, _ vault: Vault) throws -> [EntityID] {
-        let words = asked.searchWords
-        guard !words.isEmpty else {
-            var filter = ItemFilter()
-            filter.kinds = [.login, .apiToken]
-            return try vault.list(filter).map(\.id)
-        }
-        let query = "(type:login OR type:token) fields:\"\(words.joined(separator: " "))\""
-        var found: [ItemSummary] = []
-        while true {
-            let page = try vault.search(query, limit: candidateCountMax, offset: found.count)
-            found += page.hits.map(\.item)
-            guard !page.hits.isEmpty, found.count < page.totalCount else { break }
-        }
-        return found.filter { !$0.isArchived && !$0.isTrashed }.map(\.id)
-    }
-
-    private static let candidateCountMax = 200
 
     /// Of several, the one whose address has the path that git tells.
-    private static func only(_ found: [Match], _ asked: GitCredential) -> [Match] {
+    private static func only(_ found: [LoginMessage], _ asked: GitCredential) -> [LoginMessage] {
         guard found.count > 1, asked.path != nil else { return found }
-        let exact = found.filter { match in
-            match.item.fields.contains { field in
-                field.kind == .url && asked.matches(field.value)
-                    && GitCredential.Address(field.value)?.path.isEmpty == false
-            }
-        }
+        let exact = found.filter(\.hasPath)
         return exact.isEmpty ? found : exact
     }
 
-    private static func ambiguous(_ found: [Match], _ asked: GitCredential) -> CommandFailure {
+    private static func ambiguous(_ found: [LoginMessage], _ asked: GitCredential) -> CommandFailure {
         var failure = CommandFailure(
             .ambiguous, code: CoreError.Code.itemAmbiguous.rawValue,
             "several items are for \(TextWidth.displaySafe(asked.protocolName))://\(TextWidth.displaySafe(asked.host))",
@@ -112,8 +69,8 @@ enum GitCredentialCommand {
         failure.add(
             found.map { match in
                 CoreError.Candidate(
-                    id: match.item.id.uuid.hex,
-                    title: match.item.title + (match.username.map { " (\($0))" } ?? ""))
+                    id: match.item,
+                    title: match.title + (match.username.map { " (\($0))" } ?? ""))
             })
         return failure
     }
@@ -121,23 +78,22 @@ enum GitCredentialCommand {
     // MARK: What git calls
 
     private static func get(_ context: CommandContext) throws {
-        // First the store: with the agent the command goes on in another process, which finds its input untouched.
-        let session = try VaultSession.open(context)
+        let store = try CommandStore.open(context)
         let asked = try read(context)
-        let found = only(try matches(asked, session.vault), asked)
+        let found = only(try matches(asked, store), asked)
         guard found.count <= 1 else { throw ambiguous(found, asked) }
         // Nothing found is no failure: git asks the next helper, or the person.
         guard let match = found.first else { return }
-        let values = [match.username ?? asked.username ?? "", match.password.value]
+        let values = [match.username ?? asked.username ?? "", match.secret]
         guard values.allSatisfy({ value in !value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 } }) else {
             throw CommandFailure(
                 .badInput, .inputInvalid,
-                "the password of \"\(TextWidth.displaySafe(match.item.title))\" has line ends, which git cannot take")
+                "the password of \"\(TextWidth.displaySafe(match.title))\" has line ends, which git cannot take")
         }
         if context.isJSON {
             try context.output.line(
                 JSONValue.fields([
-                    "id": .string(match.item.id.uuid.hex), "username": values[0].isEmpty ? nil : .string(values[0]),
+                    "id": .string(match.item), "username": values[0].isEmpty ? nil : .string(values[0]),
                     "password": .string(values[1]),
                 ]).line)
             return
@@ -148,51 +104,54 @@ enum GitCredentialCommand {
 
     private static func store(_ context: CommandContext) throws {
         guard try canOpenUnasked(context) else { return }
-        let session = try VaultSession.open(context)
+        let store = try CommandStore.open(context)
         let asked = try read(context)
         guard let username = asked.username, let password = asked.password, !password.isEmpty, asked.expiry == nil,
             ["http", "https"].contains(asked.protocolName)
         else { return }
-        let found = only(try matches(asked, session.vault), asked)
+        let found = only(try matches(asked, store), asked)
         if let match = found.first {
             // Several are left alone: which one worked is not known.
-            guard found.count == 1, match.password.value != password else { return }
-            try session.writing { vault in
-                try vault.update(match.item.id) { item in
-                    guard let index = item.fields.firstIndex(where: { $0.key == match.password.key }) else { return }
-                    item.fields[index].value = password
-                }
-            }
+            guard found.count == 1, match.secret != password else { return }
+            var request = ItemEdit()
+            (request.item, request.vault) = (match.item, try store.wantedVault)
+            request.setFields = [FieldDraft(name: match.field, value: password)]
+            _ = try store.perform(request)
             return
         }
         let path = asked.path.map { "/" + $0 } ?? "/"
-        let fields = [
-            ("username", username), ("password", password), ("url", "\(asked.protocolName)://\(asked.host)\(path)"),
-        ].compactMap { ItemField(standard: $0.0, of: .login, value: $0.1) }
-        let draft = ItemDraft(kind: .login, title: asked.host, fields: fields, tags: [try TagPath(tag)])
-        try session.writing { vault in _ = try vault.create(draft) }
+        var request = ItemCreate()
+        (request.kind, request.title, request.tags) = (ItemKind.login.name, asked.host, [tag])
+        request.vault = store.namedVault
+        request.fields = [
+            FieldDraft(name: "username", value: username), FieldDraft(name: "password", value: password),
+            FieldDraft(name: "url", value: "\(asked.protocolName)://\(asked.host)\(path)"),
+        ]
+        _ = try store.perform(request)
     }
 
     private static func erase(_ context: CommandContext) throws {
         guard try canOpenUnasked(context) else { return }
-        let session = try VaultSession.open(context)
+        let store = try CommandStore.open(context)
         let asked = try read(context)
-        for match in try matches(asked, session.vault) {
+        for match in try matches(asked, store) {
             // A newer password than the one that git tried stays.
-            if let password = asked.password, password != match.password.value { continue }
-            guard match.item.givenTags.contains(where: { $0.folded == tag }), asked.username == match.username else {
+            if let password = asked.password, password != match.secret { continue }
+            guard match.tags.contains(where: { $0.lowercased() == tag }), asked.username == match.username else {
                 context.note(
-                    "coffret: git says that the password of \"\(TextWidth.displaySafe(match.item.title))\" does not work; the item stays as it is."
+                    "coffret: git says that the password of \"\(TextWidth.displaySafe(match.title))\" does not work; the item stays as it is."
                 )
                 continue
             }
-            try session.writing { vault in _ = try vault.trash(match.item.id) }
+            var request = ItemTrash()
+            (request.items, request.vault) = ([match.item], try store.wantedVault)
+            _ = try store.perform(request)
         }
     }
 
     /// Whether the store opens without a question. Git stores after every fetch; nobody wants to be asked each time.
     private static func canOpenUnasked(_ context: CommandContext) throws -> Bool {
-        if PassphraseSource(context: context).isUnattended || HostedCommand.isRunning { return true }
+        if PassphraseSource(context: context).isUnattended { return true }
         // With the agent, only if the store is unlocked now.
         guard let client = try AgentClient.connect(context.environment),
             let store = AgentLocation.canonical(try StoreAccess.path(context))

@@ -2,9 +2,6 @@
 
 internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -15,21 +12,22 @@ enum HistoryCommand {
         arguments: [CommonArguments.item], options: [CommonArguments.limit], run: run)
 
     static func run(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = ItemHistory()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
         request.limit = context.arguments.number(CommonArguments.limit)
-        let (id, versions, vault) = try request.listed(on: store.desk)
-        try context.print(ItemHistory.Answer(id, versions).json) {
+        request.namesDevices = context.isJSON ? nil : true
+        let answer = try store.perform(request)
+        try context.print(answer.json) {
             var table = TextTable([
                 .init(role: .faint), .init(), .init(isFlexible: true, maximumWidth: 20),
                 .init(isFlexible: true, minimumWidth: 20), .init(role: .identifier),
             ])
-            for version in versions {
+            for version in answer.versions {
                 table.add([
-                    version.change.isCreation ? "○" : "●", context.relativeTime.moment(version.time),
-                    TextWidth.displaySafe(store.deviceName(ofCommit: version.commit, in: vault)),
-                    TextWidth.displaySafe(version.change.summary), String(version.commit.description.prefix(8)),
+                    version.isCreation ? "○" : "●", context.relativeTime.moment(version.time.milliseconds),
+                    TextWidth.displaySafe(version.device ?? ""),
+                    TextWidth.displaySafe(version.summary), String(version.version.prefix(8)),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)

@@ -2,9 +2,6 @@
 
 internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -25,39 +22,38 @@ enum LinkCommand {
 
     static func run(_ context: CommandContext) throws {
         if let target = context.arguments.value(target) { return try add(target, context) }
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = LinkList()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
-        let found = try request.listed(on: store.desk)
-        let (links, backlinks) = (found.links, found.backlinks)
-        try context.print(LinkList.Answer(found).json) {
+        request.givesShortIDs = context.isJSON ? nil : true
+        let found = try store.perform(request)
+        try context.print(found.json) {
             var table = ItemTable(context: context)
             var lines: [String] = []
-            var seen = Set<EntityID>()
-            let items = links.flatMap(\.items).filter { seen.insert($0.id).inserted }
+            var seen = Set<String>()
+            let items = found.links.flatMap(\.items).filter { seen.insert($0.id).inserted }
             var named = Set<String>()
-            let dangling = links.filter { $0.items.isEmpty && named.insert($0.link.destination).inserted }
-            if !links.isEmpty { lines.append(context.terminal.style.apply(.heading, "Links to")) }
-            lines += try table.lines(items.map { ListedItem(item: $0, vault: found.vault) }).map { "  " + $0 }
-            lines += dangling.map { "  (nothing named \"\(TextWidth.displaySafe($0.link.destination))\" yet)" }
-            if !backlinks.isEmpty {
+            let dangling = found.links.filter { $0.items.isEmpty && named.insert($0.target).inserted }
+            if !found.links.isEmpty { lines.append(context.terminal.style.apply(.heading, "Links to")) }
+            lines += table.lines(items).map { "  " + $0 }
+            lines += dangling.map { "  (nothing named \"\(TextWidth.displaySafe($0.target))\" yet)" }
+            if !found.backlinks.isEmpty {
                 if !lines.isEmpty { lines.append("") }
                 lines.append(context.terminal.style.apply(.heading, "Linked from"))
-                lines += try table.lines(backlinks.map { ListedItem(item: $0, vault: found.vault) }).map { "  " + $0 }
+                lines += table.lines(found.backlinks).map { "  " + $0 }
             }
             return lines.isEmpty ? "No links, in or out." : lines.joined(separator: "\n")
         }
     }
 
     private static func add(_ reference: String, _ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = LinkAdd()
         request.item = context.arguments.required(CommonArguments.item)
         (request.target, request.vault) = (reference, store.namedVault)
-        let answer = try request.perform(on: store.desk)
+        let answer = try store.perform(request)
         try context.confirmDone(answer.item.json) {
-            let place = try store.find(answer.item.id)
-            let labels = try [answer.item.id, place.vault.resolve(reference).uuid.hex].map(store.label)
+            let labels = try store.labels([answer.item.id, answer.target ?? reference])
             let (from, to) = (labels[0], labels[1])
             return answer.isChanged ? "\(from) now links to \(to)" : "\(from) links to \(to) already"
         }

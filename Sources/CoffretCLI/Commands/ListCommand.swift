@@ -3,7 +3,6 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretMessages
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -28,71 +27,49 @@ enum ListCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
-        let limit = context.arguments.number(CommonArguments.limit) ?? .max
+        let store = try CommandStore.open(context)
         let request = try request(store, context)
-        if let pieces = try request.pieces(on: store.desk, limit: limit) {
-            try show(pieces, store, context)
-            return try makeIndex(pieces.listing, context)
-        }
-        let listing = try request.listed(on: store.desk, limit: limit)
-        try context.print(ItemList.Answer(listing).json) {
-            guard listing.totalCount > 0 else { return try emptyText(listing, store, context) }
-            var table = ItemTable(context: context)
-            var lines = try table.lines(listing)
-            if listing.rows.count < listing.totalCount {
-                let total = NumberText.counted(listing.totalCount, "item")
-                lines.append("\(NumberText.grouped(listing.rows.count)) of \(total)")
-            }
-            return lines.joined(separator: "\n")
-        }
-        try makeIndex(listing, context)
+        try show(store.parts(of: request), request, store, context)
+        try store.catchUp()
     }
-
-    /// Makes the index without which the list was read, so that nobody waited for it.
-    private static func makeIndex(_ listing: ItemListing, _ context: CommandContext) throws {
-        for vault in listing.withoutIndex { try IndexProgress.makeIndex(of: vault, context) }
-    }
-
-    /// How many items are read before the first are shown, and each time after that.
-    private static let (firstCount, pieceCount) = (100, 1_000)
 
     /// Shows the list as it comes.
-    private static func show(_ pieces: ItemList.Pieces, _ store: StoreSession, _ context: CommandContext) throws {
-        let (totalCount, isOverSeveral) = (pieces.listing.totalCount, pieces.listing.isOverSeveral)
-        var shownCount = 0
-        func nextItems() throws -> [ListedItem]? {
-            let items = try pieces.next(shownCount == 0 ? firstCount : pieceCount)
-            shownCount += items.count
-            return items.isEmpty ? nil : items
+    private static func show(
+        _ next: @escaping () throws -> ItemList.Answer?, _ request: ItemList, _ store: CommandStore,
+        _ context: CommandContext
+    ) throws {
+        var (shownCount, totalCount) = (0, 0)
+        func nextItems() throws -> [SummaryMessage]? {
+            while let part = try next() {
+                totalCount = part.total
+                shownCount += part.items.count
+                if !part.items.isEmpty { return part.items }
+            }
+            return nil
         }
         if context.isJSON {
             try context.output.write(#"{"items":["#)
             var separator = ""
             while let items = try nextItems() {
-                let values = items.map { SummaryMessage($0.item, vault: isOverSeveral ? $0.vault.name : nil).json.line }
-                try context.output.write(separator + values.joined(separator: ","))
+                try context.output.write(separator + items.map(\.json.line).joined(separator: ","))
                 try context.output.flush()
                 separator = ","
             }
             return try context.output.line(#"],"total":\#(totalCount)}"#)
         }
-        guard totalCount > 0 else {
-            return try context.print(.null) { try emptyText(pieces.listing, store, context) }
-        }
+        var waiting = try nextItems()
+        guard waiting != nil else { return try context.print(.null) { try emptyText(request, store, context) } }
         var table = ItemTable(context: context)
         var isEnded = false
         try context.show(pieces: {
-            if let items = try nextItems() {
-                return try table.lines(items, namesVaults: isOverSeveral).joined(separator: "\n")
-            }
+            if let items = try waiting.take() ?? nextItems() { return table.lines(items).joined(separator: "\n") }
             guard !isEnded, shownCount < totalCount else { return nil }
             isEnded = true
             return "\(NumberText.grouped(shownCount)) of \(NumberText.counted(totalCount, "item"))"
         })
     }
 
-    private static func request(_ store: StoreSession, _ context: CommandContext) throws -> ItemList {
+    private static func request(_ store: CommandStore, _ context: CommandContext) throws -> ItemList {
         var request = ItemList()
         request.vault = store.namedVault
         request.tags = context.arguments.values(CommonArguments.tag)
@@ -103,20 +80,22 @@ enum ListCommand {
         if context.arguments.isSet(archived) { request.isArchived = true }
         if context.arguments.isSet(trash) { request.isTrashed = true }
         (request.at, request.version) = try context.pointInMessage()
+        request.limit = context.arguments.number(CommonArguments.limit) ?? .max
+        request.givesShortIDs = context.isJSON ? nil : true
         return request
     }
 
     /// On a terminal an empty list says so; a pipe gets nothing.
     private static func emptyText(
-        _ listing: ItemListing, _ store: StoreSession, _ context: CommandContext
+        _ request: ItemList, _ store: CommandStore, _ context: CommandContext
     ) throws -> String {
         guard context.terminal.outputIsTerminal else { return "" }
-        guard !listing.isOverSeveral, let vault = listing.vaults.first else {
-            return "Nothing like that in \(listing.vaults.count) vaults."
-        }
+        let vaults = try store.perform(VaultList()).vaults
+        guard vaults.count == 1 || request.vault != nil else { return "Nothing like that in \(vaults.count) vaults." }
         let isNarrowed =
             context.arguments.isSet(CommonArguments.tag) || context.arguments.isSet(CommonArguments.type)
             || [pinned, archived, trash, CommonArguments.at].contains(where: context.arguments.isSet)
+        let vault = vaults.first { request.vault == nil || [$0.id, $0.name].contains(request.vault) }?.id
         return isNarrowed
             ? "Nothing like that."
             : try store.emptyWords(vault) + " coffret new writes a note, coffret import brings notes in."

@@ -38,10 +38,10 @@ enum NewCommand {
         request.isPinned = context.arguments.isSet(pin)
         try FieldArguments.check(context, kind: kind)
         if let path = context.arguments.value(file) { try PathCheck.readable(path) }
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         request.vault = store.namedVault
-        // Before anybody writes a long text.
-        _ = try store.desk.vault(store.desk.record(store.namedVault))
+        // A vault that cannot be opened is told before anybody writes a long text.
+        try store.checkVault()
         if let path = context.arguments.value(file) { request.text = try InputText.read(path: path) }
         if kind == .note {
             try writeNote(request, store, context)
@@ -50,7 +50,7 @@ enum NewCommand {
         }
     }
 
-    private static func writeNote(_ request: ItemCreate, _ store: StoreSession, _ context: CommandContext) throws {
+    private static func writeNote(_ request: ItemCreate, _ store: CommandStore, _ context: CommandContext) throws {
         var request = request
         request.fields = try FieldArguments.changes(context, kind: .note)
         let isFromFile = context.arguments.isSet(file)
@@ -59,7 +59,7 @@ enum NewCommand {
             request.title = nil
             let answer = try EditorSession.edit(start, target: EditorSession.newTarget, context: context) { text in
                 request.text = text
-                return try request.perform(on: store.desk)
+                return try store.perform(request)
             }
             guard let answer else {
                 context.note("Nothing was written, so nothing was saved.")
@@ -73,11 +73,11 @@ enum NewCommand {
                 .badInput, .inputEmpty, "the text is empty; nothing was saved",
                 hint: "give it a TITLE, or a text on a pipe")
         }
-        try report(try request.perform(on: store.desk), store, context)
+        try report(try store.perform(request), store, context)
     }
 
     private static func writeFields(
-        _ request: ItemCreate, _ kind: ItemKind, _ store: StoreSession, _ context: CommandContext
+        _ request: ItemCreate, _ kind: ItemKind, _ store: CommandStore, _ context: CommandContext
     ) throws {
         var request = request
         if request.title?.isEmpty != false, context.terminal.inputIsTerminal, let prompt = context.prompt() {
@@ -94,7 +94,7 @@ enum NewCommand {
         }
         request.fields = fields
         try addPipedText(to: &request, context)
-        try report(try request.perform(on: store.desk), store, context)
+        try report(try store.perform(request), store, context)
     }
 
     /// What comes through a pipe is the text, behind the lines that were asked for as secrets.
@@ -129,7 +129,7 @@ enum NewCommand {
         return unsafe secret.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
     }
 
-    private static func report(_ item: ItemMessage, _ store: StoreSession, _ context: CommandContext) throws {
+    private static func report(_ item: ItemMessage, _ store: CommandStore, _ context: CommandContext) throws {
         try context.confirmDone(item.json) { "Saved \(try store.label(item.id))" }
     }
 }

@@ -138,24 +138,18 @@ enum NoteLocking {
 
     static func unlock(_ context: CommandContext) throws {
         if context.arguments.isSet(NoteCommand.forGood) { return try takeLockOff(context) }
-        let session = try VaultSession.open(context)
-        guard let hosted = HostedCommand.current else {
-            throw CommandFailure(
-                .unavailable, .noteNeedsAgent, "there is no agent that could keep the note open",
-                hint:
-                    "coffret unlock starts it; coffret show NOTE asks for the passphrase each time; --for-good takes the lock off"
-            )
-        }
+        let store = try CommandStore.open(context)
+        let labels = try store.shown(context.arguments.values(NoteCommand.notes))
+        var ids: [String] = []
         var lines: [String] = []
-        let ids = try notes(context, session)
-        for id in ids {
-            let item = try session.vault.item(id)
-            guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
-            _ = try session.readable(item)
-            lines.append("Open until the store locks: \(context.label(item, try session.shortID(id)))")
+        for label in labels where !ids.contains(label.id) {
+            var request = NoteUnlock()
+            (request.note, request.vault, request.isKept) = (label.id, store.namedVault, true)
+            _ = try store.perform(request)
+            ids.append(label.id)
+            lines.append("Open until the store locks: \(context.label(label))")
         }
-        hosted.keepNoteKeys(of: session.store.store)
-        try context.confirmDone(.fields(["opened": .strings(ids.map(\.uuid.hex))])) {
+        try context.confirmDone(.fields(["opened": .strings(ids)])) {
             (lines + [
                 "So are other notes with the same passphrase. They stay encrypted; coffret note lock NOTE closes them at once."
             ]).joined(separator: "\n")

@@ -20,10 +20,10 @@ enum OneTimeCodeCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = CodeRead()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
-        let code = try request.perform(on: store.desk)
+        let code = try store.perform(request)
         if context.arguments.isSet(copy) {
             try CopyCommand.copy(Array(code.code.utf8), what: "The one-time code", context)
             return

@@ -41,8 +41,7 @@ enum ReadCommand {
         }
         let texts = arguments.values(references)
         let wanted = try texts.map(SecretReference.init(typed:))
-        let session = try StoreSession.open(context, with: .passphrase)
-        var values = try SecretReferences.values(of: wanted, session, context)
+        var values = try SecretReferences.values(of: wanted, CommandStore.open(context))
         defer { for index in values.indices { values[index].bytes.zero() } }
         if context.isJSON {
             for (text, value) in zip(texts, values) { try context.output.line(ReferenceValue(text, value).json.line) }

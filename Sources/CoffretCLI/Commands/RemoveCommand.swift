@@ -2,11 +2,6 @@
 
 internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretCrypto
-internal import CoffretKeys
-internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -34,50 +29,48 @@ enum RemoveCommand {
             throw CommandFailure(
                 .usage, code: UsageError.Code.missingArgument.rawValue, "name the items, or say --empty-trash")
         }
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         if isEmptying { return try empty(store, context) }
         if context.arguments.isSet(permanently) {
-            let places = try store.find(all: references)
-            return try remove(places.ids, places.record, places.vault, store, context)
+            return try remove(references, in: store.namedVault, store, context)
         }
         var request = ItemTrash()
         (request.items, request.vault) = (references, store.namedVault)
-        let answer = try request.perform(on: store.desk)
+        let answer = try store.perform(request)
         try context.confirmDone(answer.json) {
-            try answer.trashed.map { id in
-                let short = try store.find(id).shortID
-                return "Moved \(try store.label(id)) to the trash. coffret restore \(short) brings it back."
+            try store.shown(answer.trashed).map { item in
+                "Moved \(context.label(item)) to the trash. coffret restore \(item.shortID) brings it back."
             }.joined(separator: "\n")
         }
     }
 
-    private static func empty(_ store: StoreSession, _ context: CommandContext) throws {
-        let record = try store.desk.record(store.namedVault)
-        let vault = try store.desk.vault(record)
-        var filter = ItemFilter.everything
-        filter.isTrashed = true
-        let ids = try vault.list(filter).map(\.id)
-        guard !ids.isEmpty else {
+    private static func empty(_ store: CommandStore, _ context: CommandContext) throws {
+        let vault = try store.wantedVault
+        var request = ItemList()
+        (request.vault, request.includesAll, request.isTrashed, request.limit) = (vault, true, true, .max)
+        let items = try store.perform(request).items
+        guard !items.isEmpty else {
             return try context.confirmDone(ItemRemove.Answer().json) { "The trash is empty." }
         }
-        try remove(ids, record, vault, store, context)
+        try remove(items.map(\.id), in: vault, store, context)
     }
 
     private static func remove(
-        _ ids: [EntityID], _ record: VaultRecord, _ vault: Vault, _ store: StoreSession, _ context: CommandContext
+        _ items: [String], in vault: String?, _ store: CommandStore, _ context: CommandContext
     ) throws {
-        let fileCount = try ids.reduce(0) { $0 + (try vault.item($1).attachments.count) }
+        var request = ItemRemove()
+        (request.items, request.vault, request.isTrial) = (items, vault, true)
+        let found = try store.perform(request)
+        let count = NumberText.counted(found.removed.count, "item")
+        let fileCount = found.fileCount ?? 0
         let files = fileCount == 0 ? "" : " and \(NumberText.counted(fileCount, "attached file"))"
         let what =
-            "This removes \(NumberText.counted(ids.count, "item"))\(files) from the vault. Earlier versions stay in "
+            "This removes \(count)\(files) from the vault. Earlier versions stay in "
             + "the history until coffret compact drops it."
         try context.confirmDanger(
             what, question: "Remove?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        var request = ItemRemove()
-        (request.items, request.vault) = (ids.map(\.uuid.hex), record.vaultID.hex)
-        let answer = try request.perform(on: store.desk)
-        try context.confirmDone(answer.json) {
-            "Removed \(NumberText.counted(ids.count, "item"))\(files)."
-        }
+        (request.items, request.isTrial) = (found.removed, nil)
+        let answer = try store.perform(request)
+        try context.confirmDone(answer.json) { "Removed \(count)\(files)." }
     }
 }

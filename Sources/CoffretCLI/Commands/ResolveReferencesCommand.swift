@@ -16,10 +16,10 @@ enum ResolveReferencesCommand {
     static let inputByteCountMax = 32 << 20
 
     private static func run(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         let input = try? DescriptorIO.readAll(from: STDIN_FILENO, byteCountMax: inputByteCountMax)
         let texts = (input ?? []).split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
-        var values = try SecretReferences.values(of: texts.map(SecretReference.init(typed:)), session, context)
+        var values = try SecretReferences.values(of: texts.map(SecretReference.init(typed:)), store)
         defer { for index in values.indices { values[index].bytes.zero() } }
         var encoded = SecretReferences.encode(values)
         defer { encoded.zero() }

@@ -22,15 +22,14 @@ enum RestoreCommand {
         var request = ItemRestore()
         request.item = context.arguments.required(CommonArguments.item)
         (request.at, request.version) = try context.pointInMessage()
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         request.vault = store.namedVault
-        let answer = try request.perform(on: store.desk)
+        let answer = try store.perform(request)
         try context.confirmDone(answer.item.json) {
             let label = try store.label(answer.item.id)
-            guard let moment else { return "\(label) is back from the trash" }
+            guard moment != nil else { return "\(label) is back from the trash" }
             guard answer.isChanged else { return "\(label) is as it was then: nothing was changed." }
-            let commit = try store.find(answer.item.id).vault.commit(at: moment)
-            return "Restored \(label) as of \(context.relativeTime.moment(commit.timeMilliseconds))"
+            return "Restored \(label) as of \(context.relativeTime.moment(answer.restoredTime?.milliseconds ?? 0))"
         }
     }
 }

@@ -5,6 +5,7 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum RootCommand {
     static let description = CommandDescription(
@@ -51,18 +52,20 @@ enum RootCommand {
             }
             return
         }
-        let session = try VaultSession.open(context)
-        let items = try session.vault.list(limit: 10)
-        try context.print(.fields(["items": .array(items.map { .summary($0) })])) {
-            guard !items.isEmpty else {
-                return try session.store.emptyWords(session.vault) + "\n\n" + next(context)
-            }
+        let store = try CommandStore.open(context)
+        var request = ItemList()
+        (request.vault, request.limit) = (try store.wantedVault, 10)
+        request.givesShortIDs = context.isJSON ? nil : true
+        let items = try store.perform(request).items
+        try context.print(.fields(["items": .array(items.map(\.json))])) {
+            guard !items.isEmpty else { return try store.emptyWords(request.vault) + "\n\n" + next(context) }
             var table = ItemTable(context: context)
-            let lines = try table.lines(items.map { ListedItem(item: $0, vault: session.vault) })
+            let lines = table.lines(items)
             guard context.terminal.outputIsTerminal else { return lines.joined(separator: "\n") }
             return (lines + ["", "coffret edit ITEM goes on; coffret search WORDS finds more."])
                 .joined(separator: "\n")
         }
+        try store.catchUp()
     }
 
     /// What to type in a vault that is new.

@@ -1,6 +1,7 @@
 // `coffret ssh-key`: SSH keys made here or brought in. The one thing to keep true: a private key is kept only in a form
 // that the agent can use, with the public half that belongs to it.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
@@ -8,6 +9,7 @@ internal import CoffretSSH
 internal import CoffretScripting
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum SSHKeyCommand {
     static let title = ArgumentDescription.required("TITLE", "what to call the key")
@@ -41,16 +43,16 @@ enum SSHKeyCommand {
         ])
 
     private static func make(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
+        let store = try CommandStore.open(context)
         let title = context.arguments.required(title)
         let key = SSHPrivateKey.generate(from: SystemRandomSource())
-        try save(key, title: title, comment: title, session, context)
+        try save(key, title: title, comment: title, store, context)
     }
 
     private static func bring(_ context: CommandContext) throws {
         let path = context.arguments.required(file)
         try PathCheck.readable(path)
-        let session = try VaultSession.open(context)
+        let store = try CommandStore.open(context)
         var text = try ForeignFile.readSecretKey(path)
         defer { text.zero() }
         var contents: OpenSSHKeyFile.Contents
@@ -65,33 +67,28 @@ enum SSHKeyCommand {
         let fileName = path.split(separator: "/").last.map(String.init) ?? path
         let title =
             context.arguments.value(name) ?? (contents.comment.isEmpty ? fileName : contents.comment)
-        try save(contents.key, title: title, comment: contents.comment, session, context)
+        try save(contents.key, title: title, comment: contents.comment, store, context)
     }
 
     private static func save(
-        _ key: SSHPrivateKey, title: String, comment: String, _ session: VaultSession, _ context: CommandContext
+        _ key: SSHPrivateKey, title: String, comment: String, _ store: CommandStore, _ context: CommandContext
     ) throws {
-        var fields = fields(of: key, comment: comment)
-        if context.arguments.isSet(confirm) {
-            fields.append(
-                ItemField(
-                    key: .generate(from: SystemRandomSource()), label: SSHKeyring.confirmField, kind: .text,
-                    value: "yes",
-                    position: 1))
-        }
-        let draft = ItemDraft(
-            kind: .sshKey, title: title, fields: fields, tags: try context.tags(NewCommand.tag))
-        let id = try session.writing { vault in try vault.create(draft) }
+        var request = ItemCreate()
+        (request.kind, request.title, request.vault) = (ItemKind.sshKey.name, title, store.namedVault)
+        request.tags = try context.tags(NewCommand.tag).map(\.path)
+        var fields = fields(of: key, comment: comment).map { FieldDraft(name: $0.key.name, value: $0.value) }
+        if context.arguments.isSet(confirm) { fields.append(FieldDraft(name: SSHKeyring.confirmField, value: "yes")) }
+        request.fields = fields
+        let item = try store.perform(request)
         let line = key.publicKey.line(comment: comment)
         try context.print(
             .fields([
-                "id": .string(id.uuid.hex), "title": .string(title), "publicKey": .string(line),
+                "id": .string(item.id), "title": .string(title), "publicKey": .string(line),
                 "fingerprint": .string(key.publicKey.fingerprint),
             ]), isVerbatim: true
         ) { TextWidth.displaySafe(line) }
         try context.output.flush()
-        let item = try session.vault.item(id)
-        context.note("Saved \(context.label(item, try session.shortID(id)))")
+        context.note("Saved \(try store.label(item.id))")
     }
 
     /// The fields of an item for a key.
@@ -106,10 +103,19 @@ enum SSHKeyCommand {
     }
 
     private static func printPublic(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let item = try session.readable(
-            session.vault.item(try session.vault.resolve(context.arguments.required(CommonArguments.item))))
-        guard item.kind == .sshKey, let key = SSHKeyring.publicKey(of: item) else {
+        let store = try CommandStore.open(context)
+        var request = ItemRead()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
+        var item = try store.perform(request)
+        // Without a public half of its own, that of the private one.
+        if !item.fields.contains(where: { $0.name == "public-key" }) {
+            request.revealsSecrets = true
+            item = try store.perform(request)
+        }
+        let fields = item.fields
+        guard item.kind == ItemKind.sshKey.name,
+            let key = SSHKeyring.publicKey({ name in fields.first { $0.name == name }?.value })
+        else {
             throw CommandFailure(
                 .notFound, .fieldNotFound,
                 "\"\(TextWidth.displaySafe(item.title))\" has no SSH key that coffret can read",

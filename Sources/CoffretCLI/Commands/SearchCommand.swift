@@ -26,46 +26,47 @@ enum SearchCommand {
     static func run(_ context: CommandContext) throws {
         let text = context.arguments.values(query).joined(separator: " ")
         _ = try SearchQuery.parse(text, options: SearchQueryOptions(lastWordIsPrefix: true))
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 20 : 10_000)
         var request = ItemSearch()
-        (request.query, request.vault) = (text, store.namedVault)
-        for record in try store.desk.records(store.namedVault) { _ = try store.desk.vault(record) }
-        let results = try context.timings.measure("search") { try request.listed(on: store.desk, limit: limit) }
-        say(results.corrections, results.exclusions, context)
-        try context.print(ItemSearch.Answer(results, marksMatches: false).json) {
-            guard !results.found.rows.isEmpty else { return emptyText(results.found, text, context) }
+        (request.query, request.vault, request.limit) = (text, store.namedVault, limit)
+        if !context.isJSON { (request.marksMatches, request.givesShortIDs) = (true, true) }
+        let results = try context.timings.measure("search") { try store.perform(request) }
+        say(results, context)
+        try context.print(results.json) {
+            guard !results.hits.isEmpty else { return try emptyText(text, store, context) }
             var table = ItemTable(context: context)
-            var lines = try table.lines(results.found)
-            if context.terminal.outputIsTerminal, !results.found.isOverSeveral {
-                let footer = footer(results.found, microseconds: context.timings.microseconds(of: "search"))
+            var lines = table.lines(results.hits)
+            if context.terminal.outputIsTerminal, results.hits[0].vault == nil {
+                let footer = footer(results, microseconds: context.timings.microseconds(of: "search"))
                 lines.append(context.terminal.style.apply(.faint, footer))
             }
             return lines.joined(separator: "\n")
         }
     }
 
-    private static func emptyText(_ found: ItemListing, _ text: String, _ context: CommandContext) -> String {
+    private static func emptyText(_ text: String, _ store: CommandStore, _ context: CommandContext) throws -> String {
         guard context.terminal.outputIsTerminal else { return "" }
-        let place = found.isOverSeveral ? " in \(found.vaults.count) vaults" : ""
+        let count = store.namedVault == nil ? try store.vaultCount : 1
+        let place = count > 1 ? " in \(count) vaults" : ""
         return "Nothing found for \(TextWidth.displaySafe(text))\(place)."
     }
 
     /// Says what was looked for instead of words that are nowhere, and what is left out.
-    private static func say(_ corrections: [WordCorrection], _ exclusions: [String], _ context: CommandContext) {
+    private static func say(_ results: ItemSearch.Answer, _ context: CommandContext) {
         guard !context.isJSON else { return }
-        for correction in corrections {
+        for correction in results.didYouMean ?? [] {
             let nearest = correction.nearest.prefix(3).map { TextWidth.displaySafe($0) }.joined(separator: ", ")
             context.note("No item has \(TextWidth.displaySafe(correction.word)). Did you mean \(nearest)?")
         }
-        guard !exclusions.isEmpty else { return }
+        guard let exclusions = results.without, !exclusions.isEmpty else { return }
         context.note("without: \(exclusions.map { TextWidth.displaySafe($0) }.joined(separator: ", "))")
     }
 
     /// `2 items · 3 ms`, and how many more there are.
-    private static func footer(_ results: ItemListing, microseconds: Int) -> String {
-        let found = NumberText.counted(results.totalCount, "item")
-        let shown = results.rows.count < results.totalCount ? ", the best \(results.rows.count) are shown" : ""
+    private static func footer(_ results: ItemSearch.Answer, microseconds: Int) -> String {
+        let found = NumberText.counted(results.total, "item")
+        let shown = results.hits.count < results.total ? ", the best \(results.hits.count) are shown" : ""
         return "\(found)\(shown) · \(max(1, (microseconds + 500) / 1000)) ms"
     }
 }

@@ -3,7 +3,6 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -23,38 +22,45 @@ enum ShowCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        var request = ItemRead()
-        request.item = context.arguments.required(CommonArguments.item)
-        (request.at, request.version) = try context.pointInMessage()
-        let store = try StoreSession.open(context, with: .passphrase)
-        request.vault = store.namedVault
-        let (item, vault) = try request.found(on: store.desk)
+        let (at, version) = try context.pointInMessage()
+        let store = try CommandStore.open(context)
+        let item = context.arguments.required(CommonArguments.item)
         if let name = context.arguments.value(field) {
-            let field = try item.field(named: name)
-            try context.print(
+            var request = FieldRead()
+            (request.item, request.vault, request.field) = (item, store.namedVault, name)
+            (request.at, request.version) = (at, version)
+            let answer = try store.perform(request)
+            let field = answer.field ?? FieldMessage()
+            return try context.print(
                 .fields([
-                    "id": .string(item.id.uuid.hex), "name": .string(field.key.name), "label": .string(field.label),
-                    "value": .string(field.value),
+                    "id": .string(answer.item), "name": .string(field.name), "label": .string(field.label),
+                    "value": .string(field.value ?? ""),
                 ]), isVerbatim: true
-            ) { field.value }
-            return
+            ) { field.value ?? "" }
         }
-        let reveals = context.arguments.isSet(reveal)
-        if !context.isJSON, !context.terminal.outputIsTerminal, item.kind == .note {
+        var request = ItemRead()
+        (request.item, request.vault, request.at, request.version) = (item, store.namedVault, at, version)
+        request.revealsSecrets = context.arguments.isSet(reveal)
+        request.givesConflicts = context.isJSON ? nil : true
+        try show(try store.perform(request), store, context)
+    }
+
+    private static func show(_ item: ItemMessage, _ store: CommandStore, _ context: CommandContext) throws {
+        // An item of the past may be gone; its id is as good.
+        let shortID = { (try? store.shown([item.id]).first?.shortID) ?? String(item.id.prefix(8)) }
+        if !context.isJSON, !context.terminal.outputIsTerminal, item.kind == ItemKind.note.name {
             // Byte for byte, with the line end that the note has or has not.
             try context.output.write(item.text)
         } else {
-            try context.print(.item(item, revealsSecrets: reveals)) {
-                let text = ItemText(
-                    item: item, id: try vault.shortID(item.id), revealsSecrets: reveals,
-                    style: context.terminal.style,
-                    relativeTime: context.relativeTime)
-                return context.terminal.outputIsTerminal ? text.terminalText() : text.plainText()
+            try context.print(item.json) {
+                guard context.terminal.outputIsTerminal else {
+                    return ItemText(item: item, id: "", context).plainText()
+                }
+                return ItemText(item: item, id: shortID(), context).terminalText()
             }
         }
-        if !item.conflicts.isEmpty, !context.arguments.isSet(CommonArguments.at) {
-            let id = try vault.shortID(item.id)
-            context.note("Another device wrote something else at the same time: coffret conflicts show \(id)")
+        if item.conflicts?.isEmpty == false, !context.arguments.isSet(CommonArguments.at) {
+            context.note("Another device wrote something else at the same time: coffret conflicts show \(shortID())")
         }
     }
 }

@@ -29,10 +29,10 @@ enum TagCommand {
         ])
 
     private static func list(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = TagList()
         request.vault = store.namedVault
-        let tags = try request.perform(on: store.desk).tags
+        let tags = try store.perform(request).tags
         try context.print(.array(tags.map(\.json))) {
             guard !tags.isEmpty else { return context.terminal.outputIsTerminal ? "There are no tags yet." : "" }
             var table = TextTable([.init(isFlexible: true, role: .tag), .init(alignsRight: true)])
@@ -52,11 +52,11 @@ enum TagCommand {
 
     private static func change(_ context: CommandContext, _ fill: (inout TagChange, [String]) -> Void) throws {
         let tags = try context.arguments.values(tag).map { try TagPath(wanted: $0).path }
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = TagChange()
         (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
         fill(&request, tags)
-        let answer = try request.perform(on: store.desk)
+        let answer = try store.perform(request)
         try context.confirmDone(answer.item.json) {
             "Saved \(try store.label(answer.item.id))"
                 + (answer.isTextChanged ? "\nIts text was changed where the tag stood." : "")
@@ -69,9 +69,9 @@ enum TagCommand {
             TagPath(wanted: context.arguments.required(oldTag)).path,
             TagPath(wanted: context.arguments.required(newTag)).path
         )
-        let store = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         request.vault = store.namedVault
-        let answer = try request.perform(on: store.desk)
+        let answer = try store.perform(request)
         try context.confirmDone(answer.json) {
             let (before, after) = (TextWidth.displaySafe(request.tag), TextWidth.displaySafe(request.newTag))
             let texts = NumberText.counted(answer.textCount, "text")

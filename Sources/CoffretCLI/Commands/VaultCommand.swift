@@ -58,8 +58,8 @@ enum VaultCommand {
         ])
 
     private static func list(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
-        let vaults = try VaultList().perform(on: session.desk).vaults
+        let store = try CommandStore.open(context)
+        let vaults = try store.perform(VaultList()).vaults
         try context.print(.array(vaults.map(\.json))) {
             var table = TextTable([
                 .init(role: .identifier), .init(isFlexible: true), .init(role: .faint), .init(role: .faint),
@@ -79,36 +79,37 @@ enum VaultCommand {
         var request = VaultCreate()
         request.name = context.arguments.required(name)
         try Store.checkName(request.name)
-        let session = try StoreSession.open(context, with: .passphrase)
-        let made = try request.perform(on: session.desk)
+        let store = try CommandStore.open(context)
+        let made = try store.perform(request)
         try context.confirmDone(made.json) {
             "Vault \"\(TextWidth.displaySafe(made.name))\" is ready. Use it with --vault, or make it the default: coffret vault default \(made.id.prefix(8))"
         }
     }
 
     private static func setDefault(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = VaultEdit()
         (request.vault, request.isDefault) = (context.arguments.required(vault), true)
-        let chosen = try request.perform(on: session.desk)
+        let chosen = try store.perform(request)
         try context.confirmDone(.fields(["default": .string(chosen.name)])) {
             "\"\(TextWidth.displaySafe(chosen.name))\" is meant from now on where no vault is named, on this device."
         }
     }
 
     private static func remove(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
+        let store = try CommandStore.open(context)
         var request = VaultRemove()
         request.vault = context.arguments.required(vault)
-        let (record, itemCount) = try request.counted(on: session.desk)
-        let name = TextWidth.displaySafe(record.name)
-        let changeCount = try session.desk.vault(record).log().count
+        request.isTrial = true
+        let found = try store.perform(request)
+        let (name, itemCount) = (TextWidth.displaySafe(found.name ?? ""), found.itemCount)
+        let changeCount = found.changeCount ?? 0
         try context.confirmDanger(
             "This removes the vault \"\(name)\" for good: \(NumberText.counted(itemCount, "item")) and "
                 + "\(NumberText.counted(changeCount, "change")) of history.",
             question: "Remove it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        request.itemCount = itemCount
-        let answer = try request.perform(on: session.desk)
+        (request.vault, request.itemCount, request.isTrial) = (found.removed, itemCount, nil)
+        let answer = try store.perform(request)
         try context.confirmDone(answer.json) {
             "Removed the vault \"\(name)\" with \(NumberText.counted(itemCount, "item"))."
         }
@@ -118,12 +119,12 @@ enum VaultCommand {
         var request = VaultEdit()
         let wanted = context.arguments.required(name)
         try Store.checkName(wanted)
-        let session = try StoreSession.open(context, with: .passphrase)
-        let old = try session.store.vaultRecord(context.arguments.required(vault))
-        (request.vault, request.newName) = (old.vaultID.hex, wanted)
-        let renamed = try request.perform(on: session.desk)
+        let store = try CommandStore.open(context)
+        (request.vault, request.newName) = (context.arguments.required(vault), wanted)
+        var renamed = try store.perform(request)
+        let formerName = renamed.formerName.take() ?? wanted
         try context.confirmDone(renamed.json) {
-            "\"\(TextWidth.displaySafe(old.name))\" is called \"\(TextWidth.displaySafe(wanted))\" now."
+            "\"\(TextWidth.displaySafe(formerName))\" is called \"\(TextWidth.displaySafe(wanted))\" now."
         }
     }
 }

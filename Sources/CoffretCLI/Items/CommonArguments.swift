@@ -54,11 +54,15 @@ extension CommandContext {
     }
 
     /// `"Tomatoes, second sowing"  4f7a  #garden`.
-    func label(_ item: Item, _ id: String) -> String {
+    func label(_ item: Item, _ id: String) -> String { label(item.title, item.tags.map(\.path), id) }
+
+    func label(_ label: LabelMessage) -> String { self.label(label.title, label.tags, label.shortID) }
+
+    private func label(_ title: String, _ tags: [String], _ id: String) -> String {
         let style = terminal.style
         let parts = [
-            "\"\(TextWidth.truncate(TextWidth.displaySafe(item.title), to: 60))\"", style.apply(.identifier, id),
-            item.tags.map { style.apply(.tag, "#" + TextWidth.displaySafe($0.path)) }.joined(separator: " "),
+            "\"\(TextWidth.truncate(TextWidth.displaySafe(title), to: 60))\"", style.apply(.identifier, id),
+            tags.map { style.apply(.tag, "#" + TextWidth.displaySafe($0)) }.joined(separator: " "),
         ]
         return parts.filter { !$0.isEmpty }.joined(separator: "  ")
     }

@@ -5,6 +5,7 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
+internal import CoffretMessages
 internal import CoffretSSH
 internal import CoffretTerminal
 internal import CoffretWire
@@ -86,10 +87,12 @@ enum FieldArguments {
     }
 
     /// Refuses values that stood in the arguments for fields of an item that are secret.
-    static func check(_ changes: [FieldDraft], for item: Item) throws {
+    static func check(_ changes: [FieldDraft], for item: ItemMessage, _ kind: ItemKind) throws {
         for change in changes where change.isSecret == false && !change.value.isEmpty {
-            let index = FieldChange(change).index(in: item.fields, of: item.kind)
-            if let index, item.fields[index].kind.isSecret { throw isSecret(change.name) }
+            let field = item.fields.first {
+                FieldChange(change).means(name: $0.name, label: $0.label, of: kind)
+            }
+            if field?.isSecret == true { throw isSecret(change.name) }
         }
     }
 

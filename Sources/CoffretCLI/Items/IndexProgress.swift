@@ -6,17 +6,8 @@ internal import CoffretSearch
 internal import CoffretTerminal
 
 enum IndexProgress {
-    /// Says why an index is made again, wherever it happens; on a terminal also how far it is.
+    /// Shows on a terminal how far an index is that is being made.
     static func observe(_ vault: Vault, _ context: CommandContext) {
-        vault.observeIndex(
-            willRebuild: { reason in
-                try? context.output.flush()
-                context.note("\(words(reason)), so it is made again; the notes themselves are whole.")
-            },
-            willRead: { obstacle in
-                try? context.output.flush()
-                context.note("The search index cannot be used now\(place(obstacle)); the notes are read instead.")
-            })
         guard context.terminal.errorIsTerminal, !context.isJSON else { return }
         let reporter = context.progress()
         vault.observeIndex(progress: { done, total in
@@ -24,15 +15,6 @@ enum IndexProgress {
             reporter.update(done: done, total: total)
             if done == total { reporter.end() }
         })
-    }
-
-    private static func words(_ reason: RebuildReason) -> String {
-        switch reason {
-        case .missing: "There was no search index"
-        case .unfinished: "The search index was left unfinished"
-        case .unknownVersion: "The search index is of another version"
-        case .damaged: "The search index is damaged"
-        }
     }
 
     private static func place(_ obstacle: SearchError) -> String { " [\(obstacle.code.rawValue)]" }
@@ -44,7 +26,7 @@ enum IndexProgress {
         if let obstacle { context.note("\(words(obstacle)) Everything is saved, and is found without the index.") }
     }
 
-    private static func words(_ obstacle: SearchError) -> String {
+    static func words(_ obstacle: SearchError) -> String {
         switch obstacle.code {
         case .indexFull: "There is no space for the search index."
         case .indexBusy: "Another coffret is at work on the search index."

@@ -3,9 +3,8 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 /// Prints items as rows.
 struct ItemTable {
@@ -16,18 +15,13 @@ struct ItemTable {
 
     init(context: CommandContext) { self.context = context }
 
-    /// A list with a column for the vault where it is over several.
-    mutating func lines(_ listing: ItemListing) throws -> [String] {
-        try lines(listing.rows, namesVaults: listing.isOverSeveral)
-    }
-
     /// The next rows as lines. A column may be wider than in the lines before, never narrower.
     ///
     /// On a terminal a snippet stands on a line of its own, where there is room for it; on a pipe it is the last
     /// column, so that one line is one item.
-    mutating func lines(_ rows: [ListedItem], namesVaults: Bool = false) throws -> [String] {
+    mutating func lines(_ rows: [SummaryMessage]) -> [String] {
         let snippetWidth = context.terminal.tableWidth.map { $0 - Self.snippetIndent.utf8.count }
-        let hasSnippets = rows.contains { $0.hit != nil }
+        let hasSnippets = rows.contains { $0.snippet != nil }
         var table = TextTable([
             .init(role: .identifier),
             .init(),
@@ -38,23 +32,15 @@ struct ItemTable {
             .init(role: .faint, maximumWidth: 16),
             .init(isFlexible: true, minimumWidth: 0),
         ])
-        var ids: [EntityID: String] = [:]
-        // What one vault tells apart with fewer digits may be two items in two vaults.
-        if namesVaults {
-            for row in rows { ids[row.item.id] = String(row.item.id.uuid.hex.prefix(8)) }
-        } else if let vault = rows.first?.vault {
-            ids = try vault.shortIDs(rows.map(\.item.id))
-        }
-        for row in rows {
-            let item = row.item
+        for item in rows {
             table.add([
-                MarkedText(ids[item.id] ?? item.id.uuid.hex), MarkedText(item.isPinned ? "*" : ""),
-                MarkedText(item.title, matches: row.hit?.titleMatches ?? []),
+                MarkedText(item.shortID ?? item.id), MarkedText(item.isPinned ? "*" : ""),
+                MarkedText(item.title, matches: Self.ranges(item.titleMatches)),
                 MarkedText(Self.words(of: item)),
                 MarkedText(TextWidth.displaySafe(item.tags.map { "#" + $0 }.joined(separator: " "))),
-                MarkedText(context.relativeTime.day(item.modified)),
-                MarkedText(namesVaults ? TextWidth.displaySafe(row.vault.name) : ""),
-                hasSnippets && snippetWidth == nil ? Self.snippet(row) ?? MarkedText("") : MarkedText(""),
+                MarkedText(context.relativeTime.day(item.modified.milliseconds)),
+                MarkedText(item.vault.map { TextWidth.displaySafe($0) } ?? ""),
+                hasSnippets && snippetWidth == nil ? Self.snippet(item) ?? MarkedText("") : MarkedText(""),
             ])
         }
         let style = context.terminal.style
@@ -67,15 +53,23 @@ struct ItemTable {
     }
 
     /// The kind and the state of an item that is not just a note.
-    private static func words(of item: ItemSummary) -> String {
-        var words = item.kind == .note ? [] : [item.kind.name]
+    private static func words(of item: SummaryMessage) -> String {
+        var words = item.kind == ItemKind.note.name ? [] : [item.kind]
         if item.isLocked { words.append("locked") }
         if item.hasConflicts { words.append("conflict") }
         return words.joined(separator: " ")
     }
 
-    private static func snippet(_ row: ListedItem) -> MarkedText? {
-        row.hit.map { MarkedText($0.snippet, matches: $0.snippetMatches) }
+    private static func snippet(_ item: SummaryMessage) -> MarkedText? {
+        item.snippet.map { MarkedText($0, matches: ranges(item.snippetMatches)) }
+    }
+
+    /// Pairs of offsets as ranges.
+    private static func ranges(_ offsets: [Int]?) -> [Range<Int>] {
+        let offsets = offsets ?? []
+        return stride(from: 0, to: offsets.count - 1, by: 2).compactMap { index in
+            offsets[index] <= offsets[index + 1] ? offsets[index]..<offsets[index + 1] : nil
+        }
     }
 
     private static let snippetIndent = "      "

@@ -1,20 +1,31 @@
 // One item as a person reads it. The one thing to keep true: secrets are masked unless the person
 // asked for them, and everything else is disarmed before a terminal sees it.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretTerminal
+internal import CoffretWire
 
 /// Shows an item on a terminal, or plainly for a pipe.
 struct ItemText {
-    let item: Item
+    /// With the values of its conflicts, and those of secrets if they are to be shown.
+    let item: ItemMessage
     let id: String
     let revealsSecrets: Bool
     let style: TextStyler
     let relativeTime: RelativeTime
 
+    init(item: ItemMessage, id: String, _ context: CommandContext) {
+        self.item = item
+        self.id = id
+        revealsSecrets = context.arguments.isSet(ShowCommand.reveal)
+        style = context.terminal.style
+        relativeTime = context.relativeTime
+    }
+
     /// Stands for a secret, of whatever length.
-    static let mask = "••••••••"
+    static let mask = ItemForm.mask
 
     /// Title and facts in the first lines, then fields, text, files and conflicts.
     func terminalText() -> String {
@@ -32,7 +43,7 @@ struct ItemText {
                 "\(style.apply(.faint, "file")) \(TextWidth.displaySafe($0.name))  \(NumberText.bytes($0.byteCount))"
             }
         }
-        if !item.conflicts.isEmpty { lines += [""] + conflictLines() }
+        if item.conflictValues?.isEmpty == false { lines += [""] + conflictLines() }
         return lines.joined(separator: "\n")
     }
 
@@ -55,12 +66,12 @@ struct ItemText {
 
     private var facts: String {
         var facts = [style.apply(.identifier, id)]
-        if item.kind != .note { facts.append(item.kind.name) }
-        facts += item.tags.map { style.apply(.tag, TextWidth.displaySafe("#\($0.path)")) }
-        facts.append(style.apply(.faint, "changed \(relativeTime.moment(item.modified))"))
+        if item.kind != ItemKind.note.name { facts.append(item.kind) }
+        facts += item.tags.map { style.apply(.tag, TextWidth.displaySafe("#\($0)")) }
+        facts.append(style.apply(.faint, "changed \(relativeTime.moment(item.modified.milliseconds))"))
         if item.isPinned { facts.append("pinned") }
         if item.isArchived { facts.append("archived") }
-        if item.isLocked { facts.append(item.isSealed ? "locked" : "locked, open now") }
+        if item.isLocked { facts.append(item.isSealed == true ? "locked" : "locked, open now") }
         if item.isHidden { facts.append("hidden") }
         if item.isTrashed { facts.append("in the trash") }
         return facts.joined(separator: "  ")
@@ -79,24 +90,17 @@ struct ItemText {
     }
 
     private func conflictLines() -> [String] {
-        let count = NumberText.counted(item.conflicts.count, "value")
+        let conflicts = item.conflictValues ?? []
+        let count = NumberText.counted(conflicts.count, "value")
         return ["Another device wrote \(count) at the same time; coffret conflicts settles it:"]
-            + item.conflicts.map { conflict in
-                let text =
-                    isSecret(attribute: conflict.attribute) && !revealsSecrets ? Self.mask : conflict.otherText ?? "?"
+            + conflicts.map { conflict in
+                let text = conflict.isSecret && !revealsSecrets ? Self.mask : conflict.other ?? "?"
                 return "  \(conflict.attribute): \(TextWidth.truncate(TextWidth.displaySafe(text), to: 60))"
             }
     }
 
-    private func isSecret(attribute: String) -> Bool {
-        guard attribute.hasPrefix("field/") else { return false }
-        let key = String(attribute.dropFirst("field/".count))
-        // A field that is gone here cannot be told from a secret.
-        return item.fields.first { $0.key.name == key }?.kind.isSecret ?? true
-    }
-
-    private func shownValue(_ field: ItemField) -> String {
-        field.kind.isSecret && !revealsSecrets ? Self.mask : field.value
+    private func shownValue(_ field: FieldMessage) -> String {
+        field.isSecret && !revealsSecrets ? Self.mask : field.value ?? ""
     }
 
     private func oneLine(_ text: String) -> String { text.replacing("\n", with: "\n  ") }

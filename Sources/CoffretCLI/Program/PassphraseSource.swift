@@ -87,9 +87,12 @@ struct PassphraseSource {
     // MARK: Locked notes
 
     /// A passphrase of locked notes: the next line of the descriptor, or what the person types.
-    func note(_ question: String) throws -> NotePassphrase {
+    func note(_ question: String) throws -> NotePassphrase { try NotePassphrase(noteTyped(question)) }
+
+    /// As above, as it was typed.
+    func noteTyped(_ question: String, isOver: (() -> Bool)? = nil) throws -> SecretBytes {
         if let descriptor = context.arguments.number(GlobalOptions.notePassphraseDescriptor) {
-            return try NotePassphrase(Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
+            return try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
         }
         try? context.output.flush()
         guard let prompt = context.prompt() else {
@@ -98,7 +101,7 @@ struct PassphraseSource {
                 "the note is locked, and there is no terminal to ask for its passphrase",
                 hint: "use --note-passphrase-fd N")
         }
-        return try NotePassphrase(prompt.askSecret(question))
+        return try prompt.askSecret(question, isOver: isOver)
     }
 
     /// A new passphrase for locked notes: the next line of the descriptor that an option names, or chosen.

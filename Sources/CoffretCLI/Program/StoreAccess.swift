@@ -65,18 +65,20 @@ enum StoreAccess {
             memory: HostedCommand.current?.memory,
             attempts: .files(stateDirectory: state + "/coffret", fileSystem: fileSystem, random: random),
             notify: { notice in
-                let text = "coffret: \(style.apply(.hint, "note:")) \(words(for: notice))   [\(notice.kind.rawValue)]\n"
+                let text = "coffret: \(style.apply(.hint, "note:")) \(notice.words)   [\(notice.kind.rawValue)]\n"
                 try? DescriptorIO.write(Array(text.utf8), to: STDERR_FILENO)
             })
     }
 
-    private static func words(for notice: StorageNotice) -> String {
-        switch notice.kind {
-        case .unfinishedAppend: "a change that was never confirmed was found at the end of the journal and left out"
-        case .indexRebuilt: "a damaged index was made anew from the records"
-        case .orphansRemoved: "files that an interrupted run left behind were removed"
-        case .damageAccepted: "damaged changes were given up, as you asked"
+    /// - Throws: `.storeMissing`.
+    static func requireStore(_ context: CommandContext) throws -> (path: String, environment: StoreEnvironment) {
+        let (path, environment) = (try path(context), try environment(context))
+        guard try Store.exists(at: path, environment: environment) else {
+            throw CommandFailure(
+                .noStore, .storeMissing, "there is no store at \(TextWidth.displaySafe(path))",
+                hint: "coffret init makes one; --store names another place")
         }
+        return (path, environment)
     }
 
     static func exists(_ context: CommandContext) throws -> Bool {

@@ -30,22 +30,16 @@ final class StoreSession {
     /// With `.passphrase` this is where a command moves to the agent, if one runs: it must not have read input,
     /// printed or changed anything before. With any other manner, which never runs in the agent, the keyring can be read again.
     static func open(
-        _ context: CommandContext, with manner: UnlockManner, acceptsRollback: Bool = false
+        _ context: CommandContext, with manner: UnlockManner, acceptsRollback: Bool = false, handsOver: Bool = true
     ) throws -> StoreSession {
-        let path = try StoreAccess.path(context)
-        let environment = try StoreAccess.environment(context)
-        guard try Store.exists(at: path, environment: environment) else {
-            throw CommandFailure(
-                .noStore, .storeMissing, "there is no store at \(TextWidth.displaySafe(path))",
-                hint: "coffret init makes one; --store names another place")
-        }
+        let (path, environment) = try StoreAccess.requireStore(context)
         if case .passphrase = manner {
             if let hosted = HostedCommand.current(for: path) {
                 let store = try hosted.openStore(at: path, environment)
                 warnIfUnknown(store, context)
                 return StoreSession(store: store, context: context)
             }
-            try AgentHandover.attempt(context, store: path)
+            if handsOver { try AgentHandover.attempt(context, store: path) }
         }
         try StoreAccess.checkAttempts(path, environment)
         let secret = try StoreAccess.secret(manner, context)
@@ -75,9 +69,7 @@ final class StoreSession {
 
     /// Said by every command until a person has said that the store is to go on here.
     static func warnOfMissingMarker(_ context: CommandContext) {
-        context.warn(
-            "this machine remembers nothing of this store: it was copied here, or its marker was removed "
-                + "(\(KeyError.Code.markerMissing.rawValue)); nothing is written before coffret device renew")
+        context.warn(StoreWords.markerMissing)
     }
 
     var storeIDText: String { store.keyring.storeID.hex }
@@ -96,21 +88,23 @@ final class StoreSession {
     private(set) lazy var desk = StoreDesk(store, deskSurroundings())
 
     private func deskSurroundings() -> DeskSurroundings {
-        var surroundings = DeskSurroundings(
-            stateDirectory: AgentLocation.stateDirectory(of: context.environment) ?? "")
-        surroundings.openVault = { [unowned self] _, record, isWritable in
-            let vault = try openVault(record.vaultID.hex, isWritable: isWritable)
+        DeskSurroundings(
+            stateDirectory: AgentLocation.stateDirectory(of: context.environment) ?? "", person: person,
+            check: personCheck,
+            policy: { [context] in try BrokenSchemes.policy(context.environment.value(.brokenSchemes)) }
+        ) { [context] vault, isWritable in
+            if isWritable { context.written.append(vault) }
             IndexProgress.observe(vault, context)
-            if !isWritable { try BrokenSchemes.replace(VaultSession(self, record, vault), context) }
-            return vault
         }
-        surroundings.requirePresence = { [unowned self] _, item in
-            try requirePresence(toShow: item.title, item.kind)
-        }
-        surroundings.openNote = { [unowned self] record, vault, item in
-            try VaultSession(self, record, vault).readable(item)
-        }
-        return surroundings
+    }
+
+    private(set) lazy var person = TerminalPerson(context)
+
+    var personCheck: PersonCheck {
+        PersonCheck(
+            path: store.layout.path, { [context] in try StoreAccess.environment(context) },
+            profile: KeyCommand.profileName(context), tpm: context.environment.value(.tpm),
+            presence: HostedCommand.current?.presence, person: person)
     }
 
     /// The item that a name means, wherever it is.
@@ -131,14 +125,9 @@ final class StoreSession {
     func openVault(_ reference: String? = nil, isWritable: Bool) throws -> Vault {
         try context.timings.measure("open") {
             let vault = try store.openVault(reference ?? wantedVault, isWritable: isWritable)
-            vault.lockPolicy = try BrokenSchemes.policy(context)
+            vault.lockPolicy = try BrokenSchemes.policy(context.environment.value(.brokenSchemes))
             if isWritable { context.written.append(vault) }
-            if vault.isOlderCopy {
-                context.warn(
-                    "\"\(TextWidth.displaySafe(vault.name))\" is older than this machine remembers: an old copy was "
-                        + "put back (\(CoreError.Code.vaultRolledBack.rawValue)); put the newer one back, "
-                        + "or go on with this one: coffret device renew")
-            }
+            if vault.isOlderCopy { context.warn(StoreWords.olderCopy(vault)) }
             return vault
         }
     }
@@ -185,8 +174,7 @@ final class StoreSession {
 
     /// The same for the device that made a commit of a vault.
     func deviceName(ofCommit name: BlobName, in vault: Vault) -> String {
-        guard let commit = try? vault.repository.commit(named: name) else { return "another device" }
-        return deviceName(commit.deviceID)
+        desk.deviceName(ofCommit: name, in: vault)
     }
 
     /// How an empty vault is spoken of. On a device that was just paired it lies at the server still.

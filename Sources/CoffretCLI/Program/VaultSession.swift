@@ -64,14 +64,6 @@ final class VaultSession {
         return try body(vault)
     }
 
-    /// The same, with the lock given back at once.
-    func writingOnce(_ body: (Vault) throws -> Void) throws {
-        if vault.isWritable { return try body(vault) }
-        let vault = try store.openVault(record.vaultID.hex, isWritable: true)
-        defer { vault.close() }
-        try body(vault)
-    }
-
     /// The shortest beginning of an item's id that names no other item; at least four digits.
     func shortID(_ id: EntityID) throws -> String { try vault.shortID(id) }
 

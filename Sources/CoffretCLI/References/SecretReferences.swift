@@ -9,14 +9,15 @@ internal import CoffretWire
 internal import Glibc
 
 enum SecretReferences {
-    /// The values of references out of an open store, in their order.
-    static func values(
-        of references: [SecretReference], _ session: StoreSession, _ context: CommandContext
-    ) throws -> [ResolvedSecret] {
-        try context.timings.measure("resolve") {
-            try ReferenceRead.values(
-                of: references, on: session.desk, now: context.nowMilliseconds,
-                asksForPresence: session.canAskForPresence)
+    /// The values of references, in their order.
+    static func values(of references: [SecretReference], _ store: CommandStore) throws -> [ResolvedSecret] {
+        try ReferenceRead.checkCount(references.count)
+        return try store.context.timings.measure("resolve") {
+            var request = ReferenceRead()
+            request.references = references.map { "\($0)" }
+            let values = try store.perform(request).values
+            guard values.count == references.count else { throw WireError(.malformed, place: "values") }
+            return try zip(references, values).map { try ResolvedSecret($1, of: $0) }
         }
     }
 

@@ -29,15 +29,18 @@ package struct UnifiedDifference: Equatable, Sendable {
         package let lines: [Line]
 
         /// The head of a hunk as `diff -u` writes it: `@@ -3,7 +3,8 @@`.
-        package var head: String {
-            "@@ -\(Self.position(oldRange)) +\(Self.position(newRange)) @@"
-        }
+        package var head: String { UnifiedDifference.head(oldRange, newRange) }
+    }
 
-        private static func position(_ range: Range<Int>) -> String {
-            // An empty range is named by the line before it, which is its lower bound counted from 1.
-            let first = range.isEmpty ? range.lowerBound : range.lowerBound + 1
-            return range.count == 1 ? "\(first)" : "\(first),\(range.count)"
-        }
+    /// The head of a hunk over these lines, counted from 0.
+    package static func head(_ old: Range<Int>, _ new: Range<Int>) -> String {
+        "@@ -\(position(old)) +\(position(new)) @@"
+    }
+
+    private static func position(_ range: Range<Int>) -> String {
+        // An empty range is named by the line before it, which is its lower bound counted from 1.
+        let first = range.isEmpty ? range.lowerBound : range.lowerBound + 1
+        return range.count == 1 ? "\(first)" : "\(first),\(range.count)"
     }
 
     /// The hunks in order; empty if the texts are equal.

@@ -50,6 +50,7 @@ extension FailureMeaning {
         "token.file.altered": FailureMeaning(
             .damaged, "the file of tokens was altered, or an earlier one was put back: no token counts",
             hint: "coffret token rm --all makes a new one; then make the tokens again"),
+        "operation.unanswered": FailureMeaning(.permission, "a question of the store was not answered"),
         "operation.cancelled": FailureMeaning(.cancelled, "cancelled"),
         "operation.not-allowed": FailureMeaning(
             .permission, "this session may not do that", showsPlace: true,

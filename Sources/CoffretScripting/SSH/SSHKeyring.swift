@@ -52,9 +52,12 @@ package final class SSHKeyring {
     }
 
     /// The public half: from its field, else of the private one.
-    package static func publicKey(of item: Item) -> SSHPublicKey? {
-        if let line = value("public-key", of: item), let key = try? SSHPublicKey.parse(line: line).key { return key }
-        return try? privateKey(of: item).publicKey
+    package static func publicKey(of item: Item) -> SSHPublicKey? { publicKey { value($0, of: item) } }
+
+    /// - Parameter value: of the field with a name.
+    package static func publicKey(_ value: (String) -> String?) -> SSHPublicKey? {
+        if let line = value("public-key"), let key = try? SSHPublicKey.parse(line: line).key { return key }
+        return try? privateKey(value).publicKey
     }
 
     private static func value(_ name: String, of item: Item) -> String? {
@@ -62,9 +65,11 @@ package final class SSHKeyring {
     }
 
     /// The private key of an item.
-    package static func privateKey(of item: Item) throws -> SSHPrivateKey {
-        var text = Array((value("private-key", of: item) ?? "").utf8)
-        var passphrase = Array((value("passphrase", of: item) ?? "").utf8)
+    package static func privateKey(of item: Item) throws -> SSHPrivateKey { try privateKey { value($0, of: item) } }
+
+    private static func privateKey(_ value: (String) -> String?) throws -> SSHPrivateKey {
+        var text = Array((value("private-key") ?? "").utf8)
+        var passphrase = Array((value("passphrase") ?? "").utf8)
         defer { text.zero() }
         return try OpenSSHKeyFile.parse(text, passphrase: SecretBytes(consuming: &passphrase)).key
     }

@@ -107,6 +107,7 @@ package enum CLIErrorCode: String, Sendable, CaseIterable {
     case agentOff = "cli.agent.off"
     case agentUnavailable = "cli.agent.unavailable"
     case agentGone = "cli.agent.gone"
+    case agentOlder = "cli.agent.older"
     case durationInvalid = "cli.duration.invalid"
     case memoryExhausted = "cli.memory.exhausted"
     case unexpected = "cli.unexpected"

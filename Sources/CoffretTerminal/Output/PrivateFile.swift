@@ -7,17 +7,22 @@ internal import Glibc
 package enum PrivateFile {
     /// Puts a file in the place of another, or where none was. Never writes through a symbolic link: the link is replaced.
     package static func replace(_ path: String, _ bytes: [UInt8]) throws {
+        try replace(path) { file throws(SystemFailure) in try DescriptorIO.write(bytes, to: file) }
+    }
+
+    /// The same, with a content that somebody writes into the open file.
+    package static func replace(_ path: String, _ write: (Int32) throws -> Void) throws {
         let temporary = path + ".coffret-" + Hex.encode(SystemRandomSource().bytes(count: 8))
-        do throws(SystemFailure) {
+        do {
             let file = try OwnedDescriptor.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
-            do throws(SystemFailure) {
-                try DescriptorIO.write(bytes, to: file.number)
+            do {
+                try write(file.number)
                 guard fsync(file.number) == 0, unsafe rename(temporary, path) == 0 else { throw SystemFailure.last }
             } catch {
                 unsafe unlink(temporary)
                 throw error
             }
-        } catch {
+        } catch let error as SystemFailure {
             let shown = TextWidth.displaySafe(path)
             switch error.number {
             case ENOSPC, EDQUOT:

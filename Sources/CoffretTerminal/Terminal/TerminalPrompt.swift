@@ -158,9 +158,11 @@ package final class TerminalPrompt: Sendable {
 
     /// Asks for a secret. Backspace takes a character away, Ctrl-U all of them.
     ///
+    /// - Parameter isOver: whether nobody wants the answer any more, which ends the question as Ctrl-C does; asked a few times a
+    ///   second.
     /// - Throws: `CommandFailure` `.cancelled` for Ctrl-C and the end of input. A signal that would end
     ///   the program does so after the terminal is restored.
-    package func askSecret(_ question: String) throws -> SecretBytes {
+    package func askSecret(_ question: String, isOver: (() -> Bool)? = nil) throws -> SecretBytes {
         var original = termios()
         let isTerminal = unsafe tcgetattr(descriptor, &original) == 0
         let watch = SignalWatch(SignalWatch.ending + [SIGTSTP])
@@ -172,7 +174,7 @@ package final class TerminalPrompt: Sendable {
         }
         show(question)
         var typed = SecretLine(byteCountMax: Self.secretByteCountMax)
-        let outcome = readSecret(into: &typed, watch: watch)
+        let outcome = readSecret(into: &typed, watch: watch, isOver)
         if isTerminal { unsafe tcsetattr(descriptor, TCSAFLUSH, &original) }
         show("\n")
         switch outcome {
@@ -190,10 +192,13 @@ package final class TerminalPrompt: Sendable {
         case signal(Int32)
     }
 
-    private func readSecret(into typed: inout SecretLine, watch: borrowing SignalWatch) -> SecretOutcome {
+    private func readSecret(
+        into typed: inout SecretLine, watch: borrowing SignalWatch, _ isOver: (() -> Bool)?
+    ) -> SecretOutcome {
         while true {
-            let isReadable = watch.wait(for: descriptor)
+            let isReadable = watch.wait(for: descriptor, timeoutMilliseconds: isOver == nil ? -1 : 200)
             if let signal = watch.next() { return .signal(signal) }
+            if isOver?() == true { return .cancelled }
             guard isReadable else { continue }
             var byte: UInt8 = 0
             let count = unsafe read(descriptor, &byte, 1)

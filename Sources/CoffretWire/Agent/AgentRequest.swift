@@ -103,6 +103,23 @@ package enum AgentRequest: Equatable, Sendable {
     case interrupted
 }
 
+/// For whom a session answers.
+package enum SessionManner: Equatable, Sendable {
+    /// A program that asks again and again.
+    case program
+    /// A program with a token.
+    case limited
+    /// One command, which is a use of the store for as long as it runs. The client's terminal may come with the request.
+    case command
+    /// A command for a program that goes on looking, which is no use of the store.
+    case look
+
+    /// Whether opening the session is a use of the store.
+    package var isUse: Bool { self == .program || self == .command }
+    /// Whether the session is that of one command.
+    package var isBrief: Bool { self == .command || self == .look }
+}
+
 /// A session to be opened.
 package struct AgentSession: Equatable, Sendable {
     /// An absolute path without links.
@@ -113,12 +130,23 @@ package struct AgentSession: Equatable, Sendable {
     package let environment: [String: String]
     /// What narrows the session down: a secret, which the process that serves the session compares.
     package let token: String?
+    package let manner: SessionManner
 
     package init(store: String, isJSON: Bool, environment: [String: String], token: String? = nil) {
         self.store = store
         self.isJSON = isJSON
         self.environment = environment
         self.token = token
+        manner = token == nil ? .program : .limited
+    }
+
+    /// A session of one command, in CBOR.
+    package init(store: String, environment: [String: String], isUse: Bool) {
+        self.store = store
+        isJSON = false
+        self.environment = environment
+        token = nil
+        manner = isUse ? .command : .look
     }
 
     /// The longest request and reply: a note's text may have 16 MiB.
@@ -156,7 +184,7 @@ extension AgentRequest {
         /// A command for the store at this path: handed on, too.
         case command(store: String, isUse: Bool)
         /// A session with the store at this path: handed on, too.
-        case session(store: String, hasToken: Bool)
+        case session(store: String, SessionManner)
         /// Nothing that anybody would hide.
         case open
     }
@@ -172,7 +200,11 @@ extension AgentRequest {
             case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: true)
             case (10, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: false)
             case (12, 4), (12, 5):
-                return .session(store: try decoder.readText(byteCountMax: pathByteCountMax), hasToken: count == 5)
+                return .session(
+                    store: try decoder.readText(byteCountMax: pathByteCountMax), count == 5 ? .limited : .program)
+            case (14, 4):
+                let store = try decoder.readText(byteCountMax: pathByteCountMax)
+                return .session(store: store, try readIsUse(from: &decoder) ? .command : .look)
             case (3, 6):
                 let (store, kind) = try readSecretHead(from: &decoder)
                 return .secret(
@@ -237,6 +269,11 @@ extension AgentRequest {
                 encoder.encode(kind: 11, fieldCount: 2)
                 encoder.encode(text: store)
                 if let sealedKey { encoder.encode(bytes: sealedKey) } else { encoder.encodeNull() }
+            case .session(let session) where session.manner.isBrief:
+                encoder.encode(kind: 14, fieldCount: 3)
+                encoder.encode(text: session.store)
+                encoder.encode(unsigned: session.manner.isUse ? 1 : 0)
+                encoder.encode(texts: session.environment)
             case .session(let session):
                 encoder.encode(kind: 12, fieldCount: session.token == nil ? 3 : 4)
                 encoder.encode(text: session.store)
@@ -335,10 +372,18 @@ extension AgentRequest {
             let token = fieldCount == 4 ? try decoder.readText(byteCountMax: tokenByteCountMax) : nil
             return .session(AgentSession(store: store, isJSON: isJSON, environment: environment, token: token))
         case (13, 0): return .interrupted
+        case (14, 3):
+            let store = try decoder.readText(byteCountMax: pathByteCountMax)
+            let isUse = try readIsUse(from: &decoder)
+            return .session(AgentSession(store: store, environment: try decoder.readTextMap(), isUse: isUse))
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil
         }
+    }
+
+    private static func readIsUse(from decoder: inout CBORDecoder) throws(CBORError) -> Bool {
+        try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
     }
 
     private static func readCommand(from decoder: inout CBORDecoder) throws(CBORError) -> AgentCommand {

@@ -7,11 +7,15 @@ package struct FileList: StoreOperation {
 
     package var item = ""
     package var vault: String?
+    package var names: [String]?
+    package var givesFaults: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         .item(\.item),
-        .vaultOfItem(\.vault))
+        .vaultOfItem(\.vault),
+        RecordField("names", \.names, "names, or ids by their beginnings: these only, in this order"),
+        RecordField("givesFaults", \.givesFaults, "whether to say what is wrong with their contents"))
 
     package struct Answer: Record {
         package static let recordName = "file-list"

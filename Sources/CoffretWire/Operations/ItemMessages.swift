@@ -26,6 +26,8 @@ package struct ItemMessage: Record {
     package var isVeiled: Bool?
     package var path: String?
     package var conflicts: [String]?
+    package var conflictValues: [ConflictMessage]?
+    package var form: String?
 
     package init() {}
 
@@ -47,7 +49,9 @@ package struct ItemMessage: Record {
         RecordField("isHidden", \.isHidden, "shown only to a person who is there"),
         RecordField("isVeiled", \.isVeiled, "true if it is hidden and nobody has shown to be there"),
         RecordField("path", \.path, "where it stood in the folder that it was imported from"),
-        RecordField("conflicts", \.conflicts, "attributes that another device wrote at the same time"))
+        RecordField("conflicts", \.conflicts, "attributes that another device wrote at the same time"),
+        RecordField("conflictValues", \.conflictValues, "their values, if asked for"),
+        RecordField("form", \.form, "lines `Label: value`, a line `---`, then the text; if asked for"))
 }
 
 /// A field of an item.
@@ -82,6 +86,7 @@ package struct AttachmentMessage: Record {
     package var byteCount = 0
     package var created = WireMoment(0)
     package var isHere: Bool?
+    package var fault: String?
 
     package init() {}
 
@@ -91,7 +96,8 @@ package struct AttachmentMessage: Record {
         RecordField("mediaType", \.mediaType, "as far as known"),
         RecordField("byteCount", \.byteCount, "size of the file"),
         RecordField("created", \.created, "when it was attached"),
-        RecordField("isHere", \.isHere, "whether its content is on this device, where that was looked at"))
+        RecordField("isHere", \.isHere, "whether its content is on this device, where that was looked at"),
+        RecordField("fault", \.fault, "what is wrong with its content, in words, if asked for"))
 }
 
 /// An item in a list.
@@ -115,6 +121,7 @@ package struct SummaryMessage: Record {
     package var titleMatches: [Int]?
     package var snippetMatches: [Int]?
     package var vault: String?
+    package var shortID: String?
 
     package init() {}
 
@@ -135,7 +142,8 @@ package struct SummaryMessage: Record {
         RecordField(
             "titleMatches", \.titleMatches, "pairs of offsets (begin, end) into the title's UTF-8, if asked for"),
         RecordField("snippetMatches", \.snippetMatches, "the same for the snippet"),
-        RecordField("vault", \.vault, "name of its vault, in a list over several"))
+        RecordField("vault", \.vault, "name of its vault, in a list over several"),
+        .shortID(\.shortID))
 }
 
 /// A version of an item.
@@ -156,6 +164,7 @@ package struct VersionMessage: Record {
     package var changedFields: [String] = []
     package var addedAttachments: [String] = []
     package var removedAttachments: [String] = []
+    package var device: String?
 
     package init() {}
 
@@ -172,7 +181,8 @@ package struct VersionMessage: Record {
         RecordField("removedTags", \.removedTags, "without `#`"),
         RecordField("changedFields", \.changedFields, "names of fields"),
         RecordField("addedAttachments", \.addedAttachments, "names of files"),
-        RecordField("removedAttachments", \.removedAttachments, "names of files"))
+        RecordField("removedAttachments", \.removedAttachments, "names of files"),
+        RecordField("device", \.device, "name of the device that made it, if asked for"))
 }
 
 /// A word that no item has, and what was looked for instead.
@@ -200,6 +210,7 @@ package struct VaultMessage: Record {
     package var isSynced = false
     package var isDefault = false
     package var files: VaultEdit.Files?
+    package var formerName: String?
 
     package init() {}
 
@@ -207,7 +218,8 @@ package struct VaultMessage: Record {
         RecordField("id", \.id, "in hexadecimal digits"), RecordField("name", \.name, "what people call it"),
         RecordField("synced", \.isSynced, "whether it lies at a server too"),
         RecordField("default", \.isDefault, "whether it is meant where none is named"),
-        RecordField("files", \.files, "of a synced one: whether its files come here by themselves"))
+        RecordField("files", \.files, "of a synced one: whether its files come here by themselves"),
+        RecordField("formerName", \.formerName, "of one that was renamed just now"))
 }
 
 /// A tag in use.

@@ -41,21 +41,65 @@ package struct ItemRemove: StoreOperation {
 
     package var items: [String] = []
     package var vault: String?
+    package var isTrial: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         .items(\.items),
-        .vaultOfFirst(\.vault))
+        .vaultOfFirst(\.vault),
+        RecordField("isTrial", \.isTrial, "removes nothing, and says what it would remove"))
 
     package struct Answer: Record {
         package static let recordName = "remove-result"
         package static let refusesUnknownFields = false
         package var removed: [String] = []
+        package var fileCount: Int?
 
         package init() {}
         package static let layout = RecordLayout<Self>(
-            RecordField("removed", \.removed, "ids, in the order of the request"))
+            RecordField("removed", \.removed, "ids, in the order of the request"),
+            RecordField("fileCount", \.fileCount, "of a trial: files that belong to them"))
     }
+}
+
+package struct ItemLabel: StoreOperation {
+    package static let name = "item.label"
+    package static let access = OperationAccess.list
+    package static let meaning =
+        "Says how items are shown in a line: by title, tags and the shortest id that names them."
+
+    package var items: [String] = []
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(.items(\.items), .vaultOfItem(\.vault))
+
+    package struct Answer: Record {
+        package static let recordName = "label-list"
+        package static let refusesUnknownFields = false
+        package var labels: [LabelMessage] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("labels", \.labels, "in the order of the request"))
+    }
+}
+
+/// An item in a line.
+package struct LabelMessage: Record {
+    package static let recordName = "label"
+    package static let refusesUnknownFields = false
+
+    package var id = ""
+    package var shortID = ""
+    package var title = ""
+    package var tags: [String] = []
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("id", \.id, "32 hexadecimal digits"),
+        RecordField("shortID", \.shortID, "the beginning of the id that names no other item of its vault"),
+        RecordField("title", \.title, "as in `item`"), RecordField("tags", \.tags, "all tags, without `#`"))
 }
 
 package struct LinkList: StoreOperation {
@@ -65,11 +109,13 @@ package struct LinkList: StoreOperation {
 
     package var item = ""
     package var vault: String?
+    package var givesShortIDs: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         .item(\.item),
-        .vaultOfItem(\.vault))
+        .vaultOfItem(\.vault),
+        .givesShortIDs(\.givesShortIDs))
 
     package struct Answer: Record {
         package static let recordName = "link-list"

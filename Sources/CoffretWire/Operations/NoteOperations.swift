@@ -29,15 +29,17 @@ package struct NoteUnlock: StoreOperation {
     package static let access = OperationAccess.control
     package static let meaning =
         "Opens a locked note, and all with the same passphrase, for this session; the request brings a descriptor "
-        + "with the passphrase. They stay sealed in the store."
+        + "with the passphrase, or is attended, and the session asks. They stay sealed in the store."
 
     package var note = ""
     package var vault: String?
+    package var isKept: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("note", \.note, "as in `item.read`"),
-        .vaultOfItem(\.vault))
+        .vaultOfItem(\.vault),
+        RecordField("isKept", \.isKept, "keeps them open in the agent, for all, until the store locks"))
 
     package typealias Answer = ItemMessage
 }
@@ -67,4 +69,93 @@ package struct NoteList: Record {
 
     package init() {}
     package static let layout = RecordLayout<Self>(RecordField("notes", \.notes, "ids, in the order of the request"))
+}
+
+package struct PassphraseList: StoreOperation {
+    package static let name = "passphrase.list"
+    package static let access = OperationAccess.read
+    package static let meaning =
+        "Lists the passphrases of locked notes of a vault by what is known of them, newest first."
+
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(.vaultOrDefault(\.vault))
+
+    package struct Answer: Record {
+        package static let recordName = "passphrase-list"
+        package static let refusesUnknownFields = false
+        package var passphrases: [PassphraseMessage] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("passphrases", \.passphrases, "newest first; none says the passphrase"))
+    }
+}
+
+/// A passphrase of locked notes.
+package struct PassphraseMessage: Record {
+    package static let recordName = "passphrase"
+    package static let refusesUnknownFields = false
+
+    package var id = ""
+    package var scheme = 0
+    package var created = WireMoment(0)
+    package var noteCount = 0
+    package var hasHint = false
+    package var isOpen = false
+    package var replacedBy: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("id", \.id, "of its record, in hexadecimal digits"),
+        RecordField("scheme", \.scheme, "of `locked-notes.md`"),
+        RecordField("created", \.created, "when it was chosen"),
+        RecordField("noteCount", \.noteCount, "notes that it opens"),
+        RecordField("hasHint", \.hasHint, "whether it has a hint"),
+        RecordField("isOpen", \.isOpen, "whether its notes are open now"),
+        RecordField("replacedBy", \.replacedBy, "the record of the passphrase that took its place"))
+}
+
+package struct NoteInspect: StoreOperation {
+    package static let name = "note.inspect"
+    package static let access = OperationAccess.read
+    package static let meaning =
+        "Says how a locked note is sealed, and gives its sealed text and the hint of its passphrase."
+
+    package var note = ""
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("note", \.note, "as in `item.read`"), .vaultOfItem(\.vault))
+
+    package struct Answer: Record {
+        package static let recordName = "sealed-note"
+        package static let refusesUnknownFields = false
+        package var id = ""
+        package var scheme = 0
+        package var passphrase = ""
+        package var hint: String?
+        package var record: String?
+        package var home = ""
+        package var salt = ""
+        package var memoryKibibytes: Int?
+        package var passCount: Int?
+        package var encryptionID: String?
+        package var sealed: String?
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("id", \.id, "of the note"), RecordField("scheme", \.scheme, "of `locked-notes.md`"),
+            RecordField("passphrase", \.passphrase, "the record of the passphrase that opens it now"),
+            RecordField("hint", \.hint, "of that passphrase"),
+            RecordField("record", \.record, "the record under which the text is sealed"),
+            RecordField("home", \.home, "of that passphrase's record, in hexadecimal digits"),
+            RecordField("salt", \.salt, "in hexadecimal digits"),
+            RecordField("memoryKibibytes", \.memoryKibibytes, "of Argon2id"),
+            RecordField("passCount", \.passCount, "of Argon2id"),
+            RecordField("encryptionID", \.encryptionID, "of the text"),
+            RecordField("sealed", \.sealed, "the text, sealed, in Base64"))
+    }
 }

@@ -43,7 +43,7 @@ package enum Asker: String, RecordChoice {
 
 /// A request of a session: which operation, and its fields, which are read by whoever knows the operation.
 ///
-/// CBOR and JSON: a map of `do`, `by`, `progress` (both optional) and `with`. Spec: Spec/operations.md section 2.
+/// CBOR and JSON: a map of `do`, `by`, `progress`, `attended`, `parts` (all optional) and `with`. Spec: Spec/operations.md section 2.
 package struct OperationRequest: Equatable, Sendable {
     package enum Fields: Equatable, Sendable {
         case cbor([UInt8])
@@ -54,16 +54,23 @@ package struct OperationRequest: Equatable, Sendable {
     package let asker: Asker
     /// Whether the session is to say meanwhile how far it has come.
     package let wantsProgress: Bool
+    /// Whether somebody answers questions of the session meanwhile, and takes notices.
+    package let isAttended: Bool
+    /// Whether the session is to send parts of a long answer before the reply.
+    package let wantsParts: Bool
     package let fields: Fields
 
     package var isJSON: Bool { if case .json = fields { true } else { false } }
 
     package init<Request: StoreOperation>(
-        _ request: Request, by asker: Asker = .person, wantsProgress: Bool = false, isJSON: Bool = false
+        _ request: Request, by asker: Asker = .person, wantsProgress: Bool = false, isAttended: Bool = false,
+        wantsParts: Bool = false, isJSON: Bool = false
     ) {
         name = Request.name
         self.asker = asker
         self.wantsProgress = wantsProgress
+        self.isAttended = isAttended
+        self.wantsParts = wantsParts
         fields = isJSON ? .json(request.json) : .cbor(request.encoded)
     }
 
@@ -75,6 +82,8 @@ package struct OperationRequest: Equatable, Sendable {
                     map.put("do") { $0.encode(text: name) }
                     map.put("by") { asker.encode(to: &$0) }
                     if wantsProgress { map.put("progress") { $0.encode(bool: true) } }
+                    if isAttended { map.put("attended") { $0.encode(bool: true) } }
+                    if wantsParts { map.put("parts") { $0.encode(bool: true) } }
                     map.put("with") { $0.appendEncoded(bytes) }
                 }
             }
@@ -83,6 +92,8 @@ package struct OperationRequest: Equatable, Sendable {
                 JSONValue.object(
                     [JSONValue.Member("do", .string(name)), JSONValue.Member("by", asker.json)]
                         + (wantsProgress ? [JSONValue.Member("progress", .bool(true))] : [])
+                        + (isAttended ? [JSONValue.Member("attended", .bool(true))] : [])
+                        + (wantsParts ? [JSONValue.Member("parts", .bool(true))] : [])
                         + [JSONValue.Member("with", value)]
                 ).text().utf8)
         }
@@ -94,7 +105,8 @@ package struct OperationRequest: Equatable, Sendable {
     }
 
     private init(cbor bytes: [UInt8]) throws(WireError) {
-        var (name, asker, fields, wantsProgress): (String?, Asker?, [UInt8]?, Bool?) = (nil, nil, nil, nil)
+        var (name, asker, fields): (String?, Asker?, [UInt8]?) = (nil, nil, nil)
+        var (wantsProgress, isAttended, wantsParts) = (false, false, false)
         try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
             var decoder = unsafe CBORDecoder(over: buffer)
             var map = try inWire(decoder.readMapHeader())
@@ -103,6 +115,8 @@ package struct OperationRequest: Equatable, Sendable {
                 case "do": name = try String(from: &decoder)
                 case "by": asker = try Asker(from: &decoder)
                 case "progress": wantsProgress = try Bool(from: &decoder)
+                case "attended": isAttended = try Bool(from: &decoder)
+                case "parts": wantsParts = try Bool(from: &decoder)
                 case "with":
                     let start = decoder.byteOffset
                     try inWire(decoder.skipItem())
@@ -115,18 +129,23 @@ package struct OperationRequest: Equatable, Sendable {
         guard let name else { throw WireError(.malformed, place: "do") }
         self.name = name
         self.asker = asker ?? .person
-        self.wantsProgress = wantsProgress ?? false
+        self.wantsProgress = wantsProgress
+        self.isAttended = isAttended
+        self.wantsParts = wantsParts
         self.fields = .cbor(fields ?? [0xA0])
     }
 
     private init(json bytes: [UInt8]) throws(WireError) {
         guard case .object(let members)? = try? JSONValue(parsing: bytes) else { throw WireError(.malformed) }
-        var (name, asker, fields, wantsProgress): (String?, Asker?, JSONValue?, Bool?) = (nil, nil, nil, nil)
+        var (name, asker, fields): (String?, Asker?, JSONValue?) = (nil, nil, nil)
+        var (wantsProgress, isAttended, wantsParts) = (false, false, false)
         for member in members {
             switch member.name {
             case "do": name = try String(json: member.value)
             case "by": asker = try Asker(json: member.value)
             case "progress": wantsProgress = try Bool(json: member.value)
+            case "attended": isAttended = try Bool(json: member.value)
+            case "parts": wantsParts = try Bool(json: member.value)
             case "with": fields = member.value
             default: throw WireError(.malformed, place: member.name)
             }
@@ -134,7 +153,9 @@ package struct OperationRequest: Equatable, Sendable {
         guard let name else { throw WireError(.malformed, place: "do") }
         self.name = name
         self.asker = asker ?? .person
-        self.wantsProgress = wantsProgress ?? false
+        self.wantsProgress = wantsProgress
+        self.isAttended = isAttended
+        self.wantsParts = wantsParts
         self.fields = .json(fields ?? .object([]))
     }
 
@@ -220,6 +241,9 @@ package struct OperationFailure: Record, Error {
     package var hint: String?
     package var waitSeconds: Int?
     package var candidates: [OperationCandidate]?
+    package var exitCode: Int?
+    package var details: [String]?
+    package var cause: String?
 
     package init() {}
 
@@ -228,7 +252,10 @@ package struct OperationFailure: Record, Error {
         RecordField("message", \.message, "the words for a person, lower case, without full stop"),
         RecordField("hint", \.hint, "what helps"),
         RecordField("waitSeconds", \.waitSeconds, "seconds until another try is possible"),
-        RecordField("candidates", \.candidates, "the things that an ambiguous name could mean"))
+        RecordField("candidates", \.candidates, "the things that an ambiguous name could mean"),
+        RecordField("exitCode", \.exitCode, "with which `coffret` ends"),
+        RecordField("details", \.details, "lines below the message"),
+        RecordField("cause", \.cause, "what lies behind it, for whoever attends"))
 }
 
 /// One meaning of an ambiguous name.
@@ -239,13 +266,18 @@ package struct OperationCandidate: Record {
     package var id = ""
     package var title = ""
     package var vault: String?
+    package var kind: String?
+    package var tags: [String]?
+    package var modified: WireMoment?
 
     package init() {}
 
     package static let layout = RecordLayout<Self>(
         RecordField("id", \.id, "id in hexadecimal digits"),
         RecordField("title", \.title, "title of the item, or name of the vault or field"),
-        RecordField("vault", \.vault, "name of the vault that has it"))
+        RecordField("vault", \.vault, "name of the vault that has it"),
+        RecordField("kind", \.kind, "of an item"), RecordField("tags", \.tags, "of an item"),
+        RecordField("modified", \.modified, "of an item: when it was changed last"))
 }
 
 /// Fields that many requests have.
@@ -256,6 +288,14 @@ extension RecordField {
 
     static func items(_ path: any WritableKeyPath<Owner, [String]> & Sendable) -> Self {
         RecordField("items", path, "as in `item.read`")
+    }
+
+    static func shortID(_ path: any WritableKeyPath<Owner, String?> & Sendable) -> Self {
+        RecordField("shortID", path, "the beginning of the id that names no other item of its vault, if asked for")
+    }
+
+    static func givesShortIDs(_ path: any WritableKeyPath<Owner, Bool?> & Sendable) -> Self {
+        RecordField("givesShortIDs", path, "whether to give the shortest ids too, as a person types them")
     }
 
     static func vaultOfItem(_ path: any WritableKeyPath<Owner, String?> & Sendable) -> Self {

@@ -15,6 +15,8 @@ package struct OperationError: Error, Equatable, Sendable {
         case descriptorInvalid = "operation.descriptor.invalid"
         /// The client wants it no more. What was done until then stays, and is whole.
         case cancelled = "operation.cancelled"
+        /// Somebody had to be asked, and nobody attends the request, or it was not answered.
+        case unanswered = "operation.unanswered"
         /// The session may not ask for this operation, or not within its limits; the place names it.
         case notAllowed = "operation.not-allowed"
     }

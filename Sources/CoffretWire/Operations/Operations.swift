@@ -72,6 +72,7 @@ package struct ItemList: StoreOperation {
     package var offset: Int?
     package var at: WireMoment?
     package var version: String?
+    package var givesShortIDs: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -86,7 +87,8 @@ package struct ItemList: StoreOperation {
         RecordField("limit", \.limit, "at most so many; 1,000 without it"),
         RecordField("offset", \.offset, "so many of the list are passed over"),
         RecordField("at", \.at, "as the vault was at this moment"),
-        RecordField("version", \.version, "as it was in this commit, by at least four digits"))
+        RecordField("version", \.version, "as it was in this commit, by at least four digits"),
+        .givesShortIDs(\.givesShortIDs))
 
     package struct Answer: Record {
         package static let recordName = "item-list"
@@ -110,6 +112,7 @@ package struct ItemSearch: StoreOperation {
     package var limit: Int?
     package var offset: Int?
     package var marksMatches: Bool?
+    package var givesShortIDs: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -117,7 +120,8 @@ package struct ItemSearch: StoreOperation {
         .vaultOrAll(\.vault),
         RecordField("limit", \.limit, "at most so many; 20 without it"),
         RecordField("offset", \.offset, "so many are passed over, in each vault"),
-        RecordField("marksMatches", \.marksMatches, "whether to say where the words stand"))
+        RecordField("marksMatches", \.marksMatches, "whether to say where the words stand"),
+        .givesShortIDs(\.givesShortIDs))
 
     package struct Answer: Record {
         package static let recordName = "search-result"
@@ -144,6 +148,8 @@ package struct ItemRead: StoreOperation {
     package var item = ""
     package var vault: String?
     package var revealsSecrets: Bool?
+    package var givesConflicts: Bool?
+    package var givesForm: Bool?
     package var at: WireMoment?
     package var version: String?
 
@@ -152,6 +158,8 @@ package struct ItemRead: StoreOperation {
         RecordField("item", \.item, "id, the beginning of one, a title, or the beginning of a title"),
         .vaultOfItem(\.vault),
         RecordField("revealsSecrets", \.revealsSecrets, "with the values of secret fields"),
+        RecordField("givesConflicts", \.givesConflicts, "with the values that other devices wrote"),
+        RecordField("givesForm", \.givesForm, "as a form for an editor too, in which secrets are masked"),
         RecordField("at", \.at, "as it was at this moment"),
         RecordField("version", \.version, "as it was in this commit, by at least four digits"))
 
@@ -194,6 +202,7 @@ package struct ItemEdit: StoreOperation {
     package var baseText: String?
     package var setFields: [FieldDraft]?
     package var removeFields: [String]?
+    package var form: String?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -204,18 +213,23 @@ package struct ItemEdit: StoreOperation {
         RecordField(
             "baseText", \.baseText, "the text that was changed into `text`: lines that others wrote since are kept"),
         RecordField("setFields", \.setFields, "fields to set"),
-        RecordField("removeFields", \.removeFields, "names or labels; one that is not there is refused"))
+        RecordField("removeFields", \.removeFields, "names or labels; one that is not there is refused"),
+        RecordField("form", \.form, "the whole item as a form, edited: a masked secret stays; with no other field"))
 
     package struct Answer: Record {
         package static let recordName = "edit-result"
         package static let refusesUnknownFields = false
         package var item = ItemMessage()
         package var isChanged = false
+        package var restoredTime: WireMoment?
+        package var target: String?
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("item", \.item, "as it is now, without secrets"),
-            RecordField("isChanged", \.isChanged, "false if it was so before; then nothing was written"))
+            RecordField("isChanged", \.isChanged, "false if it was so before; then nothing was written"),
+            RecordField("restoredTime", \.restoredTime, "of a version that was brought back: when it was made"),
+            RecordField("target", \.target, "of a link that was added: the item that it leads to"))
     }
 }
 
@@ -271,12 +285,14 @@ package struct ItemHistory: StoreOperation {
     package var item = ""
     package var vault: String?
     package var limit: Int?
+    package var namesDevices: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         .item(\.item),
         .vaultOfItem(\.vault),
-        RecordField("limit", \.limit, "at most so many"))
+        RecordField("limit", \.limit, "at most so many"),
+        RecordField("namesDevices", \.namesDevices, "whether to name the devices that made them"))
 
     package struct Answer: Record {
         package static let recordName = "history"

@@ -41,6 +41,40 @@ package struct ReferenceValue: Record {
         RecordField("isSecret", \.isSecret, "masked on screens"))
 }
 
+package struct FieldRead: StoreOperation {
+    package static let name = "field.read"
+    package static let access = OperationAccess.read
+    package static let meaning =
+        "Reads the value of one field, secret or not, or the text of a note that has no fields."
+
+    package var item = ""
+    package var vault: String?
+    package var field: String?
+    package var at: WireMoment?
+    package var version: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        .item(\.item),
+        .vaultOfItem(\.vault),
+        RecordField("field", \.field, "name or label; without it the password, else the first secret"),
+        RecordField("at", \.at, "as it was at this moment"),
+        RecordField("version", \.version, "as it was in this commit, by at least four digits"))
+
+    package struct Answer: Record {
+        package static let recordName = "field-value"
+        package static let refusesUnknownFields = false
+        package var item = ""
+        package var field: FieldMessage?
+        package var text: String?
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("item", \.item, "its id"), RecordField("field", \.field, "with its value"),
+            RecordField("text", \.text, "of a note that has no fields, where none was named"))
+    }
+}
+
 package struct SecretGenerate: StoreOperation {
     package static let name = "secret.generate"
     package static let access = OperationAccess.none

@@ -8,31 +8,144 @@ package enum SessionClientMessage: Equatable, Sendable {
     case request(OperationRequest)
     /// Nothing of what was asked for before this is wanted any more.
     case cancel
+    /// To the session's question: yes or no. A secret lies behind the descriptor that comes with a yes.
+    case answer(Bool)
 
     /// Layout: `{ "cancel": true }`.
-    package static func encodedCancel(isJSON: Bool) -> [UInt8] {
-        if isJSON { return Array(JSONValue.object([JSONValue.Member("cancel", .bool(true))]).text().utf8) }
+    package static func encodedCancel(isJSON: Bool) -> [UInt8] { encoded("cancel", true, isJSON: isJSON) }
+
+    /// Layout: `{ "answer": bool }`.
+    package static func encodedAnswer(_ isYes: Bool, isJSON: Bool) -> [UInt8] {
+        encoded("answer", isYes, isJSON: isJSON)
+    }
+
+    private static func encoded(_ name: String, _ value: Bool, isJSON: Bool) -> [UInt8] {
+        if isJSON { return Array(JSONValue.object([JSONValue.Member(name, .bool(value))]).text().utf8) }
         return CBOREncoder.encode { encoder in
             encoder.encodeMapHeader(count: 1)
-            encoder.encode(text: "cancel")
-            encoder.encode(bool: true)
+            encoder.encode(text: name)
+            encoder.encode(bool: value)
         }
     }
 
     /// - Throws: `.malformed` with the field at fault.
     package init(decoding bytes: [UInt8], isJSON: Bool) throws(WireError) {
-        // It is a few bytes long, and there is one way to write it in CBOR.
-        if bytes.count <= 64 {
-            if isJSON, let value = try? JSONValue(parsing: bytes), value["cancel"]?.bool == true {
-                self = .cancel
-                return
-            }
-            if !isJSON, bytes == Self.encodedCancel(isJSON: false) {
-                self = .cancel
-                return
-            }
+        // These are a few bytes long, and there is one way to write them in CBOR.
+        if bytes.count <= 64, let brief = Self.brief(bytes, isJSON: isJSON) {
+            self = brief
+            return
         }
         self = .request(try OperationRequest(decoding: bytes, isJSON: isJSON))
+    }
+
+    private static func brief(_ bytes: [UInt8], isJSON: Bool) -> Self? {
+        guard isJSON else {
+            if bytes == encodedCancel(isJSON: false) { return .cancel }
+            return [true, false].first { bytes == encodedAnswer($0, isJSON: false) }.map { .answer($0) }
+        }
+        guard let value = try? JSONValue(parsing: bytes) else { return nil }
+        return value["cancel"]?.bool == true ? .cancel : value["answer"]?.bool.map { .answer($0) }
+    }
+}
+
+/// A part of an answer that comes before its reply.
+package enum AnswerPart {
+    /// As a message of a session: `{ "part": … }`.
+    package static func message(_ record: any Record, isJSON: Bool) -> [UInt8] {
+        OperationReplyForm.encode("part", record, isJSON: isJSON)
+    }
+
+    /// - Returns: nil for a message of another kind.
+    package static func read<Answer: Record>(
+        as type: Answer.Type, message bytes: [UInt8], isJSON: Bool
+    ) throws(WireError) -> Answer? {
+        try OperationReplyForm.decode("part", as: type, bytes, isJSON: isJSON)
+    }
+}
+
+/// A question to whoever attends a request.
+package struct SessionQuestion: Record {
+    package static let recordName = "question"
+    package static let refusesUnknownFields = false
+
+    package enum Kind: String, RecordChoice {
+        /// The answer is yes or no.
+        case confirm
+        /// The answer brings a secret: the passphrase of locked notes.
+        case notePassphrase
+        /// That of the store, to show that a person is there.
+        case passphrase
+        /// The PIN, for the same.
+        case pin
+
+        package var wantsSecret: Bool { self != .confirm }
+    }
+
+    package var kind = Kind.confirm
+    package var text = ""
+    package var reason: String?
+
+    package init() {}
+
+    package init(_ kind: Kind, _ text: String, reason: String? = nil) {
+        self.init()
+        (self.kind, self.text, self.reason) = (kind, text, reason)
+    }
+
+    package static let layout = RecordLayout<Self>(
+        RecordField("kind", \.kind, "what is wanted: a yes or no, or a secret"),
+        RecordField("text", \.text, "the question as a person is asked"),
+        RecordField("reason", \.reason, "what the answer is for; ends a sentence that begins with \"to\""))
+
+    /// As a message of a session: `{ "question": … }`.
+    package func message(isJSON: Bool) -> [UInt8] { OperationReplyForm.encode("question", self, isJSON: isJSON) }
+
+    /// - Returns: nil for a message of another kind.
+    package init?(message bytes: [UInt8], isJSON: Bool) {
+        guard let found = try? OperationReplyForm.decode("question", as: Self.self, bytes, isJSON: isJSON) else {
+            return nil
+        }
+        self = found
+    }
+}
+
+/// What whoever attends a request is told beside its reply.
+package struct SessionNotice: Record {
+    package static let recordName = "notice"
+    package static let refusesUnknownFields = false
+
+    package enum Kind: String, RecordChoice {
+        case note
+        /// Something needs attention.
+        case warning
+        /// What storage did by itself.
+        case storage
+    }
+
+    package var kind = Kind.note
+    package var text = ""
+    package var code: String?
+
+    package init() {}
+
+    package init(_ kind: Kind, _ text: String, code: String? = nil) {
+        self.init()
+        (self.kind, self.text, self.code) = (kind, text, code)
+    }
+
+    package static let layout = RecordLayout<Self>(
+        RecordField("kind", \.kind, "how much it matters"), RecordField("text", \.text, "the words for a person"),
+        RecordField("code", \.code, "stable code of `errors.md`"))
+
+    /// As a message of a session: `{ "notice": … }`.
+    package func message(isJSON: Bool) -> [UInt8] { OperationReplyForm.encode("notice", self, isJSON: isJSON) }
+
+    /// - Returns: nil for a message of another kind.
+    package init?(message bytes: [UInt8], isJSON: Bool) {
+        guard let found = try? OperationReplyForm.decode("notice", as: Self.self, bytes, isJSON: isJSON) else {
+            return nil
+        }
+        self = found
     }
 }
 
@@ -40,6 +153,9 @@ package enum SessionClientMessage: Equatable, Sendable {
 package struct OperationProgress: Record {
     package static let recordName = "progress"
     package static let refusesUnknownFields = false
+
+    /// The stage of any operation that has to wait until a search index is made.
+    package static let indexing = "indexing"
 
     package var stage: String?
     package var done = 0
@@ -79,6 +195,8 @@ package struct OperationProgress: Record {
 package enum SessionEnd: String, RecordChoice {
     /// Nobody asked for so long that the keys go.
     case idle
+    /// The store has other keys now, or the agent wants the process to end.
+    case stopped
 
     /// Layout: `{ "end": why }`.
     package func message(isJSON: Bool) -> [UInt8] {

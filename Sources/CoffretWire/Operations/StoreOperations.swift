@@ -3,7 +3,7 @@
 package struct VaultCreate: StoreOperation {
     package static let name = "vault.create"
     package static let access = OperationAccess.control
-    package static let meaning = "Makes a vault, with keys of its own. The session ends after the answer."
+    package static let meaning = "Makes a vault, with keys of its own."
 
     package var name = ""
 
@@ -18,7 +18,7 @@ package struct VaultEdit: StoreOperation {
     package static let name = "vault.edit"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Changes the name of a vault, and what this device does with it. A new name ends the session after the answer."
+        "Changes the name of a vault, and what this device does with it."
 
     package enum Files: String, RecordChoice {
         case all, asked
@@ -43,28 +43,33 @@ package struct VaultRemove: StoreOperation {
     package static let name = "vault.remove"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Removes a vault with everything in it and its history, for good; one that syncs is refused. "
-        + "The session ends after the answer."
+        "Removes a vault with everything in it and its history, for good; one that syncs is refused."
 
     package var vault = ""
     package var itemCount = 0
+    package var isTrial: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("vault", \.vault, "name or id"),
         RecordField(
-            "itemCount", \.itemCount, "how many items go with it, in the trash too: another number is refused"))
+            "itemCount", \.itemCount, "how many items go with it, in the trash too: another number is refused"),
+        RecordField("isTrial", \.isTrial, "removes nothing, and says what would go, whatever the number"))
 
     package struct Answer: Record {
         package static let recordName = "vault-removed"
         package static let refusesUnknownFields = false
         package var removed = ""
         package var itemCount = 0
+        package var name: String?
+        package var changeCount: Int?
 
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("removed", \.removed, "id of the vault"),
-            RecordField("itemCount", \.itemCount, "items that went with it"))
+            RecordField("itemCount", \.itemCount, "items that went with it"),
+            RecordField("name", \.name, "of a trial: its name"),
+            RecordField("changeCount", \.changeCount, "of a trial: changes of its history"))
     }
 }
 

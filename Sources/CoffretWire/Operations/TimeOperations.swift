@@ -108,11 +108,13 @@ package struct LineMessage: Record {
 
     package var mark = ""
     package var text = ""
+    package var lacksLineEnd: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("mark", \.mark, "`kept`, `removed` or `added`"),
-        RecordField("text", \.text, "without its line end"))
+        RecordField("text", \.text, "without its line end"),
+        RecordField("lacksLineEnd", \.lacksLineEnd, "true for the last line of a text that ends without one"))
 }
 
 package struct ConflictList: StoreOperation {
@@ -121,9 +123,10 @@ package struct ConflictList: StoreOperation {
     package static let meaning = "Lists the items for which devices wrote different values at the same time."
 
     package var vault: String?
+    package var givesShortIDs: Bool?
 
     package init() {}
-    package static let layout = RecordLayout<Self>(.vaultOrAll(\.vault))
+    package static let layout = RecordLayout<Self>(.vaultOrAll(\.vault), .givesShortIDs(\.givesShortIDs))
 
     package struct Answer: Record {
         package static let recordName = "conflict-list"
@@ -144,12 +147,15 @@ package struct ConflictedItem: Record {
     package var title = ""
     package var conflicts: [String] = []
     package var vault: String?
+    package var shortID: String?
+    package var labels: [String]?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         RecordField("id", \.id, "32 hexadecimal digits"), RecordField("title", \.title, "as in `item`"),
         RecordField("conflicts", \.conflicts, "attributes, one for each other value"),
-        RecordField("vault", \.vault, "name of its vault, where there are several"))
+        RecordField("vault", \.vault, "name of its vault, where there are several"),
+        .shortID(\.shortID), RecordField("labels", \.labels, "what people call the attributes, with `givesShortIDs`"))
 }
 
 package struct ConflictRead: StoreOperation {

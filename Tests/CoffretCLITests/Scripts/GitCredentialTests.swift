@@ -1,5 +1,6 @@
 // Which addresses fit what git asks about: exactly those for the same place.
 
+import CoffretCore
 import CoffretTestSupport
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 /// What git writes.
 func fuzzGitCredential(_ bytes: [UInt8]) -> Bool {
     guard let asked = GitCredential(String(decoding: bytes, as: UTF8.self)) else { return false }
-    precondition(!asked.matches("https://never.example"), "only the same host fits")
+    precondition(!asked.place.matches("https://never.example"), "only the same host fits")
     return true
 }
 
@@ -50,16 +51,17 @@ struct GitCredentialTests {
             ("", false), ("https://", false),
         ])
     func places(address: String, fits: Bool) {
-        #expect(Self.asked("https://example.org").matches(address) == fits)
+        #expect(Self.asked("https://example.org").place.matches(address) == fits)
     }
 
     @Test("user names and paths count where both sides tell them")
     func details() {
         let ada = Self.asked("https://example.org", username: "ada")
-        #expect(ada.matches("https://ada@example.org") && ada.matches("https://example.org"))
-        #expect(!ada.matches("https://bob@example.org"))
+        #expect(ada.place.matches("https://ada@example.org") && ada.place.matches("https://example.org"))
+        #expect(!ada.place.matches("https://bob@example.org"))
         let path = Self.asked("https://example.org", path: "team/project.git")
-        #expect(path.matches("https://example.org/team/project.git/") && path.matches("https://example.org"))
-        #expect(!path.matches("https://example.org/team"))
+        #expect(
+            path.place.matches("https://example.org/team/project.git/") && path.place.matches("https://example.org"))
+        #expect(!path.place.matches("https://example.org/team"))
     }
 }

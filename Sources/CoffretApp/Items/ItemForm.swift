@@ -1,9 +1,9 @@
 // Items with fields as text for an editor. The one thing to keep true: what the person left alone stays
 // as it was, to the byte; a masked secret is unchanged unless something else stands in its place.
 
-internal import CoffretApp
-internal import CoffretBase
-internal import CoffretCore
+package import CoffretBase
+package import CoffretCore
+internal import CoffretMessages
 internal import CoffretTerminal
 
 /// A form of `Label: value` lines, then `---`, then the text.
@@ -14,27 +14,29 @@ internal import CoffretTerminal
 ///     Password: ••••••••
 ///     ---
 ///     Notes in Markdown.
-struct ItemForm: Equatable {
+package struct ItemForm: Equatable {
     /// A line of the form, whose value may go on in lines that begin with two spaces.
-    struct Line: Equatable {
-        let label: String
-        let value: String
+    package struct Line: Equatable {
+        package let label: String
+        package let value: String
         /// Where it begins in the form.
-        var number = 0
+        package var number = 0
     }
 
     /// What a wrong form says.
-    struct Problem: Error, Equatable {
-        let lineNumber: Int
-        let message: String
+    package struct Problem: Error, Equatable {
+        package let lineNumber: Int
+        package let message: String
     }
 
-    static let divider = "---"
+    package static let divider = "---"
+    /// Stands for a secret, of whatever length.
+    package static let mask = "••••••••"
 
     /// The form of an item.
-    static func text(for item: Item) -> String {
+    package static func text(for item: Item) -> String {
         var lines = [line("Title", item.title), line("Tags", item.givenTags.map(\.path).joined(separator: ", "))]
-        lines += item.fields.map { line($0.label, $0.kind.isSecret ? ItemText.mask : $0.value) }
+        lines += item.fields.map { line($0.label, $0.kind.isSecret ? mask : $0.value) }
         let missing = item.kind.standardFields.filter { standard in !item.fields.contains { $0.key == standard.key } }
         lines += missing.map { line($0.label, "") }
         return lines.joined() + divider + "\n" + item.text
@@ -45,7 +47,7 @@ struct ItemForm: Equatable {
     }
 
     /// Lines and text of an edited form.
-    static func parse(_ text: String) throws(Problem) -> (lines: [Line], text: String) {
+    package static func parse(_ text: String) throws(Problem) -> (lines: [Line], text: String) {
         var lines: [Line] = []
         var rest = text[...]
         var number = 0
@@ -74,7 +76,7 @@ struct ItemForm: Equatable {
     /// Applies an edited form to an item.
     ///
     /// - Parameter random: makes keys for fields that are new.
-    static func apply(_ text: String, to item: inout Item, random: any RandomSource) throws {
+    package static func apply(_ text: String, to item: inout Item, random: any RandomSource) throws {
         let (lines, body) = try parse(text)
         var kept: [ItemField] = []
         var unused = item.fields
@@ -92,14 +94,14 @@ struct ItemForm: Equatable {
             if let index = unused.firstIndex(where: { $0.label == line.label }) {
                 var field = unused.remove(at: index)
                 if line.value.isEmpty, !field.value.isEmpty { continue }
-                if !field.kind.isSecret || line.value != ItemText.mask, line.value != field.value {
+                if !field.kind.isSecret || line.value != mask, line.value != field.value {
                     field.value = line.value
                     try check(field, line)
                 }
                 kept.append(field)
                 continue
             }
-            guard !line.value.isEmpty, line.value != ItemText.mask else { continue }
+            guard !line.value.isEmpty, line.value != mask else { continue }
             let field = newField(line, kind: item.kind, position: position, random: random)
             // A name that is almost that of a field which is gone from the form was mistyped.
             if field.key.name.hasPrefix("x-"),
@@ -136,12 +138,12 @@ struct ItemForm: Equatable {
 
 extension String {
     /// Without spaces at the end.
-    var trimmingEnd: String {
+    package var trimmingEnd: String {
         var text = self[...]
         while text.last == " " { text.removeLast() }
         return String(text)
     }
 
     /// Without spaces at both ends.
-    var trimmed: String { String(drop { $0 == " " }).trimmingEnd }
+    package var trimmed: String { String(drop { $0 == " " }).trimmingEnd }
 }

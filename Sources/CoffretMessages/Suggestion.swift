@@ -1,9 +1,7 @@
 // Near misses. The one thing to keep true: a suggestion is only ever shown, never acted upon.
 
-internal import CoffretMessages
-
 /// Finds what somebody probably meant.
-enum Suggestion {
+package enum Suggestion {
     /// Commands of other programs and what they are called here.
     private static let synonyms = [
         "add": "new", "create": "new", "list": "ls", "delete": "rm", "remove": "rm", "find": "search",
@@ -14,12 +12,12 @@ enum Suggestion {
     ]
 
     /// What another program's word is called here, if there is such a candidate.
-    static func synonym(of word: String, among candidates: [String]) -> String? {
+    package static func synonym(of word: String, among candidates: [String]) -> String? {
         synonyms[word].flatMap { candidates.contains($0) ? $0 : nil }
     }
 
     /// The candidate nearest to `word`, if it is near enough to be what was meant.
-    static func nearest(to word: String, among candidates: [String]) -> String? {
+    package static func nearest(to word: String, among candidates: [String]) -> String? {
         let extending = candidates.filter { $0.hasPrefix(word) && word.count >= 2 }
         if extending.count == 1 { return extending[0] }
         let limit = max(1, word.count / 3)
@@ -32,7 +30,7 @@ enum Suggestion {
     }
 
     /// "a, b or c".
-    static func list(_ words: [String]) -> String {
+    package static func list(_ words: [String]) -> String {
         guard let last = words.last, words.count > 1 else { return words.first ?? "" }
         return words.dropLast().joined(separator: ", ") + " or " + last
     }
@@ -40,7 +38,7 @@ enum Suggestion {
     /// Insertions, deletions, substitutions and swaps of neighbours between two words.
     ///
     /// Source: optimal string alignment. O(n·m), for words of a few letters.
-    static func editDistance(_ left: [Character], _ right: [Character]) -> Int {
+    package static func editDistance(_ left: [Character], _ right: [Character]) -> Int {
         var beforeLast: [Int] = []
         var last = Array(0...right.count)
         for row in 0..<left.count {

@@ -1,0 +1,95 @@
+// The client of a session, as the person for whom it works. Invariant: a question is put only while a request is performed whose
+// client answers questions, and waits for that client alone.
+
+internal import CoffretBase
+internal import CoffretClient
+internal import CoffretNet
+internal import CoffretTerminal
+internal import CoffretWire
+internal import Glibc
+internal import Synchronization
+
+/// Notices that nobody has taken yet.
+final class WaitingNotices: Sendable {
+    private static let countMax = 64
+    private let list = Mutex<[SessionNotice]>([])
+
+    func add(_ notice: SessionNotice) {
+        list.withLock { if $0.count < Self.countMax { $0.append(notice) } }
+    }
+
+    func take() -> [SessionNotice] {
+        list.withLock { list in
+            defer { list = [] }
+            return list
+        }
+    }
+}
+
+/// Asks and tells over the connection of a session.
+final class SessionPerson: OperationPerson {
+    private let connection: UnixConnection
+    private let inbox: OperationInbox
+    private let isJSON: Bool
+    /// Whether the client of the present request answers.
+    private var isAttended = false
+    /// What storage says, and what an attended request is told first.
+    let waiting = WaitingNotices()
+
+    init(_ connection: UnixConnection, _ inbox: OperationInbox, isJSON: Bool) {
+        self.connection = connection
+        self.inbox = inbox
+        self.isJSON = isJSON
+    }
+
+    /// The request that is performed from now on.
+    func attend(_ isAttended: Bool) {
+        flush()
+        self.isAttended = isAttended
+        flush()
+    }
+
+    private func flush() {
+        guard isAttended else { return }
+        for notice in waiting.take() { tell(notice) }
+    }
+
+    var canAnswer: Bool { isAttended }
+
+    func tell(_ notice: SessionNotice) {
+        guard isAttended else { return waiting.add(notice) }
+        // A client that is gone is noticed by the next question whether it cancels.
+        try? connection.send(notice.message(isJSON: isJSON))
+    }
+
+    func secret(_ question: SessionQuestion) throws -> SecretBytes {
+        let descriptors = try ask(question)
+        let numbers = descriptors.take()
+        guard numbers.count == 1 else {
+            for number in numbers { close(number) }
+            throw OperationError(.descriptorInvalid, at: numbers.isEmpty ? "none" : "several")
+        }
+        let source = OwnedDescriptor(numbers[0])
+        var work = OperationWork()
+        work.isCancelled = { [inbox] in inbox.isCurrentCancelled() }
+        return try DescriptorTransfer.secret(from: source.number, work)
+    }
+
+    func confirm(_ question: SessionQuestion) throws -> Bool {
+        do {
+            _ = try ask(question)
+            return true
+        } catch let error as OperationError where error.code == .unanswered { return false }
+    }
+
+    func deriving<Value>(_ body: () throws -> Value) throws -> Value { try body() }
+
+    /// - Throws: `OperationError.unanswered` for a no.
+    private func ask(_ question: SessionQuestion) throws -> ReceivedDescriptors {
+        guard isAttended else { throw OperationError(.unanswered) }
+        try connection.send(question.message(isJSON: isJSON))
+        let (isYes, descriptors) = try inbox.nextAnswer()
+        guard isYes else { throw OperationError(.unanswered) }
+        return descriptors
+    }
+}

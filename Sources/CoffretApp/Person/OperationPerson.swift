@@ -1,0 +1,22 @@
+// The person for whom an operation works. Invariant: an operation asks by a typed question, and knows neither terminal nor socket.
+
+package import CoffretBase
+package import CoffretWire
+
+/// Takes what an operation has to say and to ask beside its answer.
+package protocol OperationPerson: AnyObject {
+    /// Whether a question has somebody to answer it.
+    var canAnswer: Bool { get }
+    func tell(_ notice: SessionNotice)
+    /// - Throws: what keeps the person from answering; `OperationError.unanswered`.
+    func secret(_ question: SessionQuestion) throws -> SecretBytes
+    /// - Throws: as `secret`.
+    func confirm(_ question: SessionQuestion) throws -> Bool
+    /// Takes a second, during which nothing that is typed is shown.
+    func deriving<Value>(_ body: () throws -> Value) throws -> Value
+}
+
+extension OperationPerson {
+    package func note(_ text: String) { tell(SessionNotice(.note, text)) }
+    package func warn(_ text: String) { tell(SessionNotice(.warning, text)) }
+}
