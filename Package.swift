@@ -30,6 +30,7 @@ let systemLibraries: [Target] = [
     .target(name: "CZstd"),
     .target(name: "CExpat"),
     .target(name: "CHTML"),
+    .target(name: "CGcrypt"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
     .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -52,7 +53,7 @@ let libraries: [Target] = [
     // 1. Bytes, secret memory, canonical CBOR, JSON, the seams to the world.
     library("CoffretBase", ["CSodium", "CPlatform"]),
     // 2. The cipher suites; the only importer of libsodium's and OpenSSL's ciphers.
-    library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL"]),
+    library("CoffretCrypto", ["CoffretBase", "CSodium", "COpenSSL", "CGcrypt"]),
     // 3. SQLite: connections, prepared statements, and files that are sealed page by page.
     library("CoffretSQLite", ["CoffretBase", "CoffretCrypto", "CSQLite"]),
     // 3. Sockets between programs, and WebSocket framing without the socket.

@@ -40,6 +40,25 @@ func fuzzTable(_ bytes: [UInt8]) {
     }
 }
 
+/// The readers of other programs' exports, each on the same bytes, without a vault behind them.
+func fuzzForeign(_ bytes: [UInt8]) {
+    let limits = ImportLimits()
+    if let value = try? parseForeignJSON(bytes, limits: limits) { _ = ForeignObject(value)?.rest }
+    if let reader = try? ForeignXMLReader(limits: limits, take: { _, _ in true }) { try? reader.read(bytes[...]) }
+    _ = try? KeePassKeyFile.key(of: bytes)
+    _ = try? gunzipped(bytes, subject: "fuzz", limits: limits)
+}
+
+/// A whole import of a file that may be of any format, into a vault that must not change where it fails.
+func fuzzForeignImport(_ bytes: [UInt8], named name: String, in folder: TemporaryFolder, _ fixture: ImportFixture) {
+    guard let file = try? folder.write(Data(bytes), to: name), let source = try? openImportSource(atPath: file.path),
+        let importer = try? ImporterRegistry.detect(source)
+    else { return }
+    _ = try? fixture.vault.importFrom(
+        source, with: importer, keys: ForeignTrial.keys("words"), files: fixture.files, random: fixture.random,
+        isDryRun: true)
+}
+
 /// The grammar of a full export, without its check value.
 func fuzzFullExport(_ bytes: [UInt8]) {
     var rest: [UInt8]? = bytes
@@ -103,6 +122,26 @@ struct ImportExportFuzzTests {
             fuzzItemList(bytes)
             fuzzFullExport(bytes)
         }
+    }
+
+    @Test("exports of password managers survive any bytes")
+    func foreign() throws {
+        let samples = [
+            BitwardenTests.sample, KeePassTests.sample,
+            "{\"keyID\":\"x\",\"typeName\":\"webforms.WebForm\",\"uuid\":\"u\",\"title\":\"t\",\"secureContents\":{\"fields\":[{\"type\":\"P\",\"designation\":\"password\",\"value\":\"p\"}]}}\n***5642bee8-a5ff-11dc-8314-0800200c9a66***\n",
+            "{\"accounts\":[{\"attrs\":{},\"vaults\":[{\"attrs\":{\"name\":\"v\"},\"items\":[{\"uuid\":\"u\",\"categoryUuid\":\"001\",\"details\":{\"sections\":[{\"fields\":[{\"title\":\"t\",\"value\":{\"totp\":\"A\"}}]}]},\"overview\":{\"title\":\"x\"}}]}]}]}",
+            "{\"userId\":\"u\",\"vaults\":{\"a\":{\"name\":\"n\",\"items\":[{\"itemId\":\"i\",\"data\":{\"type\":\"login\",\"metadata\":{\"name\":\"x\"},\"content\":{\"password\":\"p\",\"urls\":[\"u\"]}},\"state\":1}]}},\"version\":\"1\"}",
+            "{\"AUTHENTIFIANT\":[{\"title\":\"t\",\"login\":\"l\",\"domain\":\"d\"}]}",
+            "otpauth://totp/A:b?secret=JBSWY3DPEHPK3PXP&issuer=A\n# x\notpauth-migration://offline?data=CigKEPqlBekzoNEukL7qlsjBCDYSDnBpQHJhc3BiZXJyeXBpIAEoATACEAEYASAAKLzjp5n4%2F%2F%2F%2F%2FwE%3D\n",
+            "{\"version\":1,\"header\":{\"slots\":null,\"params\":null},\"db\":{\"entries\":[{\"type\":\"totp\",\"name\":\"n\",\"info\":{\"secret\":\"A\",\"digits\":6}}]}}",
+        ].map { Array($0.utf8) }
+        let (folder, fixture) = (try TemporaryFolder(), try ImportFixture())
+        let before = try fixture.commitCount()
+        fuzz(samples, rounds: 400) { bytes in
+            fuzzForeign(bytes)
+            fuzzForeignImport(bytes, named: "x.json", in: folder, fixture)
+        }
+        #expect(try fixture.commitCount() == before)
     }
 
     @Test("archives survive any bytes")

@@ -74,12 +74,12 @@ struct ImportTests {
                 info = tarfile.TarInfo('%032x.md' % k); info.size = len(data)
                 t.addfile(info, io.BytesIO(data))
             t.close()
-            open('v.kdbx', 'wb').write(bytes.fromhex('03d9a29a67fb4bb5') + bytes(100))
+            open('v.kdb', 'wb').write(bytes.fromhex('03d9a29a65fb4bb5') + bytes(100))
             open('cut.enex', 'w').write('<?xml version="1.0"?><en-export><note><title>a')
             """
         let python = try ProcessRunner.run("/usr/bin/python3", ["-c", script, runner.folder.file("work")])
         #expect(python.exitCode == 0, "\(python.errorText)")
-        for (file, code) in [("v.kdbx", "a KeePass database"), ("cut.enex", "import.format.truncated")] {
+        for (file, code) in [("v.kdb", "a database of KeePass 1"), ("cut.enex", "import.format.truncated")] {
             let result = try runner.run(["import", file], input: [])
             #expect(result.exitCode != 0 && result.errorText.contains(code), "\(file): \(result.errorText)")
         }
@@ -122,6 +122,83 @@ struct ImportTests {
         #expect(try runner.succeed("link", "Deep").contains("Hub"))
         #expect(try runner.succeed("attach", "ls", "Hub").contains("pic.png"))
         #expect(try runner.succeed("import", "v").contains("Nothing new"))
+    }
+
+    @Test("a protected export is opened with a password from a descriptor, reported item by item, and refused without")
+    func protectedExport() throws {
+        let script = """
+            import sys, json, base64, hashlib, hmac, os
+            os.chdir(sys.argv[1])
+            inner = {'encrypted': False, 'folders': [{'id': 'f', 'name': 'Home'}], 'items': [
+              {'id': 'i', 'type': 1, 'name': 'Shop', 'folderId': 'f', 'novelty': 'kept',
+               'login': {'username': 'ada', 'password': 'pw', 'uris': []}}]}
+            open('plain.json', 'w').write(json.dumps(inner))
+            from subprocess import run
+            salt, words = 'c2FsdA==', b'open sesame'
+            key = hashlib.pbkdf2_hmac('sha256', words, salt.encode(), 5000)
+            expand = lambda info: hmac.new(key, info + bytes([1]), 'sha256').digest()
+            enc, mac = expand(b'enc'), expand(b'mac')
+            def seal(data):
+                iv = os.urandom(16)
+                data = run(['openssl', 'enc', '-aes-256-cbc', '-K', enc.hex(), '-iv', iv.hex()], input=data,
+                           capture_output=True, check=True).stdout
+                code = hmac.new(mac, iv + data, 'sha256').digest()
+                return '2.' + '|'.join(base64.b64encode(part).decode() for part in (iv, data, code))
+            open('sealed.json', 'w').write(json.dumps({'encrypted': True, 'passwordProtected': True, 'salt': salt,
+              'kdfType': 0, 'kdfIterations': 5000, 'kdfMemory': None, 'kdfParallelism': None,
+              'encKeyValidation_DO_NOT_EDIT': seal(b'check'), 'data': seal(json.dumps(inner).encode())}))
+            """
+        let python = try ProcessRunner.run("/usr/bin/python3", ["-c", script, runner.folder.file("work")])
+        #expect(python.exitCode == 0, "\(python.errorText)")
+        let command = ["import", "sealed.json", "--source-password-fd", "0"]
+        let wrong = try runner.run(command, input: Array("open barley\n".utf8))
+        #expect(wrong.exitCode == 84 && wrong.errorText.contains("import.source.password-wrong"), "\(wrong.errorText)")
+        let unasked = try runner.run(["import", "sealed.json"], input: [])
+        #expect(unasked.exitCode == 69 && unasked.errorText.contains("--source-password-fd"), "\(unasked.errorText)")
+        #expect(try runner.json("ls")["items"] as? [String] == [])
+        let trial = try runner.run(command + ["--dry-run"], input: Array("open sesame\n".utf8))
+        #expect(trial.exitCode == 0 && trial.text.contains("Would import 1 item, 1 tag."), "\(trial.text)")
+        #expect(try runner.json("ls")["items"] as? [String] == [])
+        let done = try runner.run(command + ["--json", "--report"], input: Array("open sesame\n".utf8))
+        let last = try #require(done.text.split(separator: "\n").last)
+        let report = try #require(JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any])
+        #expect(report["format"] as? String == "bitwarden" && report["dropped"] as? Int == 0)
+        let line = try #require((report["perItem"] as? [[String: Any]])?.first)
+        #expect(line["name"] as? String == "Shop" && line["raw"] as? [String] == ["novelty"])
+        #expect(try runner.succeed("read", "coffret://Personal/Shop/password").contains("pw"))
+        let again = try runner.run(command, input: Array("open sesame\n".utf8))
+        #expect(again.text.contains("Nothing new"), "\(again.text)")
+    }
+
+    private static let hasGPG = FileManager.default.isExecutableFile(atPath: "/usr/bin/gpg")
+
+    @Test("a password store comes in through gpg, and not without its key", .enabled(if: hasGPG, "needs gpg"))
+    func passwordStore() throws {
+        let home = runner.folder.file("gnupg")
+        let script = """
+            set -e
+            mkdir -m 700 "$GNUPGHOME"; cd "$1"; mkdir -p store/Mail/Work
+            gpg --batch --quiet --pinentry-mode loopback --passphrase '' --quick-generate-key test@example.org rsa2048 encr never
+            seal() { gpg --batch --quiet --trust-model always -r test@example.org -e -o "$1"; }
+            printf 'first line\\nuser: ada\\nurl: https://a.example\\nPIN: 4711\\n\\nfree words\\n' | seal store/Mail/Work/site.gpg
+            printf 'lone' | seal store/lone.gpg
+            printf 'test@example.org' > store/.gpg-id
+            """
+        let variables = ["GNUPGHOME": home, "PATH": "/usr/bin:/bin"]
+        let made = try ProcessRunner.run(
+            "/bin/sh", ["-c", script, "sh", runner.folder.file("work")], environment: variables)
+        defer { _ = try? ProcessRunner.run("/usr/bin/gpgconf", ["--kill", "all"], environment: variables) }
+        #expect(made.exitCode == 0, "\(made.errorText)")
+        let done = try runner.run(["import", "store"], input: [], environment: ["GNUPGHOME": home])
+        #expect(done.exitCode == 0 && done.text.contains("Imported 2 items"), "\(done.text)\(done.errorText)")
+        #expect(try runner.succeed("read", "coffret://Personal/site/password").contains("first line"))
+        let shown = try runner.succeed("show", "site")
+        #expect(shown.contains("free words") && !shown.contains("4711"), "\(shown)")
+        #expect(try runner.succeed("show", "site", "--json").contains("Mail/Work"))
+        let again = try runner.run(["import", "store"], input: [], environment: ["GNUPGHOME": home])
+        #expect(again.text.contains("Nothing new"), "\(again.text)")
+        let foreign = try runner.run(["import", "store"], input: [], environment: ["GNUPGHOME": home + "-none"])
+        #expect(foreign.exitCode == 84, "\(foreign.errorText)")
     }
 
     static let recognised = [

@@ -93,6 +93,9 @@ enum ImportCommand {
             }
         }
         keys.constants = try context.arguments.value(bearConstants).map { try ForeignFile.read($0) }
+        keys.decryptOpenPGP = { ciphertext throws(ImportExportError) in
+            try OpenPGPProgram(context: context).decrypted(ciphertext)
+        }
         do {
             return try importer.begun(on: source, keys: keys)
         } catch {

@@ -68,6 +68,9 @@ package enum CipherDirection: Sendable {
         unsafe EVP_CIPHER_CTX_free(pointer)
     }
 
+    /// Leaves padding to the caller: what goes in comes out, whole blocks at once.
+    mutating func keepPadding() { _ = unsafe EVP_CIPHER_CTX_set_padding(pointer, 0) }
+
     /// Starts a message under `nonce`, with the key as it stands.
     mutating func start(nonce: RawSpan) throws(CryptoError) {
         let status = unsafe nonce.withUnsafeBytes { bytes in

@@ -12,10 +12,11 @@ extension ForeignFormat {
             .json(["collections", "items"]), .json(["encrypted", "folders"]), .json(["encrypted", "collections"]),
             .json(["items.folderId", "items.organizationId"]),
         ],
+        open: { (source, keys) throws(ImportExportError) in try BitwardenSeal.open(source, keys) },
         read: { (source, sink) throws(ImportExportError) in
             var bytes = try source.content()
             defer { bytes.zero() }
-            if let main = source.main { sink.took(main, bytes) }
+            if let main = source.main { sink.took(main, try source.bytes()) }
             var reader = BitwardenReader(source, sink)
             try reader.read(ForeignObject.parse(bytes, limits: source.limits))
         })
@@ -45,12 +46,14 @@ private struct BitwardenReader {
                 subject: "\(source.path.printable) is a Bitwarden export that only its account opens; "
                     + "export it there with a password")
         }
+        list.ignore("passwordProtected")
         folders = names(of: "folders", in: list)
         collections = names(of: "collections", in: list)
         guard let items = list.objects("items") else { throw ImportExportError(.formatInvalid, at: "items") }
         for item in items { try put(item) }
-        for (name, _) in list.rest where !name.hasPrefix("items") {
+        for (name, _) in list.rest {
             sink.warn("not of an item, left out: \(printableText(name.utf8))")
+            sink.session.report.dropped += 1
         }
     }
 

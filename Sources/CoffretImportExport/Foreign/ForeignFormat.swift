@@ -90,9 +90,14 @@ struct ForeignFormat: Sendable {
 /// A protected export, opened. Zeroed when the last importer that holds it goes.
 final class ForeignPayload: Sendable {
     let bytes: [UInt8]
+    /// Of a format of many protected files, each by its entry.
+    let files: [Int: [UInt8]]?
 
     /// Takes the bytes over: the caller keeps no copy.
-    init(_ bytes: consuming [UInt8]) { self.bytes = bytes }
+    init(_ bytes: consuming [UInt8], files: [Int: [UInt8]]? = nil) {
+        self.bytes = bytes
+        self.files = files
+    }
 }
 
 /// What a reader reads from.

@@ -113,6 +113,7 @@ final class ForeignObject {
     /// Says that all members that are left tell nothing of an item.
     func ignoreRest() {
         for index in isTaken.indices { isTaken[index] = true }
+        for (_, object) in children { object.ignoreRest() }
     }
 
     // MARK: The rest
@@ -161,6 +162,7 @@ extension ForeignItem {
     /// - Parameter isSecret: whether a name sounds like a secret's; `soundsSecret` by default.
     mutating func keepRest(of object: ForeignObject, isSecret: (String) -> Bool = soundsSecret) {
         for (name, value) in object.rest { add(name, value, kind: isSecret(name) ? .secret : .text) }
+        object.ignoreRest()
     }
 }
 

@@ -8,6 +8,8 @@ package final class SourceKeys {
     private var keyFile: [UInt8]?
     /// The constants of the program that sealed notes of the source, as the person's file has them.
     package var constants: [UInt8]?
+    /// Decrypts a file under OpenPGP with the person's own keys; nil where that cannot be.
+    package var decryptOpenPGP: ((_ ciphertext: [UInt8]) throws(ImportExportError) -> [UInt8])?
 
     /// - Parameters:
     ///   - keyFile: the content of a key file, for a format that has such; zeroed when this object goes.
@@ -26,6 +28,18 @@ package final class SourceKeys {
 
     /// Whether there is a key file.
     var hasKeyFile: Bool { keyFile != nil }
+
+    /// The content of a file under OpenPGP.
+    ///
+    /// - Throws: `.passwordWrong` if the person's keys do not open it, `.passwordNeeded` where they cannot be used.
+    func decrypt(_ ciphertext: [UInt8], of name: String) throws(ImportExportError) -> [UInt8] {
+        guard let decryptOpenPGP else { throw ImportExportError(.passwordNeeded, subject: name) }
+        do throws(ImportExportError) {
+            return try decryptOpenPGP(ciphertext)
+        } catch {
+            throw ImportExportError(error.code, at: error.place, subject: name)
+        }
+    }
 
     /// Lends the content of the key file; nil if there is none.
     func withKeyFile<Result>(_ body: ([UInt8]?) throws(ImportExportError) -> Result) throws(ImportExportError) -> Result

@@ -16,6 +16,9 @@ internal import Glibc
     let readFree: Status
     let supportFunctions: [Status]
     let openDescriptor: @convention(c) (Handle?, Int32, Int) -> Int32
+    let openMemory: @convention(c) (Handle?, UnsafeRawPointer?, Int) -> Int32
+    let supportGzip: Status
+    let supportRaw: Status
     let nextHeader: @convention(c) (Handle?, UnsafeMutablePointer<Handle?>?) -> Int32
     let readData: @convention(c) (Handle?, UnsafeMutableRawPointer?, Int) -> Int
     let errorNumber: Status
@@ -44,6 +47,9 @@ internal import Glibc
             unsafe readNew = try Self.symbol("archive_read_new", in: library)
             unsafe readFree = try Self.symbol("archive_read_free", in: library)
             unsafe openDescriptor = try Self.symbol("archive_read_open_fd", in: library)
+            unsafe openMemory = try Self.symbol("archive_read_open_memory", in: library)
+            unsafe supportGzip = try Self.symbol("archive_read_support_filter_gzip", in: library)
+            unsafe supportRaw = try Self.symbol("archive_read_support_format_raw", in: library)
             unsafe nextHeader = try Self.symbol("archive_read_next_header", in: library)
             unsafe readData = try Self.symbol("archive_read_data", in: library)
             unsafe errorNumber = try Self.symbol("archive_errno", in: library)
