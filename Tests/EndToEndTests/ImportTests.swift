@@ -168,6 +168,16 @@ struct ImportTests {
         #expect(try runner.succeed("read", "coffret://Personal/Shop/password").contains("pw"))
         let again = try runner.run(command, input: Array("open sesame\n".utf8))
         #expect(again.text.contains("Nothing new"), "\(again.text)")
+
+        // The export asks first; without an answer it writes nothing.
+        let unanswered = try runner.run(["export", "--format", "bitwarden", "out.json"], input: [])
+        #expect(unanswered.exitCode != 0 && unanswered.errorText.contains("unencrypted"), "\(unanswered.errorText)")
+        #expect(!FileManager.default.fileExists(atPath: runner.folder.file("work/out.json")))
+        #expect(try runner.succeed("export", "--format", "bitwarden", "out.json", "--yes").contains("1 other item"))
+        let out = try Data(contentsOf: URL(fileURLWithPath: runner.folder.file("work/out.json")))
+        let list = try #require(JSONSerialization.jsonObject(with: out) as? [String: Any])
+        let login = try #require((list["items"] as? [[String: Any]])?.first?["login"] as? [String: Any])
+        #expect(login["username"] as? String == "ada" && login["password"] as? String == "pw")
     }
 
     private static let hasGPG = FileManager.default.isExecutableFile(atPath: "/usr/bin/gpg")

@@ -163,7 +163,7 @@ extension FullExportMessage {
 
 /// What an export has written.
 package struct ExportOutcome {
-    /// Of Markdown.
+    /// Of Markdown, or of Bitwarden's JSON.
     package var items: ExportReport?
     /// Of JSON.
     package var everything: FullExportReport?
@@ -218,6 +218,8 @@ extension ExportRun: PerformedOperation {
                 to: path, files: files, progress: work.pass, isStopped: work.isCancelled)
             outcome.items = report
             outcome.faulty = try vault.attachments(with: report.faults)
+        case .bitwarden:
+            outcome.items = try vault.exportBitwarden(to: path, progress: work.pass, isStopped: work.isCancelled)
         case .markdown:
             var options = MarkdownExportOptions()
             options.only = only

@@ -15,8 +15,8 @@ internal import CoffretWire
 enum ExportCommand {
     static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")
     static let format = OptionDescription.value(
-        "format", "FORMAT", .choice(["markdown", "textbundle", "json"]),
-        "markdown or textbundle (a folder), or json (one file with the whole history)")
+        "format", "FORMAT", .choice(["markdown", "textbundle", "json", "bitwarden"]),
+        "markdown or textbundle (a folder), json (one file with the whole history), or bitwarden (Bitwarden's JSON)")
 
     static let unsent = OptionDescription.flag(
         "unsent", "only items that were changed here since the server last had them, as Markdown")
@@ -26,7 +26,7 @@ enum ExportCommand {
     static let description = CommandDescription(
         "export", group: .inOut, "Write everything out, unencrypted",
         discussion: [
-            "Markdown: a folder of notes with their files, as import reads it. TextBundle: a folder of bundles, one for each note, which Bear and others read. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Secrets are written in clear in all of them.",
+            "Markdown: a folder of notes with their files, as import reads it. TextBundle: a folder of bundles, one for each note, which Bear and others read. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Bitwarden: one file that Bitwarden reads, without attachments and earlier versions. Secrets are written in clear in all of them.",
             "One vault is written, the default or the one that --vault names. With --all-vaults PATH is a new folder, and in it each vault gets a folder or a file of its own, called as it is.",
         ],
         arguments: [path], options: [format, allVaults, unsent, CommonArguments.yes],
@@ -49,10 +49,11 @@ enum ExportCommand {
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
         let isAll = context.arguments.isSet(allVaults)
-        let isJSON = context.arguments.value(format).map { $0 == "json" } ?? (!isAll && path.hasSuffix(".json"))
+        let named = context.arguments.value(format).flatMap { ExportRun.Format(rawValue: $0) }
+        let format = named ?? (!isAll && path.hasSuffix(".json") ? .json : .markdown)
+        let isFile = format.isFile
         let isUnsent = context.arguments.isSet(unsent)
-        let isBundles = context.arguments.value(format) == "textbundle"
-        guard !isUnsent || !isJSON && !isBundles else {
+        guard !isUnsent || format == .markdown else {
             throw CommandFailure(
                 .usage, .inputInvalid, "--unsent writes a folder of Markdown, and nothing else",
                 hint: "coffret export FOLDER --unsent")
@@ -62,10 +63,10 @@ enum ExportCommand {
                 .usage, code: UsageError.Code.conflict.rawValue,
                 "--all-vaults excludes \(isUnsent ? "--unsent" : "--vault")")
         }
-        try PathCheck.target(ofExport: path, isFile: isJSON && !isAll)
+        try PathCheck.target(ofExport: path, isFile: isFile && !isAll)
         let store = try StoreSession.open(context, with: .passphrase)
         var request = ExportRun()
-        request.format = isJSON ? .json : isBundles ? .textbundle : .markdown
+        request.format = format
         request.onlyUnsent = isUnsent
         let targets = try isAll ? targets(inFolder: path, request, store) : [oneTarget(path, request, store)]
         try confirm(targets, path, context)
@@ -105,7 +106,7 @@ enum ExportCommand {
                 name += " " + record.vaultID.hex.prefix(8)
                 taken.insert(name.lowercased())
             }
-            let path = PathText.join(folder, request.format == .json ? name + ".json" : name)
+            let path = PathText.join(folder, request.format.isFile ? name + ".json" : name)
             return Target(record: record, vault: vault, path: path, only: nil)
         }
     }

@@ -114,7 +114,21 @@ private struct BitwardenReader {
         if let identity = object.object("identity") { item.take(identity, Self.identity) }
         if let key = object.object("sshKey") { item.take(key, Self.key) }
         if let note = object.object("secureNote"), note.peek("type")?.integer == 0 { note.ignore("type") }
-        for field in object.objects("fields") ?? [] { take(field: field, into: &item) }
+        var fields = object.objects("fields") ?? []
+        // What coffret's export says of items that Bitwarden has no type for, and of their tags.
+        fields.removeAll { field in
+            guard let name = field.peek("name")?.string, let value = field.peek("value")?.string else { return false }
+            if name == BitwardenWriter.typeMark, let kind = ItemKind(name: value) {
+                item.draft.kind = kind
+            } else if name == BitwardenWriter.tagsMark {
+                for tag in value.split(separator: ",") { item.setFolder(String(tag), separator: "/", original: "tags") }
+            } else {
+                return false
+            }
+            field.ignoreRest()
+            return true
+        }
+        for field in fields { take(field: field, into: &item) }
         for old in object.objects("passwordHistory") ?? [] {
             if let password = old.text("password") {
                 item.addPrevious(password, until: old.time("lastUsedDate", .calendar))
@@ -158,7 +172,13 @@ private struct BitwardenReader {
         let type = field.integer("type")
         if let linked = field.integer("linkedId") { return item.add(name, "linked to \(linked)") }
         guard let value = field.text("value") ?? field.flag("value").map({ $0 ? "true" : "false" }) else { return }
-        item.add(name, value, kind: type == 1 ? .secret : .text, isRaw: false)
+        // Fields that an item of this kind has and Bitwarden's does not, such as a card's PIN.
+        let standard = item.draft.kind.standardFields.first { $0.label == name && $0.kind.isSecret == (type == 1) }
+        if item.draft.kind != .login, let standard, item.value(standard.key.name) == nil {
+            item.set(standard.key.name, to: value, original: name)
+        } else {
+            item.add(name, value, kind: type == 1 ? .secret : .text, isRaw: false)
+        }
     }
 }
 

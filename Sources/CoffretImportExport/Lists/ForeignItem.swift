@@ -17,6 +17,8 @@ struct ForeignItem {
     /// Values of standard fields: which those are depends on the kind, which may come last.
     private var values: [(name: String, value: String, original: String)] = []
     private var extras: [(label: String, kind: FieldKind, value: String)] = []
+    /// Earlier values, which stand behind all others.
+    private var previous: [(label: String, value: String)] = []
     /// Its files; `ForeignSink` attaches them.
     var files: [ForeignFile] = []
     /// The content of a note that its program sealed, in the place of its text.
@@ -77,7 +79,7 @@ struct ForeignItem {
     /// - Parameter time: in milliseconds since 1970.
     mutating func addPrevious(_ value: String, until time: Int64?, label: String = "Previous password") {
         let day = time.map { ", until \(CivilTime.format($0).prefix(10))" } ?? ""
-        add(label + day, value, kind: .secret, isRaw: false)
+        if !value.isEmpty { previous.append((label + day, value)) }
     }
 
     /// The value of a standard field so far.
@@ -121,6 +123,7 @@ struct ForeignItem {
             }
         }
         for (label, kind, value) in extras { append(label, kind, value) }
+        for (label, value) in previous { append(label, .secret, value) }
         if draft.kind != .note, draft.title == nil { draft.title = cleanTitle(fallbackTitle) }
         if draft.kind == .note, draft.title == nil, draft.text.isEmpty { draft.title = cleanTitle(fallbackTitle) }
         let key =

@@ -122,7 +122,10 @@ package struct ExportRun: StoreOperation {
         + "It reports progress; when it is cancelled, a folder stays with what was written."
 
     package enum Format: String, RecordChoice {
-        case markdown, textbundle, json
+        case markdown, textbundle, json, bitwarden
+
+        /// Whether it writes one file, and not a folder.
+        package var isFile: Bool { self == .json || self == .bitwarden }
     }
 
     package var vault: String?
@@ -135,7 +138,8 @@ package struct ExportRun: StoreOperation {
         .vaultOrDefault(\.vault),
         RecordField(
             "format", \.format,
-            "a folder of Markdown or of TextBundles, or one file with every item, attachment and earlier version"),
+            "a folder of Markdown or of TextBundles, one file with every item, attachment and earlier version, or "
+                + "Bitwarden's JSON"),
         RecordField("name", \.name, "of the new folder or file, without a path"),
         RecordField("onlyUnsent", \.onlyUnsent, "of Markdown: items changed here since the server last had them"))
 
@@ -148,7 +152,7 @@ package struct ExportRun: StoreOperation {
 
         package init() {}
         package static let layout = RecordLayout<Self>(
-            RecordField("items", \.items, "what came of Markdown"),
+            RecordField("items", \.items, "what came of Markdown or Bitwarden's JSON"),
             RecordField("everything", \.everything, "what came of JSON"),
             RecordField("faulty", \.faulty, "files that were left out, because they are not here or damaged"))
     }

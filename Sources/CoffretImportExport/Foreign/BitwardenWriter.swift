@@ -1,0 +1,209 @@
+// A vault as Bitwarden's JSON. Invariant: what that format has no place for goes into a field of its item, so that it comes
+// back with the next import.
+
+internal import CoffretBase
+package import CoffretCore
+internal import CoffretCrypto
+internal import CoffretStorage
+
+/// Makes the export that `ForeignFormat.bitwardenJSON` reads.
+struct BitwardenWriter {
+    private var folders: [(path: String, id: String)] = []
+    private var items: [JSONValue] = []
+
+    /// The name of a field that says the type of an item that Bitwarden has no type for.
+    static let typeMark = "coffret type"
+    /// The name of a field that has the tags beside the first.
+    static let tagsMark = "coffret tags"
+
+    private static let types: [ItemKind: Int] = [.login: 1, .note: 2, .card: 3, .identity: 4, .sshKey: 5]
+
+    /// Adds an item; one that Bitwarden has no type for becomes a secure note with fields.
+    mutating func add(_ item: Item) {
+        var rest = item.fields
+        func take(_ name: String) -> JSONValue {
+            guard let index = rest.firstIndex(where: { $0.key.name == name }) else { return .null }
+            return .string(rest.remove(at: index).value)
+        }
+        func takeAll(_ isWanted: (ItemField) -> Bool) -> [ItemField] {
+            let wanted = rest.filter(isWanted)
+            rest.removeAll(where: isWanted)
+            return wanted
+        }
+        let type = Self.types[item.kind] ?? 2
+        let marks = [
+            (Self.typeMark, Self.types[item.kind] == nil ? item.kind.name : ""),
+            (Self.tagsMark, item.givenTags.dropFirst().map(\.path).joined(separator: ",")),
+        ]
+        var members: [JSONValue.Member] = [
+            .init("id", .string(Self.uuid(item.id.uuid.hex))), .init("organizationId", .null),
+            .init("folderId", item.givenTags.first.map { .string(folder($0.path)) } ?? .null),
+            .init("type", .integer(type)), .init("reprompt", .integer(0)), .init("name", .string(item.title)),
+            .init("notes", item.text.isEmpty ? .null : .string(item.text)), .init("favorite", .bool(item.isPinned)),
+            .init("creationDate", .string(CivilTime.format(item.created))),
+            .init("revisionDate", .string(CivilTime.format(item.modified))),
+            .init("archivedDate", item.archived.map { .string(CivilTime.format($0)) } ?? .null),
+            .init("deletedDate", item.trashed.map { .string(CivilTime.format($0)) } ?? .null),
+        ]
+        switch item.kind {
+        case .login:
+            let (name, password, code, address) = (take("username"), take("password"), take("totp"), take("url"))
+            let more = takeAll { $0.label == "Website" && $0.kind == .url }.map { JSONValue.string($0.value) }
+            let uris = ([address] + more).filter { $0 != .null }.map {
+                JSONValue.object([.init("match", .null), .init("uri", $0)])
+            }
+            let passkeys = takeAll { $0.kind == .passkey }
+            let objects = passkeys.map { try? JSONValue(parsing: Array($0.value.utf8)) }
+            rest += zip(passkeys, objects).filter { $0.1 == nil }.map(\.0)
+            members.append(
+                .init(
+                    "login",
+                    .object([
+                        .init("uris", .array(uris)), .init("username", name), .init("password", password),
+                        .init("totp", code), .init("fido2Credentials", .array(objects.compactMap { $0 })),
+                    ])))
+        case .card:
+            let expiry = rest.first { $0.key.name == "expiry" }?.value.split(separator: "/") ?? []
+            let isPlain = expiry.count == 2 && expiry[1].utf8.count == 4
+            if isPlain { _ = take("expiry") }
+            members.append(
+                .init(
+                    "card",
+                    .object([
+                        .init("cardholderName", take("cardholder")), .init("brand", take("brand")),
+                        .init("number", take("number")),
+                        .init("expMonth", isPlain ? .string(String(expiry[0])) : .null),
+                        .init("expYear", isPlain ? .string(String(expiry[1])) : .null), .init("code", take("code")),
+                    ])))
+        case .identity:
+            func labelled(_ label: String) -> JSONValue {
+                guard let index = rest.firstIndex(where: { $0.label == label }) else { return .null }
+                return .string(rest.remove(at: index).value)
+            }
+            members.append(
+                .init(
+                    "identity",
+                    .object([
+                        .init("title", labelled("Title")), .init("firstName", take("first-name")),
+                        .init("middleName", labelled("Middle name")), .init("lastName", take("last-name")),
+                        .init("address1", take("street")), .init("address2", labelled("Address 2")),
+                        .init("address3", labelled("Address 3")), .init("city", take("city")),
+                        .init("state", labelled("State")), .init("postalCode", take("postcode")),
+                        .init("country", take("country")), .init("company", take("company")),
+                        .init("email", take("email")), .init("phone", take("phone")),
+                        .init("ssn", labelled("Social security number")), .init("username", labelled("Username")),
+                        .init("passportNumber", labelled("Passport number")),
+                        .init("licenseNumber", labelled("License number")),
+                    ])))
+        case .sshKey:
+            members.append(
+                .init(
+                    "sshKey",
+                    .object([
+                        .init("privateKey", take("private-key")), .init("publicKey", take("public-key")),
+                        .init("keyFingerprint", take("fingerprint")),
+                    ])))
+        case .note, .apiToken, .custom: members.append(.init("secureNote", .object([.init("type", .integer(0))])))
+        }
+        let mark = "Previous password, until "
+        let previous = takeAll { $0.label.hasPrefix(mark) && $0.kind == .secret }.map { field in
+            JSONValue.object([
+                .init("lastUsedDate", .string(field.label.dropFirst(mark.count) + "T00:00:00.000Z")),
+                .init("password", .string(field.value)),
+            ])
+        }
+        func field(_ name: String, _ value: String, _ isSecret: Bool) -> JSONValue {
+            .object([
+                .init("name", .string(name)), .init("value", .string(value)),
+                .init("type", .integer(isSecret ? 1 : 0)),
+            ])
+        }
+        // Bitwarden has one folder for an item, and fewer types; both marks are read back.
+        let fields =
+            marks.filter { !$0.1.isEmpty }.map { field($0.0, $0.1, false) }
+            + rest.map { field($0.label, $0.value, $0.kind.isSecret) }
+        members += [
+            .init("fields", .array(fields)), .init("passwordHistory", .array(previous)), .init("collectionIds", .null),
+        ]
+        items.append(.object(members))
+    }
+
+    private mutating func folder(_ path: String) -> String {
+        if let known = folders.first(where: { $0.path == path }) { return known.id }
+        // The same folder has the same id in each export.
+        let id = Self.uuid(Hex.encode(BLAKE2b.hash(Array(path.utf8), byteCount: 16)))
+        folders.append((path, id))
+        return id
+    }
+
+    private static func uuid(_ hex: String) -> String {
+        let digits = Array(hex)
+        let ends = [0, 8, 12, 16, 20, 32]
+        return zip(ends, ends.dropFirst()).map { String(digits[$0..<$1]) }.joined(separator: "-")
+    }
+
+    /// The whole file.
+    var text: JSONValue {
+        .object([
+            .init("encrypted", .bool(false)),
+            .init(
+                "folders",
+                .array(
+                    folders.map { .object([.init("id", .string($0.id)), .init("name", .string($0.path))]) })),
+            .init("items", .array(items)),
+        ])
+    }
+}
+
+extension Vault {
+    /// Writes all items but locked ones as Bitwarden's JSON, in clear, into one new file of mode 0600.
+    ///
+    /// That format holds no attachments and no earlier versions; the report says how many attachments stay behind.
+    /// - Parameter isStopped: asked before each item; of a file that was stopped nothing is left.
+    /// - Throws: `.targetOccupied`, `.targetUnwritable`, `.vaultFailed`, `.stopped`.
+    /// - Complexity: memory for all items.
+    package func exportBitwarden(
+        to path: String, progress: (WorkProgress) -> Void = { _ in }, isStopped: () -> Bool = { false }
+    ) throws(ImportExportError) -> ExportReport {
+        try wrappingVaultErrors { try checkNothingIsVeiled() }
+        let view = try wrappingVaultErrors { try present }
+        var report = ExportReport()
+        var writer = BitwardenWriter()
+        var attachments = 0
+        var ids: [EntityID] = []
+        try wrappingVaultErrors { try view.forEachItem { ids.append($0.id) } }
+        for (index, id) in ids.enumerated() {
+            if isStopped() { throw ImportExportError(.stopped) }
+            guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
+            attachments += item.attachments.count
+            if item.isLocked {
+                report.locked += 1
+            } else {
+                writer.add(item)
+                if item.kind == .note { report.notes += 1 } else { report.otherItems += 1 }
+            }
+            progress(WorkProgress(stage: .writing, doneCount: index + 1, totalCount: ids.count, byteCount: 0))
+        }
+        if attachments > 0 {
+            report.warnings.append("attachments are not in this file: \(attachments); a folder of Markdown has them")
+        }
+        var bytes = Array(writer.text.text(.pretty).utf8)
+        defer { bytes.zero() }
+        report.byteCount = UInt64(bytes.count)
+        try writeNewFile(bytes, to: path)
+        return report
+    }
+}
+
+/// Writes one new file of mode 0600 and makes it durable.
+func writeNewFile(_ bytes: [UInt8], to path: String) throws(ImportExportError) {
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let folderPath = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
+    let folder = try ExportFolder(existing: folderPath)
+    try folder.write(SourcePath(validating: Array(name.utf8), limits: ImportLimits()), modifiedMilliseconds: nil) {
+        (write) throws(ImportExportError) in
+        try write(bytes[...])
+    }
+    try folder.synchronize()
+}
