@@ -69,7 +69,7 @@ private struct BitwardenReader {
     private static let common: [String: ListFormat.Column] = [
         "name": .title, "notes": .text, "favorite": .pinned, "creationDate": .created(.calendar),
         "revisionDate": .modified(.calendar), "archivedDate": .archived, "deletedDate": .trashed, "id": .id,
-        // What the program remembers for itself: to whom it belongs, and that it is an item.
+        // The program remembers these for itself: its owner, and that it is an item.
         "organizationId": .ignored, "object": .ignored,
     ]
 
@@ -115,7 +115,7 @@ private struct BitwardenReader {
         if let key = object.object("sshKey") { item.take(key, Self.key) }
         if let note = object.object("secureNote"), note.peek("type")?.integer == 0 { note.ignore("type") }
         var fields = object.objects("fields") ?? []
-        // What coffret's export says of items that Bitwarden has no type for, and of their tags.
+        // The export of coffret marks items that Bitwarden has no type for, and of their tags.
         fields.removeAll { field in
             guard let name = field.peek("name")?.string, let value = field.peek("value")?.string else { return false }
             if name == BitwardenWriter.typeMark, let kind = ItemKind(name: value) {

@@ -100,7 +100,7 @@ final class ForeignPayload: Sendable {
     }
 }
 
-/// What a reader reads from.
+/// The source as a reader sees it.
 struct ForeignSource {
     let source: any ImportSource
     /// The file that told the format, or the only one; nil for a folder or archive known by its paths.
@@ -114,7 +114,7 @@ struct ForeignSource {
     /// The path that items of the main file are known by.
     var path: SourcePath { main.map { entries[$0].path } ?? SourcePath(cleanBytes: Array(source.name.utf8)) }
 
-    /// What was opened of a protected export, else the main file.
+    /// The opened content of a protected export, else the main file.
     func content() throws(ImportExportError) -> [UInt8] {
         if let payload { return payload.bytes }
         return try bytes()

@@ -118,7 +118,7 @@ final class ForeignObject {
 
     // MARK: The rest
 
-    /// What nobody took, by the path of its name: `login.fido2Credentials 1.rpId`. Nothing, empty texts, lists and objects
+    /// The values that nobody took, by the path of its name: `login.fido2Credentials 1.rpId`. Nothing, empty texts, lists and objects
     /// hold no value; lists of objects stay one value each.
     var rest: [(name: String, value: String)] {
         var result: [(name: String, value: String)] = []

@@ -206,7 +206,7 @@ private struct KDBXHeader {
         try number(Field.compression) == 0 ? bytes : gunzipped(bytes, subject: subject, limits: limits)
     }
 
-    /// What KDBX 4 has in front of its XML. The XML of KDBX 3 names the hash of the header; it goes along as field 240.
+    /// The header that KDBX 4 has in front of its XML. The XML of KDBX 3 names the hash of the header; it goes along as field 240.
     private func innerHeader(forFile file: [UInt8]) throws(ImportExportError) -> [UInt8] {
         func field(_ id: UInt8, _ value: [UInt8]) -> [UInt8] {
             [id] + littleEndian(UInt64(value.count)).prefix(4) + value
@@ -292,7 +292,7 @@ struct ByteCursor {
 
     /// The index of the next byte.
     var position: Int { rest.startIndex }
-    /// What is left.
+    /// The bytes that are left.
     var remainder: ArraySlice<UInt8> { rest }
 
     /// - Throws: `.formatTruncated` with less than that left.

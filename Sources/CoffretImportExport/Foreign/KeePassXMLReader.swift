@@ -125,7 +125,7 @@ private final class KeePassReader {
             }
             return false
         case "Group":
-            // What is said of the group itself; its entries are gone by now.
+            // The notes of the group itself; its entries are gone by now.
             if let notes = element.text("Notes") {
                 var item = ForeignItem(kind: .note)
                 item.id = "group " + (element.text("UUID") ?? "")
@@ -322,7 +322,7 @@ private final class KeePassReader {
         }
     }
 
-    /// What differs from the version after it, by the day of that one.
+    /// Values that differ from the version after it, by the day of that one.
     private func takeHistory(
         _ history: [XMLElement], now: [Field], _ modified: Milliseconds?, _ item: inout ForeignItem
     ) {

@@ -115,7 +115,7 @@ private struct PUXReader {
             if ["website", ""].contains(address.peek("label")?.string ?? "") { address.ignore("label") }
             if let text = address.text("url"), text != first { item.addAddress(text, original: "url") }
         }
-        // What the program shows in lists, computes of the password and warns of.
+        // The program shows these in lists, computes them from the password, or warns of them.
         overview.ignore("subtitle", "icons", "ps", "pbe", "pgrng", "watchtowerExclusions")
     }
 
@@ -134,7 +134,7 @@ private struct PUXReader {
         if let document = details.object("documentAttributes") { take(file: document, &item) }
     }
 
-    /// What a form on a website held.
+    /// A field that a form on a website held.
     private func take(login field: ForeignObject, _ item: inout ForeignItem) {
         let designation = field.text("designation")
         let kind = field.text("fieldType")
@@ -275,7 +275,7 @@ private struct PIFReader {
     private static let common: [String: ListFormat.Column] = [
         "uuid": .id, "title": .title, "createdAt": .created(.seconds), "updatedAt": .modified(.seconds),
         "trashed": .trashed,
-        // What the program computes for itself.
+        // The program computes these for itself.
         "keyID": .ignored, "contentsHash": .ignored, "securityLevel": .ignored, "txTimestamp": .ignored,
         "locationKey": .ignored,
     ]

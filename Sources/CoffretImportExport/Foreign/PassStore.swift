@@ -41,7 +41,7 @@ private enum PassReader {
         item.draft.modified = entry.modifiedMilliseconds
         item.setFolder(String(decoding: entry.path.folder, as: UTF8.self), separator: "/", original: "folder")
         guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-            // What somebody keeps there by pass insert -m is not always text.
+            // An entry of pass insert -m is not always text.
             item.files = [ForeignFile(name: String(decoding: entry.path.stem, as: UTF8.self), content: .bytes(bytes))]
             return try sink.put(item)
         }

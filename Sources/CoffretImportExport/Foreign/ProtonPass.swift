@@ -55,7 +55,7 @@ private struct ProtonReader {
     private static let common: [String: ListFormat.Column] = [
         "itemId": .id, "createTime": .created(.seconds), "modifyTime": .modified(.seconds), "pinned": .pinned,
         "aliasEmail": .labelled("Alias", .email),
-        // What the program remembers for itself.
+        // The program remembers these for itself.
         "shareId": .ignored, "contentFormatVersion": .ignored, "shareCount": .ignored,
     ]
 

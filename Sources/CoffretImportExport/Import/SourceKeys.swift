@@ -1,4 +1,4 @@
-// What opens a protected export: its password and its key file. Invariant: neither lives longer than the import.
+// The secrets that open a protected export: its password and its key file. Invariant: neither lives longer than the import.
 
 package import CoffretBase
 

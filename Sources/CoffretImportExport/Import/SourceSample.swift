@@ -1,4 +1,4 @@
-// What recognition looks at: the paths of a source and the first bytes of a few of its files. Invariant: each of these is
+// The parts that recognition looks at: the paths of a source and the first bytes of a few of its files. Invariant: each of these is
 // read once, however many formats look at it.
 
 internal import CoffretBase
