@@ -19,8 +19,6 @@ let settings: [SwiftSetting] = [
 /// Layer 0: C libraries of the system.
 let systemLibraries: [Target] = [
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CTPM2", pkgConfig: "tss2-esys", providers: [.apt(["libtss2-dev"])]),
     .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     // libcurl's headers only: the library is loaded when it is first needed.
@@ -37,8 +35,23 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .target(name: "CPlatform", cSettings: [.define("_GNU_SOURCE")]),
+    // OpenSSL's and SQLite's headers, and their functions: each library is loaded when it is first called.
+    .target(name: "COpenSSL", dependencies: ["CPlatform"]),
+    .target(name: "CSQLite", dependencies: ["CPlatform"]),
     // What the C libraries do when they are called from C: the measure for `coffret-bench`.
-    .target(name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"]),
+    .target(
+        name: "CBenchPeers", dependencies: ["CSodium", "COpenSSL"], linkerSettings: [.linkedLibrary("crypto")]),
+]
+
+/// How the programs that people start are linked for a release: relocations packed, so that the loader touches fewer
+/// pages; the C++ library's few functions inside; no symbols. See Docs/decisions/0105-libraries-on-demand.md.
+let linking: [LinkerSetting] = [
+    .unsafeFlags(
+        [
+            "-use-ld=bfd", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs", "-Xlinker", "--strip-all",
+            "-L\(Context.packageDirectory)/Packaging/link", "-Xlinker", "--exclude-libs", "-Xlinker", "libstdc++.a",
+            "-Xclang-linker", "-static-libgcc",
+        ], .when(configuration: .release))
 ]
 
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -174,17 +187,21 @@ let desktopLibraries: [Target] = [
 ]
 
 let executables: [Target] = [
-    .executableTarget(name: "coffret", dependencies: ["CoffretBase", "CoffretCLI"], swiftSettings: settings),
+    .executableTarget(
+        name: "coffret", dependencies: ["CoffretBase", "CoffretCLI"], swiftSettings: settings,
+        linkerSettings: linking),
     .executableTarget(
         name: "coffret-agent",
         dependencies: [
             "CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretCLI", "CoffretDesktop", "CoffretKeyStores",
         ],
-        swiftSettings: settings),
-    .executableTarget(name: "coffret-server", dependencies: ["CoffretServer"], swiftSettings: settings),
+        swiftSettings: settings, linkerSettings: linking),
+    .executableTarget(
+        name: "coffret-server", dependencies: ["CoffretServer"], swiftSettings: settings, linkerSettings: linking),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
-        name: "coffret-bench-interop", dependencies: ["CoffretInterop", "COpenSSL"], swiftSettings: settings),
+        name: "coffret-bench-interop", dependencies: ["CoffretInterop", "COpenSSL"], swiftSettings: settings,
+        linkerSettings: [.linkedLibrary("crypto")]),
     // Measures parts of Coffret in one process; not part of the product.
     .executableTarget(
         name: "coffret-bench",

@@ -53,6 +53,9 @@ package final class SearchIndex {
         }
     }
 
+    /// Loads what searching needs, for a process that forks: its children find it loaded.
+    package static func rehearse() { _ = try? Connection(path: "", .inMemory) }
+
     /// Opens the index in a directory; makes the directory, not the index.
     ///
     /// - Parameter vaultID: bound into every page, so that one vault's index is worth nothing to another.

@@ -52,12 +52,11 @@ struct SampleCodeTests {
         let file = folder.file("samples.swift")
         try Data(program.utf8).write(to: URL(fileURLWithPath: file))
         var arguments = ["swiftc", "-typecheck", "-swift-version", "6", "-I", Self.modules.path + "/Modules"]
-        for module in ["CSodium", "COpenSSL"] {
-            let map = SharedData.packageRoot.appendingPathComponent("Sources/\(module)/module.modulemap")
-            arguments += ["-Xcc", "-fmodule-map-file=\(map.path)"]
+        let sodium = SharedData.packageRoot.appendingPathComponent("Sources/CSodium/module.modulemap")
+        let built = ["COpenSSL", "CPlatform"].map { name in
+            Self.modules.appendingPathComponent("\(name).build/module.modulemap")
         }
-        let platform = Self.modules.appendingPathComponent("CPlatform.build/module.modulemap").path
-        arguments += ["-Xcc", "-fmodule-map-file=\(platform)"]
+        for map in [sodium] + built { arguments += ["-Xcc", "-fmodule-map-file=\(map.path)"] }
         let result = try ProcessRunner.run("/usr/bin/env", arguments + [file])
         #expect(result.exitCode == 0, "\(result.errorText)")
     }

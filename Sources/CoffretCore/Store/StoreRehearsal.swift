@@ -2,6 +2,7 @@
 
 package import CoffretBase
 internal import CoffretKeys
+internal import CoffretSearch
 internal import CoffretStorage
 
 extension Store {
@@ -9,5 +10,6 @@ extension Store {
     /// its children find done what is done once in a process. That is more than half of what a short command takes.
     package static func rehearse(random: any RandomSource) {
         if let keys = Keyring.rehearse(random: random) { VaultRepository.rehearse(keys) }
+        SearchIndex.rehearse()
     }
 }
