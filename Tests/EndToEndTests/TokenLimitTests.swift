@@ -21,6 +21,9 @@ struct TokenLimitTests {
         defer { try? world.agent.stop() }
         try world.agent.succeed("new", input: "# Tomato soup\n\nNo blight, see [[Blighted leeks]]. #private\n")
         try world.agent.succeed("new", input: "# Blighted leeks\n\nBlight, as in [[Tomato soup]]. #garden\n")
+        try world.agent.succeed(
+            "new", "--type", "login", "Shed", "--set", "url=https://shed.example", "--secret", "password",
+            input: "hush\n")
         let all = try world.session(isJSON: false)
         let session = try world.session(
             isJSON: false, token: try world.token("gardener", "--allow", "write", "--tag", "#garden"))
@@ -62,10 +65,10 @@ struct TokenLimitTests {
         "vault.list", "item.list", "item.search", "item.read", "item.create", "item.edit", "item.flag", "item.trash",
         "item.restore", "item.remove", "item.history", "item.compare", "conflict.list", "conflict.read",
         "conflict.settle", "link.list", "link.add", "tag.list", "tag.change", "file.list", "file.add", "file.read",
-        "file.rename", "file.remove", "code.read", "reference.read",
+        "file.rename", "file.remove", "code.read", "reference.read", "field.read", "name.list", "login.match",
     ]
     /// Beside those, with limits to vaults alone.
-    private static let keepsToVaults: Set<String> = ["tag.rename", "import.run", "export.run"]
+    private static let keepsToVaults: Set<String> = ["tag.rename", "import.run", "export.run", "item.label"]
 
     /// Each operation that names an item answers as for one that does not exist.
     private func expectAbsent(_ session: SessionClient, _ id: String, _ title: String) throws {
@@ -95,6 +98,7 @@ struct TokenLimitTests {
         try same(ConflictSettle()) { $0.item = $1 }
         try same(TagChange()) { ($0.item, $0.add) = ($1, ["garden"]) }
         try same(CodeRead()) { $0.item = $1 }
+        try same(FieldRead()) { ($0.item, $0.field) = ($1, "password") }
         try same(FileList()) { $0.item = $1 }
         try same(FileRename()) { ($0.item, $0.name, $0.newName) = ($1, "map.bin", "plan.bin") }
         try same(FileRemove()) { ($0.item, $0.name) = ($1, "map.bin") }
@@ -127,6 +131,12 @@ struct TokenLimitTests {
         #expect(try session.perform(reference).values.map(\.value) == ["Tomatoes"], "there is one with this beginning")
         #expect(try all.code(reference) == "core.item.ambiguous")
         #expect(try session.perform(ConflictList()).items.isEmpty)
+        let names = Self.made(NameList()) { ($0.kind, $0.beginning) = (.items, "tom") }
+        #expect(try session.perform(names).names == ["Tomatoes"] && all.perform(names).names.count == 2)
+        let fields = Self.made(NameList()) { ($0.kind, $0.item) = (.fields, "Shed") }
+        #expect(try session.perform(fields).names.isEmpty && !all.perform(fields).names.isEmpty)
+        let login = Self.made(LoginMatch()) { ($0.protocolName, $0.host) = ("https", "shed.example") }
+        #expect(try session.perform(login).logins.isEmpty && all.perform(login).logins.map(\.title) == ["Shed"])
         #expect(try session.code(TagRename()) { ($0.tag, $0.newTag) = ("garden", "yard") } == "operation.not-allowed")
     }
 

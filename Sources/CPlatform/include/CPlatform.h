@@ -3,6 +3,7 @@
 #ifndef COFFRET_CPLATFORM_H
 #define COFFRET_CPLATFORM_H
 
+#include "CoffretOnDemand.h"
 #include "CoffretPoll.h"
 #include "CoffretProcess.h"
 #include "CoffretSocket.h"

@@ -28,10 +28,11 @@ package struct AccessGrant: Equatable, Sendable {
         ItemFlag.name, ItemTrash.name, ItemRestore.name, ItemRemove.name, ItemHistory.name, ItemCompare.name,
         ConflictList.name, ConflictRead.name, ConflictSettle.name, LinkList.name, LinkAdd.name, TagList.name,
         TagChange.name, FileList.name, FileAdd.name, FileRead.name, FileRename.name, FileRemove.name, CodeRead.name,
-        ReferenceRead.name,
+        ReferenceRead.name, FieldRead.name, NameList.name, LoginMatch.name,
     ]
-    /// Operations on all of a vault: they keep to vaults, and are refused where tags are limited.
-    static let vaultOperations: Set<String> = [TagRename.name, ImportRun.name, ExportRun.name]
+    /// Operations on all of a vault: they keep to vaults, and are refused where tags are limited. The shortest id of an item tells of
+    /// those with a similar one.
+    static let vaultOperations: Set<String> = [TagRename.name, ImportRun.name, ExportRun.name, ItemLabel.name]
 
     package func allows(_ operation: any StoreOperation.Type) -> Bool {
         if operation.access == .none { return true }

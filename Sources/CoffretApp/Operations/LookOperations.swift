@@ -95,9 +95,8 @@ extension LoginMatch: PerformedOperation {
         var answer = Answer()
         for record in try desk.records(vault) {
             let vault = try desk.vault(record)
-            answer.logins += try Self.candidates(place, vault).compactMap { id in
-                try Self.login(vault.item(id), for: place)
-            }
+            let candidates = desk.within(try Self.candidates(place, vault))
+            answer.logins += try candidates.compactMap { try Self.login(vault.item($0.id), for: place) }
         }
         return answer
     }
@@ -121,12 +120,12 @@ extension LoginMatch: PerformedOperation {
 
     /// The items in which the words of the host stand side by side, out of the index: those that fit are among them, and
     /// nothing else is opened.
-    private static func candidates(_ place: WebPlace, _ vault: Vault) throws -> [EntityID] {
+    private static func candidates(_ place: WebPlace, _ vault: Vault) throws -> [ItemSummary] {
         let words = place.searchWords
         guard !words.isEmpty else {
             var filter = ItemFilter()
             filter.kinds = [.login, .apiToken]
-            return try vault.list(filter).map(\.id)
+            return try vault.list(filter)
         }
         let query = "(type:login OR type:token) fields:\"\(words.joined(separator: " "))\""
         var found: [ItemSummary] = []
@@ -135,6 +134,6 @@ extension LoginMatch: PerformedOperation {
             found += page.hits.map(\.item)
             guard !page.hits.isEmpty, found.count < page.totalCount else { break }
         }
-        return found.filter { !$0.isArchived && !$0.isTrashed }.map(\.id)
+        return found.filter { !$0.isArchived && !$0.isTrashed }
     }
 }
