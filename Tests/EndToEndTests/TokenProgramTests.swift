@@ -37,7 +37,7 @@ struct TokenProgramTests {
         for (words, code) in [
             (["item.read", #"{"item": "Beans"}"#], "core.item.not-found"),
             (["item.create", ##"{"text": "# Elsewhere"}"##], "operation.not-allowed"),
-            (["lock"], "operation.not-allowed"), (["link.list", #"{"item": "Tomatoes"}"#], "operation.not-allowed"),
+            (["lock"], "operation.not-allowed"), (["device.list"], "operation.not-allowed"),
         ] {
             let refused = try ProcessRunner.run(
                 "/usr/bin/python3", [script, "--store", world.agent.runner.storePath, "--token-file", file] + words,
