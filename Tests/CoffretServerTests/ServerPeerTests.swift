@@ -134,14 +134,21 @@ struct ServerPeerTests {
     }
 
     @Test(
-        "the container file installs the libraries that the program is linked with, and no others",
+        "the container file installs the libraries that the program is linked with or loads, and no others",
         .enabled(if: isThere("/usr/bin/readelf", "/usr/bin/dpkg-query"), "needs readelf and dpkg"))
     func container() throws {
         let dynamic = try ProcessRunner.run("/usr/bin/readelf", ["-d", ServerProcess.executable]).text
+        var libraries = dynamic.matches(of: /\(NEEDED\).*\[(.+)\]/).map { String($0.1) }
+        // Loaded on demand.
+        for target in ["COpenSSL", "CSQLite"] {
+            let path = SharedData.packageRoot.path + "/Sources/\(target)/\(target).c"
+            let source = try String(contentsOfFile: path, encoding: .utf8)
+            libraries.append(String(try #require(source.firstMatch(of: /"(lib[a-z0-9]+\.so\.[0-9]+)"/)).1))
+        }
         var packages: Set<String> = []
-        for match in dynamic.matches(of: /\(NEEDED\).*\[(.+)\]/) {
+        for library in libraries {
             // Swift's own libraries are in no package; the image has its program linked with them.
-            let owner = try ProcessRunner.run("/usr/bin/dpkg-query", ["-S", "*/\(match.1)"]).text
+            let owner = try ProcessRunner.run("/usr/bin/dpkg-query", ["-S", "*/\(library)"]).text
             if let name = owner.firstMatch(of: /^([^:,]+):/) { packages.insert(String(name.1)) }
         }
         // What every Debian has.
