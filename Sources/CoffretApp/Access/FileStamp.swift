@@ -14,7 +14,7 @@ package struct FileStamp: Equatable {
         }
         numbers = [
             Int(information.st_ino), Int(information.st_size), information.st_mtim.tv_sec, information.st_mtim.tv_nsec,
-            // Nobody sets this one back: an earlier file under its old name is another one.
+            // The system alone sets this one: an earlier file under its old name is another one.
             information.st_ctim.tv_sec, information.st_ctim.tv_nsec,
         ]
     }

@@ -48,7 +48,7 @@ package final class HostedCommand: ClientSide {
     package let terminal: Int32?
     /// How long until the store locks by itself, as it was when the command began.
     package let secondsLeft: UInt64?
-    /// What opens the store now: this process may change the keyring and open the store again.
+    /// The key that opens the store now: this process may change the keyring and open the store again.
     private let storageKey: Mutex<StorageKey>
     private let noteKeys: [HeldNoteKey]
     private let connection: UnixConnection?

@@ -58,7 +58,7 @@ extension VaultCompact: PerformedOperation {
             let entries = try vault.log()
             if let dropsBefore { answer.removedCount = entries.count { $0.time < dropsBefore.milliseconds } }
             answer.keptCount = entries.count - answer.removedCount
-            // What others write meanwhile stands on what goes here.
+            // Devices that have less than everything write on top of commits that go here.
             answer.behindCount = try desk.store.standing(of: vault).peers.count { !$0.hasEverything }
             return answer
         }

@@ -251,7 +251,7 @@ extension ItemHistory: PerformedOperation {
 }
 
 extension StoreDesk {
-    /// What people call the device that made a commit, and so that they know which one of two is meant.
+    /// The name of the device that made a commit, told apart from another one of the same name.
     package func deviceName(ofCommit name: BlobName, in vault: Vault) -> String {
         guard let commit = try? vault.repository.commit(named: name) else { return "another device" }
         return (try? store.deviceLabel(commit.deviceID)) ?? "another device"

@@ -102,7 +102,7 @@ extension LoginMatch: PerformedOperation {
     }
 
     private static func login(_ item: Item, for place: WebPlace) -> LoginMessage? {
-        // Nobody is asked here whether somebody is there.
+        // A match is no reason to ask a person to show to be there.
         guard !item.isHidden else { return nil }
         let addresses = item.fields.filter { $0.kind == .url && place.matches($0.value) }
         let key = item.kind == .apiToken ? "token" : "password"

@@ -162,7 +162,7 @@ package final class OperationSession {
         switch try inbox.next(until: terms.idleTime.map { BootClock.now.advanced(by: $0) }) {
         case .ended: return false
         case .stopped:
-            // Nobody reads it where the client is gone.
+            // A client that is gone does not read it.
             try? connection.send(SessionEnd.stopped.message(isJSON: terms.isJSON))
             return false
         case .timeout:

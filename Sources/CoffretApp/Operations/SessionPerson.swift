@@ -33,7 +33,7 @@ final class SessionPerson: OperationPerson {
     private let isJSON: Bool
     /// Whether the client of the present request answers.
     private var isAttended = false
-    /// What storage says, and what an attended request is told first.
+    /// Notices of storage; an attended request is told them first.
     let waiting = WaitingNotices()
 
     init(_ connection: UnixConnection, _ inbox: OperationInbox, isJSON: Bool) {

@@ -46,7 +46,7 @@ extension SyncRun: PerformedOperation {
 
     private static func sync(_ record: VaultRecord, _ sync: AccountSync, _ work: OperationWork) throws -> SyncReport {
         var options = SyncEngine.Options()
-        // Whoever asks for it is there: the others are told, so that silence means something (R4).
+        // The person who asks is there: the others are told, so that silence means something (R4).
         options.acknowledgesAnew = true
         return try sync.sync(
             record, options,

@@ -169,13 +169,8 @@ final class StoreSession {
 
     // MARK: Names and sizes
 
-    /// What people call the device that made a commit, and so that they know which one of two is meant.
+    /// The name of a device, told apart from another one of the same name.
     func deviceName(_ deviceID: [UInt8]) -> String { (try? store.deviceLabel(deviceID)) ?? "another device" }
-
-    /// The same for the device that made a commit of a vault.
-    func deviceName(ofCommit name: BlobName, in vault: Vault) -> String {
-        desk.deviceName(ofCommit: name, in: vault)
-    }
 
     /// How an empty vault is spoken of. On a device that was just paired it lies at the server still.
     func emptyWords(_ vault: Vault) throws -> String {

@@ -52,49 +52,28 @@ extension Vault {
         options: MarkdownExportOptions = MarkdownExportOptions(),
         progress: (WorkProgress) -> Void = { _ in }, isStopped: () -> Bool = { false }
     ) throws(ImportExportError) -> ExportReport {
-        let files = try fileContents(files)
-        try wrappingVaultErrors { try checkNothingIsVeiled() }
-        let view = try wrappingVaultErrors { try present }
-        var ids: [EntityID] = []
-        try wrappingVaultErrors {
-            try view.forEachItem { if options.only?.contains($0.id) ?? true { ids.append($0.id) } }
+        try export(
+            to: target, files: files, mayReplace: options.mayReplace,
+            isWanted: { options.only?.contains($0) ?? true }, progress: progress, isStopped: isStopped
+        ) { (view, output) throws(ImportExportError) in
+            try MarkdownExportRun(view: view, output: output, options: options)
         }
-        let folder = try ExportFolder(path: target, mayReplace: options.mayReplace)
-        var run = try MarkdownExportRun(view: view, files: files, folder: folder, options: options)
-        for (index, id) in ids.enumerated() {
-            if isStopped() { throw ImportExportError(.stopped) }
-            guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
-            try run.write(item)
-            progress(
-                WorkProgress(
-                    stage: .writing, doneCount: index + 1, totalCount: ids.count, byteCount: run.report.byteCount))
-        }
-        try run.finish()
-        return run.report
     }
 }
 
 /// One export on its way.
-private struct MarkdownExportRun {
-    let view: VaultView
-    let files: any FileContentStore
-    let folder: ExportFolder
+private struct MarkdownExportRun: ItemExport {
     let options: MarkdownExportOptions
-    var report = ExportReport()
+    var output: ExportOutput
     private var recordOf: [EntityID: (root: String, record: FileRecord)] = [:]
     private var collectors = Set<EntityID>()
     private var names: ExportNames
-    private var otherItems: [JSONValue] = []
     /// Whether the folder of the import stands above its files: only if there are several imports.
     private let keepsRoots: Bool
     private let limits = ImportLimits()
 
-    init(
-        view: VaultView, files: any FileContentStore, folder: ExportFolder, options: MarkdownExportOptions
-    ) throws(ImportExportError) {
-        self.view = view
-        self.files = files
-        self.folder = folder
+    init(view: VaultView, output: ExportOutput, options: MarkdownExportOptions) throws(ImportExportError) {
+        self.output = output
         self.options = options
         let reader = SourceRecordReader(snapshot: view.snapshot)
         let sources = try reader.sources().filter { $0.format == MarkdownImporter().name }
@@ -124,19 +103,9 @@ private struct MarkdownExportRun {
     }
 
     mutating func write(_ item: Item) throws(ImportExportError) {
-        if item.isTrashed, !options.includesTrash {
-            report.trashed += 1
-            return
-        }
-        guard !item.isSealed else {
-            report.locked += 1
-            return
-        }
+        guard !output.leavesOut(item, isTrashLeftOut: !options.includesTrash) else { return }
         guard item.kind == .note else { return try writeOther(item) }
-        if !item.conflicts.isEmpty {
-            report.warnings.append(
-                "of concurrent values only the shown one is written: \(printableText(item.title.utf8))")
-        }
+        output.warnOfConflicts(item)
         let path = try importedPath(item.id) ?? names.pathOfNote(item)
         let written = try writeAttachments(of: item, beside: path)
         if collectors.contains(item.id), item.text.hasPrefix("Files that came with the import of ") { return }
@@ -149,13 +118,9 @@ private struct MarkdownExportRun {
         let writer = NoteWriter(
             item: item, record: record, path: path, unmentioned: unmentioned.map { String(decoding: $0, as: UTF8.self) }
         )
-        let bytes = try writer.bytes()
-        try folder.write(path, modifiedMilliseconds: item.modified) { (write) throws(ImportExportError) in
-            try write(bytes[...])
-        }
-        report.notes += 1
-        report.byteCount += UInt64(bytes.count)
-        if let record, record.stateHash == itemStateHash(item), unmentioned.isEmpty { report.identical += 1 }
+        try output.write(try writer.bytes(), to: path, modified: item.modified)
+        output.report.notes += 1
+        if let record, record.stateHash == itemStateHash(item), unmentioned.isEmpty { output.report.identical += 1 }
     }
 
     /// Writes the files of an item.
@@ -168,22 +133,7 @@ private struct MarkdownExportRun {
         for attachment in item.attachments {
             let imported = try importedPath(attachment.id)
             let target = imported ?? names.pathOfAttachment(attachment, beside: path)
-            let files = files
-            do throws(ImportExportError) {
-                try folder.write(target, modifiedMilliseconds: attachment.created) {
-                    (write) throws(ImportExportError) in
-                    try files.load(attachment.encodedReference, write)
-                }
-            } catch {
-                // The caller names it; everything else goes on.
-                guard error.code == .vaultFailed, let fault = error.cause.flatMap(AttachmentFault.init) else {
-                    throw error
-                }
-                report.faults[attachment.encodedReference] = fault
-                continue
-            }
-            report.attachments += 1
-            report.byteCount += UInt64(max(0, attachment.byteCount))
+            guard try output.write(attachment, to: target) else { continue }
             if imported == nil { references.append(percentEncoded(target.reference(from: path.folder))) }
         }
         return references
@@ -192,22 +142,8 @@ private struct MarkdownExportRun {
     private mutating func writeOther(_ item: Item) throws(ImportExportError) {
         let place = SourcePath(cleanBytes: Array(ItemListWriter.fileName.utf8))
         let paths = try writeAttachments(of: item, beside: place)
-        otherItems.append(
-            ItemListWriter.value(of: item, attachments: paths.map { String(decoding: $0, as: UTF8.self) }))
-        report.otherItems += 1
+        output.add(other: item, attachments: paths.map { String(decoding: $0, as: UTF8.self) })
     }
 
-    mutating func finish() throws(ImportExportError) {
-        if !otherItems.isEmpty {
-            var bytes = Array((ItemListWriter.list(otherItems).text(.pretty) + "\n").utf8)
-            defer { bytes.zero() }
-            let path = names.free(ItemListWriter.fileName)
-            try folder.write(path, modifiedMilliseconds: nil) { (write) throws(ImportExportError) in
-                try write(bytes[...])
-            }
-            report.byteCount += UInt64(bytes.count)
-            report.warnings.append("\(path.printable) holds passwords and other secrets in clear")
-        }
-        try folder.synchronize()
-    }
+    mutating func finish() throws(ImportExportError) { try output.finish(&names) }
 }

@@ -15,35 +15,17 @@ extension Vault {
         to target: String, files: (any FileContentStore)? = nil, progress: (WorkProgress) -> Void = { _ in },
         isStopped: () -> Bool = { false }
     ) throws(ImportExportError) -> ExportReport {
-        let files = try fileContents(files)
-        try wrappingVaultErrors { try checkNothingIsVeiled() }
-        let view = try wrappingVaultErrors { try present }
-        var ids: [EntityID] = []
-        try wrappingVaultErrors { try view.forEachItem { ids.append($0.id) } }
-        let folder = try ExportFolder(path: target, mayReplace: false)
-        var run = try TextBundleExportRun(view: view, files: files, folder: folder)
-        for (index, id) in ids.enumerated() {
-            if isStopped() { throw ImportExportError(.stopped) }
-            guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
-            try run.write(item)
-            progress(
-                WorkProgress(
-                    stage: .writing, doneCount: index + 1, totalCount: ids.count, byteCount: run.report.byteCount))
+        try export(to: target, files: files, progress: progress, isStopped: isStopped) {
+            (view, output) throws(ImportExportError) in
+            try TextBundleExportRun(view: view, output: output)
         }
-        try run.finish()
-        return run.report
     }
 }
 
 /// One export on its way.
-private struct TextBundleExportRun {
-    let view: VaultView
-    let files: any FileContentStore
-    let folder: ExportFolder
-    var report = ExportReport()
+private struct TextBundleExportRun: ItemExport {
+    var output: ExportOutput
     private var names: ExportNames
-    private var otherItems: [JSONValue] = []
-    private var collectors = Set<EntityID>()
     /// Of notes that came from bundles: the path of the text in its import, and the state that the import left.
     private var origins: [EntityID: Origin] = [:]
     private let limits = ImportLimits()
@@ -55,13 +37,10 @@ private struct TextBundleExportRun {
         let info: String
     }
 
-    init(view: VaultView, files: any FileContentStore, folder: ExportFolder) throws(ImportExportError) {
-        self.view = view
-        self.files = files
-        self.folder = folder
+    init(view: VaultView, output: ExportOutput) throws(ImportExportError) {
+        self.output = output
         let reader = SourceRecordReader(snapshot: view.snapshot)
         let sources = try reader.sources()
-        collectors = Set(sources.compactMap(\.collector))
         // With several imports of bundles their folders may have the same names; then all get new ones.
         let bundled = sources.filter { ["textbundle", "bear"].contains($0.format) }
         var taken: [SourcePath] = []
@@ -87,15 +66,9 @@ private struct TextBundleExportRun {
     }
 
     mutating func write(_ item: Item) throws(ImportExportError) {
-        if item.isTrashed, origins[item.id] == nil {
-            report.trashed += 1
-            return
-        }
-        guard !item.isSealed else {
-            report.locked += 1
-            return
-        }
+        guard !output.leavesOut(item, isTrashLeftOut: origins[item.id] == nil) else { return }
         guard item.kind == .note else { return try writeOther(item) }
+        output.warnOfConflicts(item)
         let origin = origins[item.id]
         let place = origin?.text ?? newBundle(for: item)
         let assets = try writeAssets(of: item, place)
@@ -104,25 +77,18 @@ private struct TextBundleExportRun {
         }
         let isIdentical = origin.map { $0.stateHash == itemStateHash(item) && text == item.text } ?? false
         let info = isIdentical ? origin?.info ?? "" : TextBundleInfo.text(of: item)
-        try put(place, Array(text.utf8), item.modified)
-        try put(
-            SourcePath(cleanBytes: Array(place.folder) + [0x2F] + NoteBundles.infoName), Array(info.utf8), item.modified
-        )
-        report.notes += 1
-        if isIdentical { report.identical += 1 }
+        try output.write(Array(text.utf8), to: place, modified: item.modified)
+        try output.write(
+            Array(info.utf8), to: SourcePath(cleanBytes: Array(place.folder) + [0x2F] + NoteBundles.infoName),
+            modified: item.modified)
+        output.report.notes += 1
+        if isIdentical { output.report.identical += 1 }
     }
 
     private mutating func newBundle(for item: Item) -> SourcePath {
         let name = item.title.isEmpty ? "Untitled" : ExportNames.safe(item.title)
         let bundle = names.free(name, fileExtension: ".textbundle")
         return SourcePath(cleanBytes: bundle.bytes + Array("/text.md".utf8))
-    }
-
-    private mutating func put(_ path: SourcePath, _ bytes: [UInt8], _ modified: Int64) throws(ImportExportError) {
-        try folder.write(path, modifiedMilliseconds: modified) { (write) throws(ImportExportError) in
-            try write(bytes[...])
-        }
-        report.byteCount += UInt64(bytes.count)
     }
 
     /// Writes the files of a note.
@@ -145,26 +111,9 @@ private struct TextBundleExportRun {
                 destinations[path] = linkDestination(target.bytes)
             }
             let path = SourcePath(cleanBytes: bundle + [0x2F] + target.bytes)
-            guard try writeFile(attachment, to: path) else { continue }
+            _ = try output.write(attachment, to: path)
         }
         return destinations
-    }
-
-    /// - Returns: whether the content was there.
-    private mutating func writeFile(_ attachment: Attachment, to path: SourcePath) throws(ImportExportError) -> Bool {
-        let files = files
-        do throws(ImportExportError) {
-            try folder.write(path, modifiedMilliseconds: attachment.created) { (write) throws(ImportExportError) in
-                try files.load(attachment.encodedReference, write)
-            }
-        } catch {
-            guard error.code == .vaultFailed, let fault = error.cause.flatMap(AttachmentFault.init) else { throw error }
-            report.faults[attachment.encodedReference] = fault
-            return false
-        }
-        report.attachments += 1
-        report.byteCount += UInt64(max(0, attachment.byteCount))
-        return true
     }
 
     private mutating func writeOther(_ item: Item) throws(ImportExportError) {
@@ -172,22 +121,12 @@ private struct TextBundleExportRun {
         for attachment in item.attachments {
             let place = SourcePath(cleanBytes: Array(ItemListWriter.fileName.utf8))
             let path = names.pathOfAttachment(attachment, beside: place)
-            if try writeFile(attachment, to: path) { references.append(linkDestination(path.bytes)) }
+            if try output.write(attachment, to: path) { references.append(linkDestination(path.bytes)) }
         }
-        otherItems.append(ItemListWriter.value(of: item, attachments: references))
-        report.otherItems += 1
+        output.add(other: item, attachments: references)
     }
 
-    mutating func finish() throws(ImportExportError) {
-        if !otherItems.isEmpty {
-            var bytes = Array((ItemListWriter.list(otherItems).text(.pretty) + "\n").utf8)
-            defer { bytes.zero() }
-            let path = names.free(ItemListWriter.fileName)
-            try put(path, bytes, 0)
-            report.warnings.append("\(path.printable) holds passwords and other secrets in clear")
-        }
-        try folder.synchronize()
-    }
+    mutating func finish() throws(ImportExportError) { try output.finish(&names) }
 }
 
 /// The `info.json` that Coffret writes. Bear's members carry what TextBundle has no place for, so that both read them.

@@ -1,0 +1,117 @@
+// What exports of a vault into a folder do alike. Invariant: a fault of one content is reported, and the export goes on.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretStorage
+
+/// Writes the items of a vault, one after the other.
+protocol ItemExport {
+    var output: ExportOutput { get }
+    mutating func write(_ item: Item) throws(ImportExportError)
+    mutating func finish() throws(ImportExportError)
+}
+
+/// A folder that is being written, and the report about it.
+struct ExportOutput {
+    let folder: ExportFolder
+    let files: any FileContentStore
+    var report = ExportReport()
+    /// Logins and other items, for one list of all.
+    private var otherItems: [JSONValue] = []
+
+    init(folder: ExportFolder, files: any FileContentStore) {
+        self.folder = folder
+        self.files = files
+    }
+
+    /// Counts an item that is left out; says whether it is.
+    mutating func leavesOut(_ item: Item, isTrashLeftOut: Bool) -> Bool {
+        if item.isTrashed, isTrashLeftOut {
+            report.trashed += 1
+            return true
+        }
+        if item.isSealed { report.locked += 1 }
+        return item.isSealed
+    }
+
+    /// Warns of values that several devices wrote, of which files can hold one.
+    mutating func warnOfConflicts(_ item: Item) {
+        guard !item.conflicts.isEmpty else { return }
+        report.warnings.append(
+            "of concurrent values only the shown one is written: \(printableText(item.title.utf8))")
+    }
+
+    mutating func write(
+        _ bytes: [UInt8], to path: SourcePath, modified: Milliseconds?
+    ) throws(ImportExportError) {
+        try folder.write(path, modifiedMilliseconds: modified) { (write) throws(ImportExportError) in
+            try write(bytes[...])
+        }
+        report.byteCount += UInt64(bytes.count)
+    }
+
+    /// Writes the content of a file.
+    ///
+    /// - Returns: false if the content has a fault, which is in the report then.
+    mutating func write(_ attachment: Attachment, to path: SourcePath) throws(ImportExportError) -> Bool {
+        let files = files
+        do throws(ImportExportError) {
+            try folder.write(path, modifiedMilliseconds: attachment.created) { (write) throws(ImportExportError) in
+                try files.load(attachment.encodedReference, write)
+            }
+        } catch {
+            guard error.code == .vaultFailed, let fault = error.cause.flatMap(AttachmentFault.init) else { throw error }
+            report.faults[attachment.encodedReference] = fault
+            return false
+        }
+        report.attachments += 1
+        report.byteCount += UInt64(max(0, attachment.byteCount))
+        return true
+    }
+
+    /// Keeps an item for the list of other items.
+    mutating func add(other item: Item, attachments: [String]) {
+        otherItems.append(ItemListWriter.value(of: item, attachments: attachments))
+        report.otherItems += 1
+    }
+
+    /// Writes the list of other items, and makes everything durable.
+    mutating func finish(_ names: inout ExportNames) throws(ImportExportError) {
+        if !otherItems.isEmpty {
+            var bytes = Array((ItemListWriter.list(otherItems).text(.pretty) + "\n").utf8)
+            defer { bytes.zero() }
+            let path = names.free(ItemListWriter.fileName)
+            try write(bytes, to: path, modified: nil)
+            report.warnings.append("\(path.printable) holds passwords and other secrets in clear")
+        }
+        try folder.synchronize()
+    }
+}
+
+extension Vault {
+    /// Runs an export over the items of the present that `isWanted` admits.
+    func export(
+        to target: String, files: (any FileContentStore)?, mayReplace: Bool = false,
+        isWanted: (EntityID) -> Bool = { _ in true }, progress: (WorkProgress) -> Void, isStopped: () -> Bool,
+        _ begin: (VaultView, ExportOutput) throws(ImportExportError) -> some ItemExport
+    ) throws(ImportExportError) -> ExportReport {
+        let files = try fileContents(files)
+        try wrappingVaultErrors { try checkNothingIsVeiled() }
+        let view = try wrappingVaultErrors { try present }
+        var ids: [EntityID] = []
+        try wrappingVaultErrors { try view.forEachItem { if isWanted($0.id) { ids.append($0.id) } } }
+        let folder = try ExportFolder(path: target, mayReplace: mayReplace)
+        var run = try begin(view, ExportOutput(folder: folder, files: files))
+        for (index, id) in ids.enumerated() {
+            if isStopped() { throw ImportExportError(.stopped) }
+            guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
+            try run.write(item)
+            progress(
+                WorkProgress(
+                    stage: .writing, doneCount: index + 1, totalCount: ids.count,
+                    byteCount: run.output.report.byteCount))
+        }
+        try run.finish()
+        return run.output.report
+    }
+}
