@@ -24,7 +24,7 @@ package final class Account {
     /// Connects and logs in.
     ///
     /// - Throws: `.notJoined` if the store has no server.
-    package init(_ store: Store, random: any RandomSource, clock: any WallClock) throws(AccountError) {
+    package init(_ store: Store, random: any RandomSource, clock: any WallClock) throws {
         let record = try inAccount(store.keyring.server())
         guard let record else { throw AccountError(.notJoined) }
         self.store = store
@@ -45,7 +45,7 @@ package final class Account {
     @discardableResult
     private static func logIn(
         _ store: Store, _ connection: ServerConnection, name: String?
-    ) throws(AccountError) -> String {
+    ) throws -> String {
         let (account, device) = try inAccount((try store.keyring.accountID(), try store.keyring.deviceID()))
         return try connection.logIn(account: account, device: device, name: name) { (proof) throws(KeyError) in
             try store.keyring.login { _, _ in proof }
@@ -53,7 +53,7 @@ package final class Account {
     }
 
     /// Logs in anew, after the server forgot the session.
-    package func renewSession() throws(AccountError) {
+    package func renewSession() throws {
         let name = try inAccount(store.keyring.server()?.name)
         try Self.logIn(store, connection, name: name)
     }
@@ -66,7 +66,7 @@ package final class Account {
     /// - Throws: `.alreadyJoined`; `.refused` with `server.registration.…`.
     package static func join(
         _ store: Store, settings: HTTPSettings, invitation: [UInt8], random: any RandomSource, clock: any WallClock
-    ) throws(AccountError) -> Account {
+    ) throws -> Account {
         let (record, chain) = try inAccount((try store.keyring.server(), try store.keyring.deviceChain()))
         guard record == nil else { throw AccountError(.alreadyJoined, at: record?.url) }
         let connection = try ServerConnection(settings, random: random)
@@ -90,7 +90,7 @@ package final class Account {
         return account
     }
 
-    private static func inCore<Result>(_ value: @autoclosure () throws(CoreError) -> Result) throws(AccountError)
+    private static func inCore<Result>(_ value: @autoclosure () throws -> Result) throws
         -> Result
     {
         try inAccount(value())
@@ -101,16 +101,16 @@ package final class Account {
     /// Goes on with what other processes of this device have made of the keyring, as far as the store was opened to follow.
     ///
     /// - Throws: `.failed` with `keys.keyring.changed` if it cannot go on with that: who opened it may be shut out.
-    package func readAgain() throws(AccountError) {
+    package func readAgain() throws {
         _ = try Self.inCore(store.readKeyringAgain())
     }
 
     /// Does something that begins with reading the keyring, again where another process has changed that meanwhile.
-    private func changing<Result>(_ body: () throws(AccountError) -> Result) throws(AccountError) -> Result {
+    private func changing<Result>(_ body: () throws -> Result) throws -> Result {
         for _ in 1..<ServerConnection.tryCountMax {
             do {
                 return try body()
-            } catch {
+            } catch let error as AccountError {
                 guard try readAgain(after: error) else { throw error }
             }
         }
@@ -118,7 +118,7 @@ package final class Account {
     }
 
     /// - Returns: whether the error comes from a keyring that another process changed, and this one goes on with that.
-    private func readAgain(after error: AccountError) throws(AccountError) -> Bool {
+    private func readAgain(after error: AccountError) throws -> Bool {
         guard let cause = error.cause as? CoreError else { return false }
         // The process that changed it has informed the vaults already.
         let isChanged = (cause.cause as? KeyError)?.code == .keyringChanged || cause.code == .storeRolledBack
@@ -127,7 +127,7 @@ package final class Account {
     }
 
     private var chain: VerifiedDeviceChain {
-        get throws(AccountError) { try inAccount(store.keyring.deviceChain()) }
+        get throws { try inAccount(store.keyring.deviceChain()) }
     }
 
     // MARK: The chain
@@ -137,11 +137,11 @@ package final class Account {
     /// - Returns: what was new, and what a recovery replaced.
     /// - Throws: `.failed` with a `TrustError`: the server rolled back or forked the chain.
     @discardableResult
-    package func follow() throws(AccountError) -> FollowedDeviceChain {
-        try changing { () throws(AccountError) in try followOnce() }
+    package func follow() throws -> FollowedDeviceChain {
+        try changing { try followOnce() }
     }
 
-    private func followOnce() throws(AccountError) -> FollowedDeviceChain {
+    private func followOnce() throws -> FollowedDeviceChain {
         let chain = try chain
         let watch = try inAccount(store.keyring.server()?.watch)
         let now = clock.now
@@ -149,7 +149,7 @@ package final class Account {
         do {
             followed = try Self.following(
                 chain, try links(of: chain, from: chain.head.sequenceNumber), watch: watch, now: now)
-        } catch {
+        } catch let error as AccountError {
             // The links may begin behind a recovery: it shows only in the whole chain.
             guard let trust = error.cause as? TrustError, [.chainForked, .chainRolledBack].contains(trust.code) else {
                 throw error
@@ -163,35 +163,35 @@ package final class Account {
 
     private static func following(
         _ chain: VerifiedDeviceChain, _ links: [UnverifiedLink], watch: ChainWatch?, now: Milliseconds?
-    ) throws(AccountError) -> FollowedDeviceChain {
+    ) throws -> FollowedDeviceChain {
         try inAccount(chain.following(links, watch: watch, now: now))
     }
 
-    private func adopt(_ followed: FollowedDeviceChain) throws(AccountError) {
-        try lock.exclusively { () throws(AccountError) in
+    private func adopt(_ followed: FollowedDeviceChain) throws {
+        try lock.exclusively {
             try Self.inCore(store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) })
         }
     }
 
-    private func links(of chain: VerifiedDeviceChain, from start: UInt64) throws(AccountError) -> [UnverifiedLink] {
+    private func links(of chain: VerifiedDeviceChain, from start: UInt64) throws -> [UnverifiedLink] {
         try connection.links(of: chain.accountID, from: start)
     }
 
     /// nil if the link was taken, the answer's status otherwise.
-    private func post(_ link: UnverifiedLink, accepted: Set<Int>) throws(AccountError) -> Int? {
+    private func post(_ link: UnverifiedLink, accepted: Set<Int>) throws -> Int? {
         try connection.post(link, to: chain.accountID, accepted: accepted)
     }
 
     /// Adds a link to the chain at the server, and then here; signs it anew if another device was faster.
     ///
     /// - Parameter make: signs the next link of the chain in the keyring; nil if nothing is left to do.
-    package func append(_ make: (Account) throws(AccountError) -> UnverifiedLink?) throws(AccountError) {
+    package func append(_ make: (Account) throws -> UnverifiedLink?) throws {
         // Else another process of this device hears of the link and keeps it first, and this one, whose keyring is old
         // then, breaks off between the link and what goes with it.
-        try lock.exclusively { () throws(AccountError) in try appendLocked(make) }
+        try lock.exclusively { try appendLocked(make) }
     }
 
-    private func appendLocked(_ make: (Account) throws(AccountError) -> UnverifiedLink?) throws(AccountError) {
+    private func appendLocked(_ make: (Account) throws -> UnverifiedLink?) throws {
         for _ in 0..<ServerConnection.tryCountMax {
             try follow()
             guard let link = try make(self) else { return }
@@ -202,7 +202,7 @@ package final class Account {
             guard try post(link, accepted: [200, 409]) == nil else { continue }
             do {
                 return try adopt(followed)
-            } catch {
+            } catch let error as AccountError {
                 // It is in the chain, so it comes with what is new there.
                 guard try readAgain(after: error) else { throw error }
                 try follow()
@@ -216,12 +216,12 @@ package final class Account {
     ///
     /// The revocation takes effect in a vault with the next sync of it, which writes the revocation barrier.
     /// - Returns: the vaults whose key is new.
-    package func revoke(_ device: UniqueID) throws(AccountError) -> [VaultID] {
-        try lock.exclusively { () throws(AccountError) in try revokeLocked(device) }
+    package func revoke(_ device: UniqueID) throws -> [VaultID] {
+        try lock.exclusively { try revokeLocked(device) }
     }
 
-    private func revokeLocked(_ device: UniqueID) throws(AccountError) -> [VaultID] {
-        try append { (account) throws(AccountError) in
+    private func revokeLocked(_ device: UniqueID) throws -> [VaultID] {
+        try append { account in
             try inAccount { () throws(KeyError) in
                 // Another device may have done it meanwhile.
                 guard try account.store.keyring.deviceChain().device(device)?.isTrusted == true else { return nil }
@@ -232,14 +232,14 @@ package final class Account {
     }
 
     /// Gives a device another name, for all of the person's devices.
-    package func rename(_ device: UniqueID, to name: String) throws(AccountError) {
-        try append { (account) throws(AccountError) in
+    package func rename(_ device: UniqueID, to name: String) throws {
+        try append { account in
             try inAccount(account.store.keyring.signRename(of: device, to: name))
         }
     }
 
     /// Renames a device of an account that has no server.
-    package static func renameLocally(_ device: UniqueID, to name: String, in store: Store) throws(AccountError) {
+    package static func renameLocally(_ device: UniqueID, to name: String, in store: Store) throws {
         let link = try inAccount(store.keyring.signRename(of: device, to: name))
         let chain = try inAccount(store.keyring.deviceChain())
         let followed = try following(chain, [link], watch: nil, now: nil)
@@ -250,15 +250,15 @@ package final class Account {
     ///
     /// - Returns: the vaults whose key is new.
     @discardableResult
-    package func renewKeys() throws(AccountError) -> [VaultID] {
-        try lock.exclusively { () throws(AccountError) in try renewKeysLocked() }
+    package func renewKeys() throws -> [VaultID] {
+        try lock.exclusively { try renewKeysLocked() }
     }
 
-    private func renewKeysLocked() throws(AccountError) -> [VaultID] {
+    private func renewKeysLocked() throws -> [VaultID] {
         guard let link = try inAccount(store.keyring.newestOwnRevocation()) else {
             return []
         }
-        let renewed = try changing { () throws(AccountError) in
+        let renewed = try changing {
             try Self.inCore(
                 store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys(after: link) })
         }
@@ -271,14 +271,14 @@ package final class Account {
     /// Devices that wait on the relay and claim to be new devices of this account, oldest first.
     ///
     /// None at a server that does not know of that yet.
-    package func pairingRequests() throws(AccountError) -> [PairingRequest] {
+    package func pairingRequests() throws -> [PairingRequest] {
         try connection.pairingRequests(now: clock.now)
     }
 
     // MARK: Vaults
 
     /// Makes a vault's place at the server, if it has none yet.
-    package func makeZone(for vault: VaultRecord) throws(AccountError) {
+    package func makeZone(for vault: VaultRecord) throws {
         let creation = ZoneCreation(vaultID: vault.vaultID.bytes, link: vault.memberChain.links[0].link.encoded)
         try connection.send("POST", "/v1/zones", creation.encoded(), accepted: [200, 201])
     }
@@ -286,7 +286,7 @@ package final class Account {
     /// Deletes a vault's place at the server with all that lies there; nothing happens if it has none.
     ///
     /// A server keeps it for 30 days; where this device syncs the vault again until then, it goes on with it.
-    package func deleteZone(of vault: VaultRecord) throws(AccountError) {
+    package func deleteZone(of vault: VaultRecord) throws {
         let identity = try inAccount(store.keyring.authorIdentity(for: vault.vaultID))
         let signature = ZoneProof.deletion(accountID: identity.accountID.bytes)
             .sign(zone: vault.vaultID.bytes, with: identity.signingKey)
@@ -298,16 +298,17 @@ package final class Account {
     // MARK: Keys
 
     /// Puts the keys of all synced vaults into the other devices' mailbox.
-    package func sendKeys() throws(AccountError) {
+    package func sendKeys() throws {
         let (boxes, chain) = (try inAccount(store.keyring.makeDeviceBoxes()), try chain)
         let path = "/v1/mailboxes/\(chain.accountID.hex)"
         for box in boxes {
             let post = MailboxPost(deviceID: box.recipientID, bytes: box.encoded)
-            do throws(AccountError) {
+            do {
                 try connection.send("POST", path, post.encoded(), accepted: [200, 201])
-            } catch {
+            } catch let error as AccountError
+                where error.code == .refused && error.place == "server.mailbox.recipient-unknown"
+            {
                 // Revoked meanwhile, by a link that this device has not seen yet; the others get theirs.
-                guard error.code == .refused, error.place == "server.mailbox.recipient-unknown" else { throw error }
             }
         }
     }
@@ -316,7 +317,7 @@ package final class Account {
     ///
     /// A box that cannot be opened stays there: it may be from a device that this one does not know yet.
     /// - Returns: vaults that are new here or have new keys.
-    package func receiveKeys() throws(AccountError) -> (added: [VaultID], renewed: [VaultID]) {
+    package func receiveKeys() throws -> (added: [VaultID], renewed: [VaultID]) {
         let path = "/v1/mailboxes/\(try chain.accountID.hex)"
         let entries = try connection.exchange("GET", path, as: MailboxEntries.self).entries
         let own = try inAccount(store.keyring.deviceID())

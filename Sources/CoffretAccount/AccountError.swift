@@ -46,7 +46,7 @@ package struct AccountError: Error, Sendable {
 }
 
 /// Evaluates `value`, turning errors of the layers below into `.failed` with a cause.
-func inAccount<Result>(_ value: @autoclosure () throws -> Result) throws(AccountError) -> Result {
+func inAccount<Result>(_ value: @autoclosure () throws -> Result) throws -> Result {
     do {
         return try value()
     } catch {
@@ -55,6 +55,6 @@ func inAccount<Result>(_ value: @autoclosure () throws -> Result) throws(Account
 }
 
 /// The same for several statements.
-func inAccount<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(AccountError) -> Result {
+func inAccount<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws -> Result {
     try inAccount(body())
 }

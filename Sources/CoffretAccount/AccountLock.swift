@@ -42,8 +42,8 @@ final class AccountLock {
 
     /// - Throws: `.chainBusy` if another process does not let go of it.
     func exclusively<Result>(
-        _ body: () throws(AccountError) -> Result
-    ) throws(AccountError) -> Result {
+        _ body: () throws -> Result
+    ) throws -> Result {
         if depth > 0 { return try body() }
         let file = try inAccount(fileSystem.open(path, .createIfAbsent))
         let start = ContinuousClock.now

@@ -283,7 +283,7 @@ package struct ApproverSession {
     }
 
     private func add(_ candidate: RequesterIdentity) throws {
-        try account.append { (account) throws(AccountError) in
+        try account.append { account in
             do {
                 let number = UInt64(try account.store.keyring.deviceChain().links.count)
                 for frame in try machine.askCountersignature(sequenceNumber: number) { try channel.send(frame) }

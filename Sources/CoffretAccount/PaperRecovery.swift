@@ -10,8 +10,8 @@ internal import CoffretWire
 
 extension Account {
     /// Makes a paper device one of the account's, and seals it the keys of all synced vaults.
-    package func add(_ paper: PaperDevice, named name: String, at time: Milliseconds) throws(AccountError) {
-        try append { (account) throws(AccountError) in
+    package func add(_ paper: PaperDevice, named name: String, at time: Milliseconds) throws {
+        try append { account in
             try inAccount { () throws(KeyError) in
                 let operation = paper.addition(to: try account.store.keyring.deviceChain())
                 return try account.store.keyring.signLink(
@@ -25,12 +25,12 @@ extension Account {
     ///
     /// - Returns: whether it is revoked now.
     /// - Throws: `.failed` with `trust.device.revocation-too-early`.
-    package func revokePaper(_ id: UniqueID, at time: Milliseconds) throws(AccountError) -> Bool {
+    package func revokePaper(_ id: UniqueID, at time: Milliseconds) throws -> Bool {
         let isAnnounced = try inAccount { () throws(KeyError) in
             let own = try store.keyring.deviceID()
             return try store.keyring.deviceChain().announcements.contains { $0.target == id && $0.announcer == own }
         }
-        try append { (account) throws(AccountError) in
+        try append { account in
             try inAccount { () throws(KeyError) in
                 guard try account.store.keyring.deviceChain().device(id)?.isTrusted == true else { return nil }
                 return try account.store.keyring.signLink(
@@ -53,7 +53,7 @@ package final class PaperRecovery {
     /// Connects, and logs in as the paper device.
     package init(
         _ sheet: PaperSheet, settings: HTTPSettings, random: any RandomSource, clock: any WallClock
-    ) throws(AccountError) {
+    ) throws {
         self.sheet = sheet
         self.random = random
         self.clock = clock
@@ -65,7 +65,7 @@ package final class PaperRecovery {
         }
     }
 
-    private func chain() throws(AccountError) -> VerifiedDeviceChain {
+    private func chain() throws -> VerifiedDeviceChain {
         let links = try connection.links(of: sheet.accountID, from: 0)
         let chain = try inAccount(VerifiedDeviceChain.verify(links, accountID: sheet.accountID))
         guard paper.isTrusted(in: chain) else { throw AccountError(.paperNotTrusted) }
@@ -78,7 +78,7 @@ package final class PaperRecovery {
     ///   - name: what the person's other devices call it; with a number if one of them is called so.
     /// - Returns: the account, for `Store.join`.
     /// - Throws: `.paperNotTrusted`; `.paperWithoutKeys`.
-    package func join(named name: String, model: String) throws(AccountError) -> JoinedAccount {
+    package func join(named name: String, model: String) throws -> JoinedAccount {
         let device = NewDevice.generate(from: random)
         for _ in 0..<ServerConnection.tryCountMax {
             let chain = try chain()
@@ -108,7 +108,7 @@ package final class PaperRecovery {
     ///
     /// Its link is to the new device as if it had signed it: the new device gives the vaults new keys. Where there is nobody
     /// to take out nothing is sent.
-    package func revokeOthers(keeping device: UniqueID) throws(AccountError) -> Revocation {
+    package func revokeOthers(keeping device: UniqueID) throws -> Revocation {
         for _ in 0..<ServerConnection.tryCountMax {
             let chain = try chain()
             let others = chain.devices.filter { $0.isTrusted && $0.id != device && $0.id != paper.deviceID }

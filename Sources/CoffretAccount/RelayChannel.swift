@@ -16,7 +16,7 @@ package final class RelayChannel {
     /// - Parameter account: the one whose devices are notified.
     package init(
         waitingAt settings: HTTPSettings, account: AccountName? = nil, random: any RandomSource
-    ) throws(AccountError) {
+    ) throws {
         let query = account.map { "?account=" + Hex.encode($0.bytes) } ?? ""
         socket = try inAccount(
             WebSocketConnection(
@@ -33,7 +33,7 @@ package final class RelayChannel {
     /// Joins the device that waits at `id`.
     ///
     /// - Throws: `.relayUnknown`.
-    package init(joining id: [UInt8], at settings: HTTPSettings, random: any RandomSource) throws(AccountError) {
+    package init(joining id: [UInt8], at settings: HTTPSettings, random: any RandomSource) throws {
         do throws(HTTPError) {
             socket = try WebSocketConnection(
                 settings, path: "/v1/relay/" + Hex.encode(id),
@@ -45,12 +45,12 @@ package final class RelayChannel {
         self.id = id
     }
 
-    package func send(_ frame: [UInt8]) throws(AccountError) {
+    package func send(_ frame: [UInt8]) throws {
         try translate(socket.send(.binary(frame)))
     }
 
     /// The next frame; nil if none came in `time`.
-    package func receive(within time: Duration) throws(AccountError) -> [UInt8]? {
+    package func receive(within time: Duration) throws -> [UInt8]? {
         switch try translate(socket.receive(within: time)) {
         case .binary(let frame)?: return frame
         case .text?: throw AccountError(.answerMalformed, at: "relay message")
@@ -60,8 +60,7 @@ package final class RelayChannel {
 
     package func close() { socket.close() }
 
-    private func translate<Result>(_ value: @autoclosure () throws(HTTPError) -> Result) throws(AccountError) -> Result
-    {
+    private func translate<Result>(_ value: @autoclosure () throws(HTTPError) -> Result) throws -> Result {
         do throws(HTTPError) {
             return try value()
         } catch {

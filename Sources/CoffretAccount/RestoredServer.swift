@@ -15,12 +15,13 @@ extension Account {
     /// - Throws: as `init`: a device that the server does not know waits until one that it knows has done this.
     package static func atRestoredServer(
         _ store: Store, random: any RandomSource, clock: any WallClock
-    ) throws(AccountError) -> Account {
+    ) throws -> Account {
         let account: Account
-        do throws(AccountError) {
+        do {
             account = try Account(store, random: random, clock: clock)
-        } catch {
-            guard error.code == .refused, error.place == "server.login.refused" else { throw error }
+        } catch let error as AccountError
+            where error.code == .refused && error.place == "server.login.refused"
+        {
             try registerAgain(store, random)
             account = try Account(store, random: random, clock: clock)
         }
@@ -28,7 +29,7 @@ extension Account {
         return account
     }
 
-    private static func registerAgain(_ store: Store, _ random: any RandomSource) throws(AccountError) {
+    private static func registerAgain(_ store: Store, _ random: any RandomSource) throws {
         let (record, chain) = try inAccount((try store.keyring.server(), try store.keyring.deviceChain()))
         guard let record else { throw AccountError(.notJoined) }
         let connection = try ServerConnection(ServerConnection.settings(for: record), random: random)
@@ -37,7 +38,7 @@ extension Account {
     }
 
     /// The server's links must be the beginning of those here; `follow` examines anything else.
-    private func sendLostLinks() throws(AccountError) {
+    private func sendLostLinks() throws {
         let chain = try inAccount(store.keyring.deviceChain())
         let stored = try connection.links(of: chain.accountID, from: 0)
         guard stored.count < chain.links.count, zip(stored, chain.links).allSatisfy({ $0 == $1.link }) else { return }
@@ -47,7 +48,7 @@ extension Account {
     }
 
     /// Makes the synced vaults' places where they are gone, and leaves the other devices their keys again.
-    package func restorePlaces() throws(AccountError) {
+    package func restorePlaces() throws {
         let vaults = try inAccount(store.vaults)
         for vault in vaults where vault.kind == .synced { try makeZone(for: vault) }
         try sendKeys()

@@ -17,14 +17,14 @@ package final class ServerConnection {
     private let random: any RandomSource
     private var token: String?
 
-    package init(_ settings: HTTPSettings, random: any RandomSource) throws(AccountError) {
+    package init(_ settings: HTTPSettings, random: any RandomSource) throws {
         self.settings = settings
         self.random = random
         client = try inAccount(HTTPClient(settings))
     }
 
     /// The settings that a record of the keyring stands for.
-    package static func settings(for record: ServerRecord) throws(AccountError) -> HTTPSettings {
+    package static func settings(for record: ServerRecord) throws -> HTTPSettings {
         let address = try inAccount(ServerAddress(record.url, allowsPlain: true))
         return HTTPSettings(address, pin: address.isPlain ? nil : ServerPin(bytes: record.fingerprint))
     }
@@ -41,7 +41,7 @@ package final class ServerConnection {
     @discardableResult
     package func send(
         _ method: String, _ path: String, _ body: [UInt8]? = nil, accepted: Set<Int> = [200]
-    ) throws(AccountError) -> HTTPResponse {
+    ) throws -> HTTPResponse {
         var request = HTTPRequest(method, path, body: body)
         request.fields = fields
         if body != nil { request.fields.append(("Content-Type", Self.mediaType)) }
@@ -56,11 +56,11 @@ package final class ServerConnection {
     /// Sends a message and reads the answer as another.
     package func exchange<Answer: ServerMessage>(
         _ method: String, _ path: String, _ body: [UInt8]? = nil, accepted: Set<Int> = [200], as _: Answer.Type
-    ) throws(AccountError) -> Answer {
+    ) throws -> Answer {
         try Self.read(send(method, path, body, accepted: accepted))
     }
 
-    static func read<Answer: ServerMessage>(_ response: HTTPResponse) throws(AccountError) -> Answer {
+    static func read<Answer: ServerMessage>(_ response: HTTPResponse) throws -> Answer {
         do throws(WireError) {
             return try Answer(decoding: response.body)
         } catch {
@@ -76,7 +76,7 @@ package final class ServerConnection {
     /// - Throws: `.serverNameDiffers`; `.refused`.
     package func logIn(
         account: ChainID, device: UniqueID, name: String?, sign: (LoginProof) throws(KeyError) -> [UInt8]
-    ) throws(AccountError) -> String {
+    ) throws -> String {
         token = nil
         let request = LoginChallengeRequest(
             accountID: account.bytes, deviceID: device, clientNonce: random.bytes(count: ServerLimits.nonceByteCount))
@@ -97,7 +97,7 @@ package final class ServerConnection {
     /// Devices that wait on the relay and claim to be new devices of this session's account, oldest first.
     ///
     /// None at a server that does not know of that yet.
-    package func pairingRequests(now: Milliseconds) throws(AccountError) -> [PairingRequest] {
+    package func pairingRequests(now: Milliseconds) throws -> [PairingRequest] {
         let response = try send("GET", "/v1/pairings", accepted: [200, 404])
         guard response.status == 200 else { return [] }
         let answer: PairingRequests = try Self.read(response)
@@ -114,7 +114,7 @@ package final class ServerConnection {
     private static func path(_ account: ChainID) -> String { "/v1/chains/device/\(account.hex)" }
 
     /// The links of an account's chain from one on, as the server gives them.
-    func links(of account: ChainID, from start: UInt64) throws(AccountError) -> [UnverifiedLink] {
+    func links(of account: ChainID, from start: UInt64) throws -> [UnverifiedLink] {
         var links: [UnverifiedLink] = []
         var byteCount = 0
         while links.count < Limits.chainLinkCountMax {
@@ -134,7 +134,7 @@ package final class ServerConnection {
     }
 
     /// nil if the link was taken, the answer's status otherwise.
-    func post(_ link: UnverifiedLink, to account: ChainID, accepted: Set<Int>) throws(AccountError) -> Int? {
+    func post(_ link: UnverifiedLink, to account: ChainID, accepted: Set<Int>) throws -> Int? {
         let body = ChainAppend(link: link.encoded).encoded()
         let status = try send("POST", Self.path(account), body, accepted: accepted).status
         return status == 200 ? nil : status

@@ -65,7 +65,7 @@ package final class PairingApprover {
     package init(
         _ identity: ApproverIdentity, relayID: [UInt8], invitation: PairingInvitation? = nil,
         attempts: PairingAttempts, random: any RandomSource, now: Milliseconds
-    ) throws(PairingError) {
+    ) throws {
         guard attempts.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
         do throws(InteropError) {
             state = .handshake(
@@ -83,7 +83,7 @@ package final class PairingApprover {
     }
 
     /// The first message.
-    package func start() throws(PairingError) -> [UInt8] {
+    package func start() throws -> [UInt8] {
         guard case .handshake(let handshake) = state else { throw PairingError(.outOfOrder) }
         do throws(InteropError) {
             return try handshake.writeMessage()
@@ -93,8 +93,8 @@ package final class PairingApprover {
     }
 
     /// Takes what came through the relay. After an error the attempt is over.
-    package func receive(_ frame: [UInt8], now: Milliseconds) throws(PairingError) -> [ApproverEvent] {
-        do throws(PairingError) {
+    package func receive(_ frame: [UInt8], now: Milliseconds) throws -> [ApproverEvent] {
+        do {
             try checkTime(now)
             switch state {
             case .handshake(let handshake):
@@ -103,11 +103,11 @@ package final class PairingApprover {
             case .connected(var channel):
                 let message = try channel.open(frame)
                 state = .connected(channel)
-                return try message.map { (message) throws(PairingError) in try challenge(channel, message) } ?? []
+                return try message.map { message in try challenge(channel, message) } ?? []
             case .challenged(var channel, let candidate):
                 let message = try channel.open(frame)
                 state = .challenged(channel, candidate)
-                return try message.map { (message) throws(PairingError) in
+                return try message.map { message in
                     try check(channel, candidate, message, now: now)
                 } ?? []
             case .asking(var channel, _, _, _):
@@ -124,7 +124,7 @@ package final class PairingApprover {
             case .confirmed(var channel, let candidate):
                 let message = try channel.open(frame)
                 state = .confirmed(channel, candidate)
-                return try message.map { (message) throws(PairingError) in try take(message, candidate) } ?? []
+                return try message.map { message in try take(message, candidate) } ?? []
             case .over: throw PairingError(.outOfOrder)
             }
         } catch {
@@ -133,7 +133,7 @@ package final class PairingApprover {
         }
     }
 
-    private func finish(_ handshake: NoiseHandshake, _ frame: [UInt8]) throws(PairingError) -> PairingChannel {
+    private func finish(_ handshake: NoiseHandshake, _ frame: [UInt8]) throws -> PairingChannel {
         let session: NoiseSession
         do throws(InteropError) {
             _ = try handshake.readMessage(frame)
@@ -148,8 +148,7 @@ package final class PairingApprover {
         return channel
     }
 
-    private func challenge(_ channel: PairingChannel, _ message: PairingMessage) throws(PairingError) -> [ApproverEvent]
-    {
+    private func challenge(_ channel: PairingChannel, _ message: PairingMessage) throws -> [ApproverEvent] {
         guard case .commit(let commitment, let bytes) = message else {
             throw PairingError(message == .giveUp ? .endedByPeer : .mismatch)
         }
@@ -165,7 +164,7 @@ package final class PairingApprover {
 
     private func check(
         _ channel: PairingChannel, _ candidate: Candidate, _ message: PairingMessage, now: Milliseconds
-    ) throws(PairingError) -> [ApproverEvent] {
+    ) throws -> [ApproverEvent] {
         guard case .reveal(let requesterNonce, let signature, let proof) = message else {
             throw PairingError(message == .giveUp ? .endedByPeer : .mismatch)
         }
@@ -199,8 +198,8 @@ package final class PairingApprover {
     }
 
     /// Takes what the person typed: the code that the new device shows. One entry; a wrong one ends the attempt.
-    package func enter(_ typed: String, now: Milliseconds) throws(PairingError) -> [ApproverEvent] {
-        do throws(PairingError) {
+    package func enter(_ typed: String, now: Milliseconds) throws -> [ApproverEvent] {
+        do {
             try checkTime(now)
             guard case .asking(let channel, let candidate, let first, let second) = state else {
                 throw PairingError(.outOfOrder)
@@ -215,7 +214,7 @@ package final class PairingApprover {
         }
     }
 
-    private func take(_ message: PairingMessage, _ candidate: Candidate) throws(PairingError) -> [ApproverEvent] {
+    private func take(_ message: PairingMessage, _ candidate: Candidate) throws -> [ApproverEvent] {
         switch message {
         case .countersignature(let number, let signature):
             let operation = DeviceOperation.add(
@@ -229,14 +228,14 @@ package final class PairingApprover {
     }
 
     /// Frames that ask the new device to sign for a place in the chain; again, if another link took the place.
-    package func askCountersignature(sequenceNumber: UInt64) throws(PairingError) -> [[UInt8]] {
+    package func askCountersignature(sequenceNumber: UInt64) throws -> [[UInt8]] {
         try send(.askCountersignature(sequenceNumber: sequenceNumber))
     }
 
     /// Frames that carry `content` to the new device, once it has confirmed.
-    package func send(content: [UInt8]) throws(PairingError) -> [[UInt8]] { try send(.content(content)) }
+    package func send(content: [UInt8]) throws -> [[UInt8]] { try send(.content(content)) }
 
-    private func send(_ message: PairingMessage) throws(PairingError) -> [[UInt8]] {
+    private func send(_ message: PairingMessage) throws -> [[UInt8]] {
         guard case .confirmed(let channel, _) = state else { throw PairingError(.outOfOrder) }
         return try channel.seal(message)
     }
@@ -245,7 +244,7 @@ package final class PairingApprover {
     package func giveUp() { end() }
 
     /// Throws `.expired` when the attempt has taken too long.
-    package func checkTime(_ now: Milliseconds) throws(PairingError) {
+    package func checkTime(_ now: Milliseconds) throws {
         guard (started...started + PairingTime.lifeTime).contains(now) else { throw PairingError(.expired) }
     }
 

@@ -30,7 +30,7 @@ package struct PairingAttempts: Equatable, Sendable {
     }
 
     /// Counts an attempt. Throws `.paused` if it would be the fourth within ten minutes.
-    package mutating func begin(now: Milliseconds) throws(PairingError) {
+    package mutating func begin(now: Milliseconds) throws {
         guard pausedUntil(now: now) == nil else { throw PairingError(.paused) }
         times = recentTimes(now: now) + [now]
     }

@@ -44,7 +44,7 @@ enum PairingMessage: Equatable {
         }
     }
 
-    init(decoding bytes: [UInt8]) throws(PairingError) {
+    init(decoding bytes: [UInt8]) throws {
         self = try withCBORDecoder(bytes, convert: { _ in PairingError(.mismatch) }) { (decoder) throws(CBORError) in
             let start = decoder.byteOffset
             let count = try decoder.readArrayHeader()
@@ -101,7 +101,7 @@ struct PairingChannel {
     }
 
     /// Frames for the relay, each: Noise message over (1 if more follows, else 0) ‖ piece.
-    func seal(_ message: PairingMessage) throws(PairingError) -> [[UInt8]] {
+    func seal(_ message: PairingMessage) throws -> [[UInt8]] {
         var encoded = message.encoded
         defer { encoded.zero() }
         guard encoded.count <= Self.messageByteCountMax else { throw PairingError(.outOfOrder) }
@@ -122,7 +122,7 @@ struct PairingChannel {
     }
 
     /// Takes a frame; nil until a message is complete.
-    mutating func open(_ frame: [UInt8]) throws(PairingError) -> PairingMessage? {
+    mutating func open(_ frame: [UInt8]) throws -> PairingMessage? {
         var piece: [UInt8]
         do throws(InteropError) {
             piece = try session.receiver.decrypt(frame)

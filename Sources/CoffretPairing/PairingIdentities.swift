@@ -45,7 +45,7 @@ package struct RequesterIdentity: Equatable, Sendable {
     }
 
     /// Throws `.mismatch` if it is not of this shape, `.unsupported` if of another version.
-    init(decoding bytes: [UInt8]) throws(PairingError) {
+    init(decoding bytes: [UInt8]) throws {
         self = try readPairing(bytes, count: 9) { (decoder) throws(CBORError) in
             let start = decoder.byteOffset
             let deviceID = UniqueID(bytes: try decoder.readBytes(count: UniqueID.byteCount))
@@ -97,7 +97,7 @@ package struct ApproverIdentity: Equatable, Sendable {
     }
 
     /// As `RequesterIdentity.init(decoding:)`.
-    init(decoding bytes: [UInt8]) throws(PairingError) {
+    init(decoding bytes: [UInt8]) throws {
         self = try readPairing(bytes, count: 5) { (decoder) throws(CBORError) in
             let start = decoder.byteOffset
             guard let accountID = ChainID(try decoder.readBytes(count: ChainID.byteCount)) else {
@@ -115,7 +115,7 @@ package struct ApproverIdentity: Equatable, Sendable {
 /// Reads [1, item...] with `count` items in all; anything malformed is `.mismatch`, another version `.unsupported`.
 private func readPairing<Value>(
     _ bytes: [UInt8], count: Int, _ body: (inout CBORDecoder) throws(CBORError) -> Value
-) throws(PairingError) -> Value {
+) throws -> Value {
     let value = try withCBORDecoder(bytes, convert: { _ in PairingError(.mismatch) }) {
         (decoder) throws(CBORError) -> Value? in
         let start = decoder.byteOffset
@@ -152,7 +152,7 @@ package struct PairingInvitation: Equatable, Sendable {
     /// For a QR code. It holds a secret that is worth something until it was used once.
     package var text: String { Self.prefix + Base32.rfc4648Unpadded.encode(relayID + staticKey + secret) }
 
-    package static func parse(_ text: String) throws(PairingError) -> PairingInvitation {
+    package static func parse(_ text: String) throws -> PairingInvitation {
         guard text.uppercased().hasPrefix(prefix),
             let bytes = try? Base32.rfc4648Unpadded.decode(String(text.uppercased().dropFirst(prefix.count))),
             bytes.count == relayIDByteCount + 64

@@ -69,7 +69,7 @@ package final class PairingRequester {
         _ identity: RequesterIdentity, signingKey: SigningKey, relayID: [UInt8], isScanned: Bool,
         serverFingerprint: [UInt8], accountName: [UInt8] = [], attempts: PairingAttempts, random: any RandomSource,
         now: Milliseconds
-    ) throws(PairingError) {
+    ) throws {
         precondition(signingKey.verifyingKey == identity.keys.signing, "a device signs with its own key")
         guard attempts.pausedUntil(now: now) == nil else { throw PairingError(.paused) }
         let staticKey = NoiseStaticKey.generate()
@@ -98,8 +98,8 @@ package final class PairingRequester {
     deinit { wipe() }
 
     /// Takes what came through the relay. After an error the attempt is over.
-    package func receive(_ frame: [UInt8], now: Milliseconds) throws(PairingError) -> [RequesterEvent] {
-        do throws(PairingError) {
+    package func receive(_ frame: [UInt8], now: Milliseconds) throws -> [RequesterEvent] {
+        do {
             try checkTime(now)
             switch state {
             case .handshake(let handshake): return try answer(handshake, frame)
@@ -116,7 +116,7 @@ package final class PairingRequester {
             case .trusted(var channel, let approver):
                 let message = try channel.open(frame)
                 state = .trusted(channel, approver)
-                return try message.map { (message) throws(PairingError) in try take(message, approver) } ?? []
+                return try message.map { message in try take(message, approver) } ?? []
             case .over: throw PairingError(.outOfOrder)
             }
         } catch {
@@ -125,7 +125,7 @@ package final class PairingRequester {
         }
     }
 
-    private func answer(_ handshake: NoiseHandshake, _ frame: [UInt8]) throws(PairingError) -> [RequesterEvent] {
+    private func answer(_ handshake: NoiseHandshake, _ frame: [UInt8]) throws -> [RequesterEvent] {
         let reply: [UInt8]
         let session: NoiseSession
         do throws(InteropError) {
@@ -145,7 +145,7 @@ package final class PairingRequester {
 
     private func reveal(
         _ channel: PairingChannel, _ commitment: [UInt8], _ message: PairingMessage, now: Milliseconds
-    ) throws(PairingError) -> [RequesterEvent] {
+    ) throws -> [RequesterEvent] {
         guard case .challenge(let approverNonce, let approverBytes, let proof) = message else {
             throw PairingError(message == .giveUp ? .endedByPeer : .mismatch)
         }
@@ -179,8 +179,8 @@ package final class PairingRequester {
     }
 
     /// Takes what the person typed: the code that the other device shows. One entry; a wrong one ends the attempt.
-    package func enter(_ typed: String, now: Milliseconds) throws(PairingError) -> [RequesterEvent] {
-        do throws(PairingError) {
+    package func enter(_ typed: String, now: Milliseconds) throws -> [RequesterEvent] {
+        do {
             try checkTime(now)
             guard case .comparing(let channel, let comparison) = state else { throw PairingError(.outOfOrder) }
             guard comparison.code.isEqual(to: typed) else { throw PairingError(.mismatch) }
@@ -191,16 +191,14 @@ package final class PairingRequester {
         }
     }
 
-    private func trust(_ channel: PairingChannel, _ approver: ApproverIdentity) throws(PairingError) -> [RequesterEvent]
-    {
+    private func trust(_ channel: PairingChannel, _ approver: ApproverIdentity) throws -> [RequesterEvent] {
         let frames = try channel.seal(.confirm)
         state = .trusted(channel, approver)
         attempts.succeed()
         return [.record(attempts), .trusted(approver)] + frames.map { .send($0) }
     }
 
-    private func take(_ message: PairingMessage, _ approver: ApproverIdentity) throws(PairingError) -> [RequesterEvent]
-    {
+    private func take(_ message: PairingMessage, _ approver: ApproverIdentity) throws -> [RequesterEvent] {
         switch message {
         case .askCountersignature(let number):
             // Only for a place behind the link that was stated: never for one that exists.
@@ -216,9 +214,9 @@ package final class PairingRequester {
     }
 
     /// Frames that carry `content` to the other device, once it is trusted.
-    package func send(content: [UInt8]) throws(PairingError) -> [[UInt8]] { try send(.content(content)) }
+    package func send(content: [UInt8]) throws -> [[UInt8]] { try send(.content(content)) }
 
-    private func send(_ message: PairingMessage) throws(PairingError) -> [[UInt8]] {
+    private func send(_ message: PairingMessage) throws -> [[UInt8]] {
         guard case .trusted(let channel, _) = state else { throw PairingError(.outOfOrder) }
         return try channel.seal(message)
     }
@@ -227,7 +225,7 @@ package final class PairingRequester {
     package func giveUp() { end() }
 
     /// Throws `.expired` when the attempt has taken too long.
-    package func checkTime(_ now: Milliseconds) throws(PairingError) {
+    package func checkTime(_ now: Milliseconds) throws {
         guard (started...started + PairingTime.lifeTime).contains(now) else { throw PairingError(.expired) }
     }
 

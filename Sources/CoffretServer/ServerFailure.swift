@@ -46,6 +46,11 @@ package struct ServerFailure: Error, Equatable, Sendable {
     /// For the operator; never sent, never about a person.
     package let detail: String
 
+    /// An error on its way out: a failure as it is, anything else as one of what the server stands on.
+    init(_ error: any Error) {
+        self = error as? ServerFailure ?? ServerFailure(.storageUnavailable, "\(type(of: error))")
+    }
+
     package init(_ code: Code, _ detail: String = "") {
         self.code = code
         self.detail = detail

@@ -32,7 +32,7 @@ package final class VaultSyncer {
         _ store: Store, _ record: VaultRecord, server: String,
         transport: any SyncTransport & FileTransport & SweepTransport,
         random: any RandomSource, clock: any WallClock
-    ) throws(CoreError) {
+    ) throws {
         self.store = store
         self.record = record
         self.server = server
@@ -53,7 +53,7 @@ package final class VaultSyncer {
     }
 
     /// Makes the search index where that takes long; any other is made or brought up to date by who asks it.
-    package func makeIndex() throws(CoreError) {
+    package func makeIndex() throws {
         if try vault.isIndexFarOff() { try vault.synchronizeIndex() }
     }
 

@@ -39,7 +39,7 @@ enum CommitBench {
         defer { vault.close() }
         var generator = NoteGenerator(seed: 7)
         // Notes to change, so that the tree and the index are not empty.
-        let ids = try vault.batch { (batch) throws(CoreError) in
+        let ids = try vault.batch { batch in
             var ids: [EntityID] = []
             for _ in 0..<1000 { ids.append(try batch.create(ItemDraft(title: "note", text: generator.next().body))) }
             return ids
@@ -61,7 +61,7 @@ enum CommitBench {
                         let bytes = CBOREncoder.encode { $0.encode(text: value) }
                         try vault.batch { (batch) in batch.write([FactChange(key: key, value: bytes)]) }
                     } else {
-                        try vault.update(id) { (item) throws(CoreError) in item.text = value }
+                        try vault.update(id) { item in item.text = value }
                     }
                 })
             guard commits.count == group else { continue }

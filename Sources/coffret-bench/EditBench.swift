@@ -38,7 +38,7 @@ enum EditBench {
         func write(_ text: String, to id: EntityID) throws -> Double {
             let vault = try store.openVault(isWritable: true)
             defer { vault.close() }
-            try vault.update(id) { (item) throws(CoreError) in item.text = text }
+            try vault.update(id) { item in item.text = text }
             return nowSeconds()
         }
 

@@ -103,7 +103,7 @@ enum SyncBench {
             }
             for index in 0..<20 {
                 let vault = try first.store.openVault(id.hex, isWritable: true)
-                try vault.update(ids[index * 7 % ids.count]) { (item) throws(CoreError) in
+                try vault.update(ids[index * 7 % ids.count]) { item in
                     item.text += "\nedit \(index)"
                 }
                 vault.close()
@@ -146,7 +146,7 @@ enum SyncBench {
         var generator = NoteGenerator(seed: 7)
         var ids: [EntityID] = []
         while ids.count < count {
-            ids += try vault.batch { (batch) throws(CoreError) in
+            ids += try vault.batch { batch in
                 var made: [EntityID] = []
                 for _ in 0..<min(10_000, count - ids.count) {
                     let note = generator.next()

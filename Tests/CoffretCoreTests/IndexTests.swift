@@ -128,7 +128,7 @@ struct IndexTests {
     @Test("the index built beside a first batch is the one that reading all items makes")
     func builtBeside() throws {
         let rebuilds = Rebuilds(of: vault)
-        try vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+        try vault.batch(indexesBeside: true) { batch in
             var ids: [EntityID] = []
             for number in 0..<90 {
                 ids.append(try batch.create(ItemDraft(text: "# Note \(number)\nalpha number\(number) [[Note 7]]")))
@@ -143,7 +143,7 @@ struct IndexTests {
         #expect(try vault.search("number4").totalCount == 0)
         try expectAgreement(["alpha", "number7", "beta", "note"])
         // A second batch brings the index up to date in the usual way.
-        try vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+        try vault.batch(indexesBeside: true) { batch in
             _ = try batch.create(ItemDraft(text: "gamma"))
         }
         #expect(try vault.search("gamma").totalCount == 1)
@@ -153,7 +153,7 @@ struct IndexTests {
     @Test("a first batch that fails, or that deletes, leaves an index that tells the truth")
     func builtBesideInVain() throws {
         #expect(throws: CoreError.self) {
-            try vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+            try vault.batch(indexesBeside: true) { batch in
                 for number in 0..<50 { _ = try batch.create(ItemDraft(text: "alpha \(number)")) }
                 throw CoreError(.inputOutput)
             }
@@ -161,7 +161,7 @@ struct IndexTests {
         #expect(try vault.search("alpha").totalCount == 0)
         let rebuilds = Rebuilds(of: vault)
         let other = try VaultFixture()
-        try other.vault.batch(indexesBeside: true) { (batch) throws(CoreError) in
+        try other.vault.batch(indexesBeside: true) { batch in
             let gone = try batch.create(ItemDraft(text: "alpha gone"))
             _ = try batch.create(ItemDraft(text: "alpha stays"))
             try batch.delete(gone)
@@ -175,7 +175,7 @@ struct IndexTests {
     @Test("of a text that one batch writes twice only the last reaches the disk")
     func writtenTwice() throws {
         let long = String(repeating: "word ", count: 400)
-        let id = try vault.batch { (batch) throws(CoreError) in
+        let id = try vault.batch { batch in
             let id = try batch.create(ItemDraft(text: long + "first"))
             try batch.update(id) { $0.text = long + "second" }
             return id
@@ -299,7 +299,7 @@ struct IndexTests {
     func links() throws {
         let target = try note("# Target note", path: "book/target.md")
         let source = try note("see [[target NOTE]] and [x](../book/target.md#part) and [[nowhere]]", path: "other/a.md")
-        try vault.batch { (batch) throws(CoreError) in try batch.addLink(from: source, to: target) }
+        try vault.batch { batch in try batch.addLink(from: source, to: target) }
         let links = try vault.links(of: source)
         #expect(links.map { $0.items.map(\.id) } == [[target], [target], [], [target]])
         #expect(try vault.backlinks(of: target).map(\.id) == [source])

@@ -15,7 +15,7 @@ struct ListingTests {
     init() throws { fixture = try VaultFixture() }
 
     private func fill(_ count: Int) throws {
-        try fixture.vault.batch { (batch) throws(CoreError) in
+        try fixture.vault.batch { batch in
             for number in 0..<count { try batch.create(ItemDraft(text: "# Note \(number)\n\n#tag\(number % 3)\n")) }
         }
     }
@@ -39,7 +39,7 @@ struct ListingTests {
 
     @Test("F9: a long answer has snippets for its best hits alone, and all its rows")
     func snippets() throws {
-        try fixture.vault.batch { (batch) throws(CoreError) in
+        try fixture.vault.batch { batch in
             for number in 0..<230 { try batch.create(ItemDraft(text: "# Note \(number)\n\nsome tomatoes here\n")) }
         }
         let vault = try fixture.reopened(hasIndex: true)

@@ -92,7 +92,7 @@ struct LockedCanaryTests {
         }
         #expect(goneCount > 5)
         // What is kept holds the text nowhere: neither the present nor any state of the past.
-        try vault.walkHistory { (commit) throws(CoreError) in
+        try vault.walkHistory { commit in
             for id in [short, long] {
                 let item = try vault.view(at: commit.name).item(id)
                 #expect(item?.isSealed ?? true)

@@ -124,7 +124,7 @@ struct OneTimeCodeTests {
             do {
                 let code = try OneTimeCode.parse(vector.address)
                 Issue.record("\(vector.address) was read as \(code.movement)")
-            } catch {
+            } catch let error as CoreError {
                 #expect(error.code.rawValue == vector.error, "\(vector.address)")
             }
         }

@@ -150,7 +150,7 @@ struct ReferenceTests {
         do {
             _ = try vault.resolveForScripts(digits)
             Issue.record("guessed")
-        } catch {
+        } catch let error as CoreError {
             #expect(error.code == .itemAmbiguous)
             #expect(Set(error.candidates.map(\.id)) == [first.uuid.hex, third.uuid.hex])
         }

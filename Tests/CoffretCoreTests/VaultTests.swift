@@ -79,7 +79,7 @@ struct VaultTests {
             #expect(throws: CoreError.self) { try vault.update(id) { breakLimit(&$0) } }
         }
         #expect(throws: CoreError(.itemNotFound, at: "x")) {
-            try vault.batch { (batch) throws(CoreError) in
+            try vault.batch { batch in
                 try batch.update(id) { $0.text = "changed" }
                 throw CoreError(.itemNotFound, at: "x")
             }
@@ -91,7 +91,7 @@ struct VaultTests {
     @Test("a batch is one commit and sees its own changes")
     func batches() throws {
         let before = try vault.log().count
-        let (first, second) = try vault.batch { (batch) throws(CoreError) in
+        let (first, second) = try vault.batch { batch in
             let first = try batch.create(ItemDraft(text: "first"))
             let second = try batch.create(ItemDraft(text: "second"))
             try batch.update(first) { $0.text = "changed" }
@@ -162,7 +162,7 @@ struct VaultTests {
         do {
             _ = try vault.resolve("tar")
             Issue.record("a guess was made")
-        } catch {
+        } catch let error as CoreError {
             #expect(error.code == .itemAmbiguous)
             #expect(Set(error.candidates.map(\.id)) == [first.uuid.hex, second.uuid.hex])
         }
@@ -187,7 +187,7 @@ struct VaultTests {
         do {
             _ = try vault.resolve("abcde01")
             Issue.record("a guess was made")
-        } catch {
+        } catch let error as CoreError {
             #expect(error.candidates.count == 2)
         }
         #expect(try vault.resolve("abcde01f") == ids[1])
@@ -210,7 +210,7 @@ struct VaultTests {
     @Test("tags are added once and taken out of the text too")
     func tags() throws {
         let id = try note("#one text #two\n#two #five\n", tags: ["three"])
-        try vault.batch { (batch) throws(CoreError) in
+        try vault.batch { batch in
             try batch.addTags([TagPath("ONE"), TagPath("four")], to: id)
             try batch.removeTags([TagPath("two"), TagPath("three")], from: id)
         }
@@ -218,7 +218,7 @@ struct VaultTests {
         #expect(item.tags.map(\.path) == ["five", "four", "one"])
         #expect(item.text == "#one text two\n#five\n")
         #expect(throws: CoreError.self) {
-            try vault.batch { (batch) throws(CoreError) in try batch.removeTags([TagPath("none")], from: id) }
+            try vault.batch { batch in try batch.removeTags([TagPath("none")], from: id) }
         }
     }
 
@@ -226,7 +226,7 @@ struct VaultTests {
     func tagsAndWords() throws {
         let id = try note("F# and #dotnet C# code\nuse #hashtag C# .NET here, in A#")
         #expect(try vault.item(id).tags.map(\.path) == ["dotnet", "hashtag"])
-        try vault.batch { (batch) throws(CoreError) in try batch.removeTags([TagPath("dotnet")], from: id) }
+        try vault.batch { batch in try batch.removeTags([TagPath("dotnet")], from: id) }
         _ = try vault.renameTag(TagPath("hashtag"), to: TagPath("plan b"))
         let item = try vault.item(id)
         // "plan b" cannot stand in a text, where it would be "#plan".
@@ -250,7 +250,7 @@ struct VaultTests {
 
     @Test("finding one item of thousands by its id and reading it touches a handful of tree nodes")
     func fewReads() throws {
-        let ids = try vault.batch { (batch) throws(CoreError) in
+        let ids = try vault.batch { batch in
             var ids: [EntityID] = []
             for index in 0..<3_000 {
                 ids.append(try batch.create(ItemDraft(text: "# Note \(index)\nwith a little text #tag\(index % 10)")))

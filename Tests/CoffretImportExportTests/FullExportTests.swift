@@ -57,8 +57,8 @@ struct FullExportTests {
         let gone = try vault.create(ItemDraft(title: "Gone", text: "was here"))
         try vault.deletePermanently([gone])
         let holder = try #require(try fixture.items()["Files of in"])
-        try vault.batch { (batch) throws(CoreError) in try batch.removeAttachment(holder.attachments[1]) }
-        try vault.batch { (batch) throws(CoreError) in
+        try vault.batch { batch in try batch.removeAttachment(holder.attachments[1]) }
+        try vault.batch { batch in
             let key = FactKey(entity: note.id, attribute: "future/attribute")
             batch.write([FactChange(key: key, value: [0xA1, 0x01, 0xF6])])
         }

@@ -127,7 +127,7 @@ struct MarkdownExportTests {
             draft.isArchived = title == "con"
             let id = try fixture.vault.create(draft)
             if title == "con" {
-                try fixture.vault.batch { (batch) throws(CoreError) in
+                try fixture.vault.batch { batch in
                     try batch.addAttachment(
                         to: id, name: "x y.bin", mediaType: "application/octet-stream", byteCount: 3,
                         reference: stored.encodedReference)
@@ -140,7 +140,7 @@ struct MarkdownExportTests {
             ItemField(key: #require(FieldKey("x-1")), label: "Extra", kind: .secret, value: "s", position: 1),
         ]
         let loginID = try fixture.vault.create(login)
-        try fixture.vault.batch { (batch) throws(CoreError) in
+        try fixture.vault.batch { batch in
             try batch.addAttachment(
                 to: loginID, name: "key.pem", mediaType: "text/plain", byteCount: 3, reference: stored.encodedReference)
         }

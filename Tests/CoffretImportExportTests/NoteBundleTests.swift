@@ -117,8 +117,8 @@ struct NoteBundleTests {
             // It can be edited, resealed and unlocked like any other.
             var opened = try fixture.vault.opened(item)
             opened.text += "more\n"
-            try fixture.vault.batch { (batch) throws(CoreError) in
-                try batch.update(item.id) { (item) throws(CoreError) in item = opened }
+            try fixture.vault.batch { batch in
+                try batch.update(item.id) { item in item = opened }
             }
             try fixture.vault.unlockNotes([item.id])
             #expect(try ForeignTrial.all(fixture).first?.text.hasSuffix("more\n") == true)

@@ -39,40 +39,40 @@ final class CountingDatabase: SQLDatabase, @unchecked Sendable {
     }
 
     func write<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
         lock.withLock { counts.writes += 1 }
-        return try database.write { (session) throws(ServerFailure) in try counted(session, body) }
+        return try database.write { session in try counted(session, body) }
     }
 
     func read<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
-        try database.read { (session) throws(ServerFailure) in try counted(session, body) }
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
+        try database.read { session in try counted(session, body) }
     }
 
     private func counted<Result>(
-        _ session: any SQLSession, _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
+        _ session: any SQLSession, _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
         let counting = CountingSession(session, self)
         defer { noteTransaction(counting.byteCount) }
         return try body(counting)
     }
 
-    func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    func lookUp(_ sql: String, _ values: [SQLValue]) throws -> [[SQLValue]] {
         let rows = try database.lookUp(sql, values)
         noteTransaction(note(sql, rows))
         return rows
     }
 
-    func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws -> [[SQLValue]] {
         try database.lookUp(statement, values)
     }
 
     func hasRoom(for byteCount: Int) -> Bool { database.hasRoom(for: byteCount) }
-    func giveBackSpace() throws(ServerFailure) -> Bool { try database.giveBackSpace() }
+    func giveBackSpace() throws -> Bool { try database.giveBackSpace() }
     var servesAlone: Bool { database.servesAlone }
-    func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure) { try database.listen(body) }
+    func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws { try database.listen(body) }
     func close() { database.close() }
 }
 
@@ -86,19 +86,19 @@ private final class CountingSession: SQLSession {
         self.database = database
     }
 
-    func query(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    func query(_ sql: String, _ values: [SQLValue]) throws -> [[SQLValue]] {
         let rows = try session.query(sql, values)
         byteCount += database.note(sql, rows)
         return rows
     }
 
-    func execute(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> Int {
+    func execute(_ sql: String, _ values: [SQLValue]) throws -> Int {
         try session.execute(sql, values)
     }
-    func script(_ sql: String) throws(ServerFailure) { try session.script(sql) }
-    func notify(_ notice: StoreNotice) throws(ServerFailure) { try session.notify(notice) }
+    func script(_ sql: String) throws { try session.script(sql) }
+    func notify(_ notice: StoreNotice) throws { try session.notify(notice) }
     var lockClause: String { session.lockClause }
     var bytesType: String { session.bytesType }
     var numberType: String { session.numberType }
-    func goOnAfterNumbers() throws(ServerFailure) { try session.goOnAfterNumbers() }
+    func goOnAfterNumbers() throws { try session.goOnAfterNumbers() }
 }

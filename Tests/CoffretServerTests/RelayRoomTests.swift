@@ -16,44 +16,44 @@ private final class FailingDatabase: SQLDatabase, @unchecked Sendable {
 
     init(_ inner: any SQLDatabase) { self.inner = inner }
 
-    private func check() throws(ServerFailure) {
+    private func check() throws {
         if isFailing { throw ServerFailure(.storageUnavailable) }
     }
 
     func write<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
         try check()
         return try inner.write(body)
     }
 
     func read<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
         try check()
         return try inner.read(body)
     }
 
-    func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    func lookUp(_ sql: String, _ values: [SQLValue]) throws -> [[SQLValue]] {
         try check()
         return try inner.lookUp(sql, values)
     }
 
-    func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws -> [[SQLValue]] {
         try check()
         return try inner.lookUp(statement, values)
     }
 
     func hasRoom(for byteCount: Int) -> Bool { inner.hasRoom(for: byteCount) }
 
-    func giveBackSpace() throws(ServerFailure) -> Bool {
+    func giveBackSpace() throws -> Bool {
         try check()
         return try inner.giveBackSpace()
     }
 
     var servesAlone: Bool { inner.servesAlone }
 
-    func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure) { try inner.listen(body) }
+    func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws { try inner.listen(body) }
 
     func close() { inner.close() }
 }

@@ -64,7 +64,7 @@ struct ServerCleaningTests {
     /// Puts what was swept back in time, for one address or for all others.
     private func age(_ place: Place, days: Int64, _ address: [UInt8], others: Bool = false) throws {
         _ = try place.database { database in
-            try database.write { (session) throws(ServerFailure) in
+            try database.write { session in
                 try session.execute(
                     "UPDATE swept SET time = time - $1 WHERE address \(others ? "<>" : "=") $2",
                     [.int(days * 86_400_000), .bytes(address)])

@@ -119,7 +119,7 @@ struct ServerCostTests {
             if case .untrusted = outcome { refused += 1 }
         }
         #expect(refused == 2, "a sealed part above 4 KiB")
-        try world.store.database.write { (session) throws(ServerFailure) in
+        try world.store.database.write { session in
             try session.script("UPDATE accounts SET used = used + 17000000")
         }
         let described = Self.describing(account, byteCount: 10)

@@ -87,12 +87,12 @@ extension ZonePush {
 
 extension ServerStore {
     /// A push with the word of the session's device.
-    func take(_ push: ZonePush, to zone: [UInt8], by owner: SessionOwner) throws(ServerFailure) -> PushOutcome {
+    func take(_ push: ZonePush, to zone: [UInt8], by owner: SessionOwner) throws -> PushOutcome {
         guard let key = TestDevice.signingKey(of: owner.deviceID) else { throw ServerFailure(.forbidden) }
         return try self.push(push.signed(for: zone, by: key), to: zone, by: owner)
     }
 
-    func delete(_ zone: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+    func delete(_ zone: [UInt8], by owner: SessionOwner) throws {
         guard let key = TestDevice.signingKey(of: owner.deviceID) else { throw ServerFailure(.forbidden) }
         let signature = ZoneProof.deletion(accountID: owner.accountID).sign(zone: zone, with: key)
         try deleteZone(ZoneDeletion(signature: signature), zone, by: owner)

@@ -293,14 +293,14 @@ struct ServerStrangerTests {
         let cluster = try PostgresCluster()
         defer { cluster.stop() }
         let database = try PostgresDatabase(connection: cluster.database())
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try session.script("CREATE TABLE t(id BIGINT PRIMARY KEY, n BIGINT); INSERT INTO t VALUES(1, 0), (2, 0)")
         }
         let both = DispatchSemaphore(value: 0), ready = DispatchSemaphore(value: 0)
         let done = WinCounter()
         DispatchQueue.concurrentPerform(iterations: 2) { number in
             let tries = WinCounter()
-            let outcome = try? database.write { (session) throws(ServerFailure) in
+            let outcome = try? database.write { session in
                 tries.add()
                 try session.script("UPDATE t SET n = n + 1 WHERE id = \(1 + number)")
                 if tries.count == 1 {

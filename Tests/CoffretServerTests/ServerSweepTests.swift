@@ -137,7 +137,7 @@ struct ServerSweepTests {
 
         // A fault that only the list of what was swept shows.
         let database = try SQLiteDatabase(path: second + "/server.sqlite")
-        try database.write { (session) throws(ServerFailure) in try session.script("DELETE FROM swept WHERE kind = 1") }
+        try database.write { session in try session.script("DELETE FROM swept WHERE kind = 1") }
         database.close()
         let fault = try ServerProcess.run("doctor", "--data", second)
         #expect(fault.exitCode != 0 && fault.text.contains("of chunks 1 are marked as swept, and 0 listed"))

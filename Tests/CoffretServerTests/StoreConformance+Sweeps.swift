@@ -56,7 +56,7 @@ extension StoreWorld {
     /// is that of all that is stored.
     func used(_ account: TestAccount) throws -> UInt64 {
         let used = try store.usage(of: account.owner).usedByteCount
-        return try store.database.read { (session) throws(ServerFailure) -> UInt64 in
+        return try store.database.read { session in
             #expect(try store.countedByteCount(of: .bytes(account.id), session) == Int64(used))
             var total: Int64 = 0
             for (table, mark) in [("objects", " AND seq > 0"), ("chunks", " AND created > 0"), ("uploads", "")] {

@@ -528,7 +528,7 @@ struct ServerStoreTests {
         try ServerStore.initialize(database, random: SystemRandomSource())
         _ = try open()
         for version in ["02", "04"] {
-            try database.write { (session) throws(ServerFailure) in
+            try database.write { session in
                 try session.script("UPDATE meta SET value = x'\(version)' WHERE name = x'76657273696f6e'")
             }
             #expect(throws: ServerFailure(.dataDirectory)) { try open() }

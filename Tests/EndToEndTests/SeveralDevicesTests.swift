@@ -322,7 +322,7 @@ struct SeveralDevicesTests {
         let recordKey = FactKey(entity: PasswordRecord.entity(recordID), attribute: RecordAttribute.record)
         let textKey = FactKey(entity: entity, attribute: LockedPart.text.attribute)
         try inVault(of: first, isWritable: true) { vault in
-            try vault.batch { (batch) throws(CoreError) in
+            try vault.batch { batch in
                 batch.write([FactChange(key: recordKey, value: record), FactChange(key: textKey, value: sealed)])
             }
         }

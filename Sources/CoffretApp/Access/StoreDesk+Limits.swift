@@ -12,7 +12,7 @@ extension StoreDesk {
     package var vaultRecords: [VaultRecord] { get throws { try store.vaults.filter(grant.admits) } }
 
     /// - Returns: nil where nothing is limited to tags.
-    func itemsWithin(_ vault: Vault) throws(CoreError) -> [ItemSummary]? {
+    func itemsWithin(_ vault: Vault) throws -> [ItemSummary]? {
         guard grant.tags != nil else { return nil }
         // A reader of a list does not wait for an index.
         let page =
@@ -31,7 +31,7 @@ extension StoreDesk {
 
     /// Reads values behind references, within the limits of the session.
     func secretResolver() -> SecretResolver {
-        SecretResolver(store: store, admits: grant.admits) { (vault) throws(CoreError) in
+        SecretResolver(store: store, admits: grant.admits) { vault in
             try self.itemsWithin(vault).map { Set($0.map(\.id)) }
         }
     }

@@ -98,7 +98,7 @@ package final class HostedCommand: ClientSide {
     }
 
     package func openStore(at path: String, _ environment: StoreEnvironment) throws -> Store {
-        do throws(CoreError) {
+        do {
             let store = try Store.open(
                 at: path, with: .storageKey(storageKey.withLock { $0 }),
                 environment: environment.keepingStorageKey { [self] kept in
@@ -113,8 +113,7 @@ package final class HostedCommand: ClientSide {
                 })
             for key in noteKeys { store.noteKeys.add(key) }
             return store
-        } catch {
-            guard (error.cause as? KeyError)?.code == .keyringAltered else { throw error }
+        } catch let error as CoreError where (error.cause as? KeyError)?.code == .keyringAltered {
             // Who has just changed it may be about to tell the agent.
             Keyring.awaitChange(of: StoreLayout(path).keyringPath, fileSystem: environment.fileSystem)
             report(.keyStale)

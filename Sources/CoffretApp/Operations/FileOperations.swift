@@ -121,7 +121,7 @@ extension FileRename: PerformedOperation {
         let file = try found.item.attachment(named: name)
         return try desk.writing(found.place.record) { vault in
             AttachmentMessage(
-                try vault.batch { (batch) throws(CoreError) in try batch.renameAttachment(file, to: newName) })
+                try vault.batch { batch in try batch.renameAttachment(file, to: newName) })
         }
     }
 }

@@ -131,7 +131,7 @@ extension ItemTrash: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         let places = try desk.find(all: items, vault: vault)
         try desk.writing(places.record) { vault in
-            try vault.batch { (batch) throws(CoreError) in
+            try vault.batch { batch in
                 for id in places.ids { try batch.setTrashed(id, true) }
             }
         }
@@ -165,7 +165,7 @@ extension ItemFlag: PerformedOperation {
         }
         return try desk.writing(places.record) { vault in
             let before = try places.ids.map(vault.item)
-            try vault.batch { (batch) throws(CoreError) in
+            try vault.batch { batch in
                 for id in places.ids {
                     if let isPinned { try batch.setPinned(id, isPinned) }
                     if let isArchived { try batch.setArchived(id, isArchived) }
@@ -303,11 +303,9 @@ enum PastItem {
             do {
                 view = try desk.vault(record).view(at: moment)
             } catch let error as CoreError where name == nil && error.code == .momentBeforeHistory { continue }
-            do throws(CoreError) {
+            do {
                 if let item = try view.item(try view.resolve(reference)) { return (record, item) }
-            } catch {
-                guard error.code == .itemNotFound else { throw error }
-            }
+            } catch let error as CoreError where error.code == .itemNotFound {}
         }
         throw CoreError(.itemNotFound, at: reference)
     }

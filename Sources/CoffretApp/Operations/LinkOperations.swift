@@ -43,7 +43,7 @@ extension LinkAdd: PerformedOperation {
             try isLinked
             ? Answer(place.vault.item(place.id), isChanged: false)
             : desk.writing(place.record) { vault in
-                try vault.batch { (batch) throws(CoreError) in try batch.addLink(from: place.id, to: target) }
+                try vault.batch { batch in try batch.addLink(from: place.id, to: target) }
                 return Answer(try vault.item(place.id), isChanged: true)
             }
         answer.target = target.uuid.hex

@@ -348,7 +348,7 @@ extension TagChange: PerformedOperation {
         let place = try desk.find(item, vault: vault)
         return try desk.writing(place.record) { vault in
             let text = try vault.item(place.id).text
-            try vault.batch { (batch) throws(CoreError) in
+            try vault.batch { batch in
                 if !removed.isEmpty { try batch.removeTags(removed, from: place.id) }
                 if !added.isEmpty { try batch.addTags(added, to: place.id) }
             }

@@ -129,7 +129,7 @@ extension Vault {
     /// - Throws: as `unlockRecord(among:_:)`.
     package func unlock(
         _ record: PasswordRecord, of item: Item, _ passphrase: NotePassphrase
-    ) throws(CoreError) -> RecordInUse {
+    ) throws -> RecordInUse {
         let others = (item.lock?.records ?? []).filter { $0 != record.id }.compactMap { try? self.record($0.hex) }
         return try unlockRecord(among: [record] + others, passphrase)
     }

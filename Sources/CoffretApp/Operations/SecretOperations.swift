@@ -100,7 +100,7 @@ extension SecretReference {
     ///
     /// - Throws: `CommandFailure` that says what is wrong with it.
     package init(typed text: String) throws {
-        do throws(CoreError) {
+        do {
             self = try SecretReference.parse(text)
         } catch {
             throw Self.invalid(text, error)
@@ -122,7 +122,7 @@ extension SecretGenerate: PerformedOperation {
     }
 
     /// Needs no store.
-    package func made(_ generator: PasswordGenerator) throws(CoreError) -> GeneratedSecret {
+    package func made(_ generator: PasswordGenerator) throws -> GeneratedSecret {
         switch kind ?? .password {
         case .passphrase:
             return try generator.passphrase(

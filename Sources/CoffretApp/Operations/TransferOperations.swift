@@ -38,10 +38,9 @@ extension StoreDesk {
 
     /// Makes sure that a person is there before all of a vault leaves it.
     package func requirePresence(forAllOf vault: Vault) throws {
-        do throws(CoreError) {
+        do {
             try vault.checkNothingIsVeiled()
-        } catch {
-            guard error.code == .noteHidden else { throw error }
+        } catch let error as CoreError where error.code == .noteHidden {
             var veiled: Item?
             try vault.present.forEachItem { if veiled == nil, $0.isVeiled { veiled = $0 } }
             if let veiled { try surroundings.requirePresence(store, veiled) }

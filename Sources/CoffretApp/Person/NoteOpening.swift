@@ -30,12 +30,11 @@ package struct NoteOpening {
         var typed: NotePassphrase?
         var asked: Set<UniqueID> = []
         while true {
-            do throws(CoreError) {
+            do {
                 let opened = try vault.opened(item)
                 reseal(item, typed, record, vault)
                 return opened
-            } catch {
-                guard error.code == .noteLocked else { throw error }
+            } catch let error as CoreError where error.code == .noteLocked {
                 // First the record that the note belongs under; then what its parts name beside it, which an
                 // offline device brought back and no ladder opens.
                 var record = try vault.record(for: item)

@@ -35,7 +35,7 @@ package final class AccountSync {
 
     /// The vaults to sync.
     package var vaults: [VaultRecord] {
-        get throws(CoreError) { try store.vaults.filter { $0.kind == .synced } }
+        get throws { try store.vaults.filter { $0.kind == .synced } }
     }
 
     /// Takes keys that other devices sent, and makes a revocation whole that broke off: keys first, then the cut in each

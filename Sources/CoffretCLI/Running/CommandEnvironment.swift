@@ -35,7 +35,7 @@ struct CommandEnvironment {
         var reference: SecretReference?
         if value.starts(with: SecretReference.prefix.utf8) {
             let text = String(decoding: value, as: UTF8.self)
-            do throws(CoreError) {
+            do {
                 reference = try SecretReference.parse(text)
             } catch {
                 var failure = SecretReference.invalid(text, error)

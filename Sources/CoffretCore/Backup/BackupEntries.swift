@@ -21,7 +21,7 @@ struct BackupEntryWriter {
     init(_ frames: BackupFrameWriter) { self.frames = frames }
 
     /// Copies a file as it lies.
-    mutating func add(_ path: String, from file: any OpenFile) throws(CoreError) {
+    mutating func add(_ path: String, from file: any OpenFile) throws {
         precondition(BackupFormat.isAcceptable(path), "a vault has such files only")
         let byteCount = try inFiles(file.byteCount())
         try put(UInt16(path.utf8.count).bigEndianBytes + Array(path.utf8) + UInt64(byteCount).bigEndianBytes)
@@ -38,7 +38,7 @@ struct BackupEntryWriter {
     }
 
     /// Ends the stream.
-    func finish() throws(CoreError) {
+    func finish() throws {
         try put(UInt16(0).bigEndianBytes + entryCount.bigEndianBytes)
         var missing = Padding.padme(frames.byteCount) - frames.byteCount
         let zeros = [UInt8](repeating: 0, count: min(missing, BackupFormat.blockByteCount))
@@ -50,12 +50,12 @@ struct BackupEntryWriter {
         try frames.finish()
     }
 
-    private func run(at offset: UInt64, _ bytes: [UInt8]) throws(CoreError) {
+    private func run(at offset: UInt64, _ bytes: [UInt8]) throws {
         try put(offset.bigEndianBytes + UInt32(bytes.count).bigEndianBytes)
         try put(bytes)
     }
 
-    private func put(_ bytes: [UInt8]) throws(CoreError) { try frames.write(bytes[...]) }
+    private func put(_ bytes: [UInt8]) throws { try frames.write(bytes[...]) }
 }
 
 /// Goes through the files of a backup.
@@ -71,8 +71,8 @@ struct BackupEntryReader {
     ///   - write: gets each run of bytes with its offset in that file.
     /// - Throws: `.backupDamaged` for whatever does not follow the layout or does not open.
     func readAll(
-        begin: (BackupEntry) throws(CoreError) -> Void, write: (UInt64, [UInt8]) throws(CoreError) -> Void
-    ) throws(CoreError) {
+        begin: (BackupEntry) throws -> Void, write: (UInt64, [UInt8]) throws -> Void
+    ) throws {
         var paths: Set<String> = []
         while true {
             let pathByteCount: UInt16 = try number()
@@ -92,8 +92,8 @@ struct BackupEntryReader {
     }
 
     private func readRuns(
-        of path: String, byteCount: UInt64, _ write: (UInt64, [UInt8]) throws(CoreError) -> Void
-    ) throws(CoreError) {
+        of path: String, byteCount: UInt64, _ write: (UInt64, [UInt8]) throws -> Void
+    ) throws {
         var position: UInt64 = 0
         while true {
             let offset: UInt64 = try number()
@@ -110,7 +110,7 @@ struct BackupEntryReader {
         }
     }
 
-    private func number<Number: FixedWidthInteger>() throws(CoreError) -> Number {
+    private func number<Number: FixedWidthInteger>() throws -> Number {
         try frames.read(Number.bitWidth / 8).reduce(0) { $0 << 8 | Number($1) }
     }
 }

@@ -76,7 +76,7 @@ extension CoreError {
 }
 
 /// Evaluates `value`, turning errors of the file system into this module's.
-func inFiles<Result>(_ value: @autoclosure () throws(FileSystemError) -> Result) throws(CoreError) -> Result {
+func inFiles<Result>(_ value: @autoclosure () throws(FileSystemError) -> Result) throws -> Result {
     do throws(FileSystemError) {
         return try value()
     } catch {
@@ -85,6 +85,6 @@ func inFiles<Result>(_ value: @autoclosure () throws(FileSystemError) -> Result)
 }
 
 /// The same for several statements.
-func inFiles<Result>(_ body: () throws(FileSystemError) -> Result) throws(CoreError) -> Result {
+func inFiles<Result>(_ body: () throws(FileSystemError) -> Result) throws -> Result {
     try inFiles(body())
 }

@@ -25,7 +25,7 @@ final class BackupFrameWriter {
         frame.reserveCapacity(BackupFormat.sealedFrameByteCount)
     }
 
-    func write(_ bytes: ArraySlice<UInt8>) throws(CoreError) {
+    func write(_ bytes: ArraySlice<UInt8>) throws {
         byteCount += bytes.count
         var rest = bytes
         while !rest.isEmpty {
@@ -37,11 +37,11 @@ final class BackupFrameWriter {
         }
     }
 
-    func finish() throws(CoreError) {
+    func finish() throws {
         try seal(isLast: true)
     }
 
-    private func seal(isLast: Bool) throws(CoreError) {
+    private func seal(isLast: Bool) throws {
         let nonce = BackupFormat.nonce(frame: frameCount, isLast: isLast)
         var sealed = [UInt8](repeating: 0, count: frame.count + XChaCha20Poly1305.tagByteCount)
         let count = frame.count
@@ -94,13 +94,13 @@ final class BackupFrameReader {
     }
 
     /// Whether the stream has ended.
-    func isAtEnd() throws(CoreError) -> Bool {
+    func isAtEnd() throws -> Bool {
         if frame.isEmpty && position < end { try open() }
         return frame.isEmpty
     }
 
     /// The rest of the current frame.
-    func readFrame() throws(CoreError) -> ArraySlice<UInt8> {
+    func readFrame() throws -> ArraySlice<UInt8> {
         guard try !isAtEnd() else { return [] }
         defer { frame = [] }
         return frame
@@ -109,7 +109,7 @@ final class BackupFrameReader {
     /// Exactly `count` bytes of the stream.
     ///
     /// - Throws: `.backupDamaged` if it ends before, or if a frame does not open.
-    func read(_ count: Int) throws(CoreError) -> [UInt8] {
+    func read(_ count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
         while bytes.count < count {
@@ -124,7 +124,7 @@ final class BackupFrameReader {
         return bytes
     }
 
-    private func open() throws(CoreError) {
+    private func open() throws {
         let place = position
         let count = min(BackupFormat.sealedFrameByteCount, end - position)
         guard count >= XChaCha20Poly1305.tagByteCount else { throw CoreError(.backupDamaged, at: "offset \(place)") }

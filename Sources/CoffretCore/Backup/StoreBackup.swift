@@ -30,7 +30,7 @@ extension Store {
     ///   their causes.
     package func backup(
         to path: String, progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }
-    ) throws(CoreError) -> BackupReport {
+    ) throws -> BackupReport {
         let fileSystem = environment.fileSystem
         let exists = try inFiles(fileSystem.exists(path))
         guard !exists else { throw CoreError(.backupExists, at: path) }
@@ -45,7 +45,7 @@ extension Store {
         }
         let keys = try inKeys(keyring.makeBackupKeys())
         let temporary = path + ".new"
-        do throws(CoreError) {
+        do {
             var report = try write(keys, records, to: temporary, progress)
             for (record, vault) in zip(records, locked) {
                 // A synced vault may have files at the server alone; a local one has lost what is not here.
@@ -72,7 +72,7 @@ extension Store {
 
     private func write(
         _ keys: BackupKeys, _ records: [VaultRecord], to path: String, _ progress: (Int, Int) -> Void
-    ) throws(CoreError) -> BackupReport {
+    ) throws -> BackupReport {
         let fileSystem = environment.fileSystem
         let start =
             BackupFormat.magic + UInt32(keys.header.count).bigEndianBytes + keys.header
@@ -103,7 +103,7 @@ extension Store {
     }
 
     /// The files of all vaults with their sizes, but for locks, the search index and what is half written.
-    private func vaultFiles(_ records: [VaultRecord]) throws(CoreError) -> [(path: String, byteCount: Int)] {
+    private func vaultFiles(_ records: [VaultRecord]) throws -> [(path: String, byteCount: Int)] {
         var files: [(path: String, byteCount: Int)] = []
         for record in records {
             try collect(StoreLayout.directoryName(of: record.vaultID), into: &files)
@@ -111,7 +111,7 @@ extension Store {
         return files
     }
 
-    private func collect(_ path: String, into files: inout [(path: String, byteCount: Int)]) throws(CoreError) {
+    private func collect(_ path: String, into files: inout [(path: String, byteCount: Int)]) throws {
         let fileSystem = environment.fileSystem
         let folder = PathText.join(layout.vaultsPath, path)
         let entries = try inFiles(fileSystem.list(folder))

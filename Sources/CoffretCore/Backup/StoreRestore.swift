@@ -19,7 +19,7 @@ package final class OpenBackup {
     ///
     /// - Throws: `CoreError` `.backupUnknownFormat`, `.backupDamaged`, `.inputOutput`; `.keys` with its cause for
     ///   a secret that opens nothing and for parameters out of bounds.
-    package init(at path: String, with secret: UnlockSecret, environment: StoreEnvironment) throws(CoreError) {
+    package init(at path: String, with secret: UnlockSecret, environment: StoreEnvironment) throws {
         let file = try inFiles(environment.fileSystem.open(path, .read))
         let byteCount = try inFiles(file.byteCount())
         let magicByteCount = BackupFormat.magic.count
@@ -55,12 +55,12 @@ package final class OpenBackup {
     /// Reads and authenticates the backup to its last byte; writes nothing.
     ///
     /// - Throws: `CoreError.backupDamaged` with the place.
-    package func verify(progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }) throws(CoreError) {
+    package func verify(progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }) throws {
         let known = Set(keys.vaults.map { StoreLayout.directoryName(of: $0.vaultID) })
         var found: Set<String> = []
         try readAll(
             progress,
-            begin: { (entry) throws(CoreError) in
+            begin: { entry in
                 let vault = String(entry.path.prefix(32))
                 guard known.contains(vault) else { throw CoreError(.backupDamaged, at: entry.path) }
                 found.insert(vault)
@@ -78,12 +78,12 @@ package final class OpenBackup {
     package func restore(
         to path: String, passphrase: Passphrase, parameters: PasswordParameters, deviceName: String,
         progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }
-    ) throws(CoreError) {
+    ) throws {
         let fileSystem = environment.fileSystem
         try checkIsEmpty(path)
         try verify { done, all in progress(done / 2, all) }
         let staging = StoreLayout(path + ".restoring")
-        do throws(CoreError) {
+        do {
             try inFiles { () throws(FileSystemError) in
                 try fileSystem.removeTree(staging.path)
                 try fileSystem.makeDirectories(staging.vaultsPath)
@@ -107,7 +107,7 @@ package final class OpenBackup {
         }
     }
 
-    private func checkIsEmpty(_ path: String) throws(CoreError) {
+    private func checkIsEmpty(_ path: String) throws {
         let fileSystem = environment.fileSystem
         let isEmpty = try inFiles { () throws(FileSystemError) in
             guard let status = try fileSystem.status(path) else { return true }
@@ -119,7 +119,7 @@ package final class OpenBackup {
 
     /// Opens each vault once with the new keys, which shows that it opens, and lets it remember the generation
     /// of the new keyring, which counts from 1.
-    private func adopt(_ store: Store) throws(CoreError) {
+    private func adopt(_ store: Store) throws {
         for record in keys.vaults {
             let vaultKeys = try inKeys(store.keyring.vaultKeys(for: record.vaultID))
             let author = try store.author(for: record.vaultID)
@@ -134,7 +134,7 @@ package final class OpenBackup {
         }
     }
 
-    private func extract(to staging: StoreLayout, _ progress: (Int, Int) -> Void) throws(CoreError) {
+    private func extract(to staging: StoreLayout, _ progress: (Int, Int) -> Void) throws {
         let fileSystem = environment.fileSystem
         for record in keys.vaults {
             for folder in ["journal", "blobs", "files"] {
@@ -145,7 +145,7 @@ package final class OpenBackup {
         var target: (any OpenFile)?
         try readAll(
             progress,
-            begin: { (entry) throws(CoreError) in
+            begin: { entry in
                 let path = PathText.join(staging.vaultsPath, entry.path)
                 target = try inFiles { () throws(FileSystemError) in
                     try target?.synchronizeData()
@@ -155,22 +155,22 @@ package final class OpenBackup {
                     return file
                 }
             },
-            write: { (offset, bytes) throws(CoreError) in
+            write: { offset, bytes in
                 try inFiles(target?.write(bytes, at: Int(offset)))
             })
         try inFiles(target?.synchronizeData())
     }
 
     private func readAll(
-        _ progress: (Int, Int) -> Void, begin: (BackupEntry) throws(CoreError) -> Void,
-        write: (UInt64, [UInt8]) throws(CoreError) -> Void
-    ) throws(CoreError) {
+        _ progress: (Int, Int) -> Void, begin: (BackupEntry) throws -> Void,
+        write: (UInt64, [UInt8]) throws -> Void
+    ) throws {
         let frames = BackupFrameReader(
             from: file, at: contentOffset, end: byteCount, key: KDF.derive(from: keys.key, .backupContent),
             associatedData: BackupFormat.associatedData(header: header))
         guard byteCount > contentOffset else { throw CoreError(.backupDamaged, at: "offset \(contentOffset)") }
         try BackupEntryReader(frames).readAll(
-            begin: { (entry) throws(CoreError) in
+            begin: { entry in
                 progress(frames.position - contentOffset, byteCount - contentOffset)
                 try begin(entry)
             }, write: write)

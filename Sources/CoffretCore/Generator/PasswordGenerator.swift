@@ -73,7 +73,7 @@ package struct PasswordGenerator {
     /// four characters (about one in 14).
     /// - Throws: `CoreError.generatorInvalid` if there is no class, if the length is out of
     ///   `PasswordRecipe.characterCountRange`, or if it is below the number of classes.
-    package func password(_ recipe: PasswordRecipe = PasswordRecipe()) throws(CoreError) -> GeneratedSecret {
+    package func password(_ recipe: PasswordRecipe = PasswordRecipe()) throws -> GeneratedSecret {
         let classes = CharacterClass.allCases.filter(recipe.classes.contains).map { characterClass in
             characterClass.characters.filter { !recipe.excludesAmbiguous || !CharacterClass.ambiguous.contains($0) }
         }
@@ -103,7 +103,7 @@ package struct PasswordGenerator {
     /// - Throws: `CoreError.generatorInvalid` for other counts or a longer separator.
     package func passphrase(
         wordCount: Int = 5, separator: String = " ", capitalises: Bool = false
-    ) throws(CoreError) -> GeneratedSecret {
+    ) throws -> GeneratedSecret {
         guard (3...64).contains(wordCount) else { throw CoreError(.generatorInvalid, at: "number of words") }
         guard separator.utf8.count <= 16 else { throw CoreError(.generatorInvalid, at: "separator") }
         let words = WordList.words
@@ -119,7 +119,7 @@ package struct PasswordGenerator {
     /// Decimal digits, each equally likely.
     ///
     /// - Throws: `CoreError.generatorInvalid` below 4 or above 64 digits.
-    package func pin(digitCount: Int = 6) throws(CoreError) -> GeneratedSecret {
+    package func pin(digitCount: Int = 6) throws -> GeneratedSecret {
         guard (4...64).contains(digitCount) else { throw CoreError(.generatorInvalid, at: "number of digits") }
         let digits = (0..<digitCount).map { _ in UInt8(ascii: "0") + UInt8(random.uniform(below: 10)) }
         return GeneratedSecret(

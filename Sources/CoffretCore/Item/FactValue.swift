@@ -29,27 +29,27 @@ enum FactValue {
         }
     }
 
-    static func text(_ bytes: [UInt8]) throws(CoreError) -> String {
+    static func text(_ bytes: [UInt8]) throws -> String {
         try decode(bytes) { (decoder) throws(CBORError) in try decoder.readText() }
     }
 
     /// A tag, which must be written as `TagPath` writes it: its key is the hash of the value.
-    static func tag(_ bytes: [UInt8]) throws(CoreError) -> TagPath {
+    static func tag(_ bytes: [UInt8]) throws -> TagPath {
         let text = try text(bytes)
         let tag = try TagPath(text)
         guard tag.path.utf8.elementsEqual(text.utf8) else { throw CoreError(.valueInvalid, at: "tag") }
         return tag
     }
 
-    static func integer(_ bytes: [UInt8]) throws(CoreError) -> Int64 {
+    static func integer(_ bytes: [UInt8]) throws -> Int64 {
         try decode(bytes) { (decoder) throws(CBORError) in try decoder.readSigned() }
     }
 
-    static func bytes(_ bytes: [UInt8]) throws(CoreError) -> [UInt8] {
+    static func bytes(_ bytes: [UInt8]) throws -> [UInt8] {
         try decode(bytes) { (decoder) throws(CBORError) in try decoder.readBytes() }
     }
 
-    static func field(_ bytes: [UInt8], key: FieldKey, of kind: ItemKind) throws(CoreError) -> ItemField {
+    static func field(_ bytes: [UInt8], key: FieldKey, of kind: ItemKind) throws -> ItemField {
         let field = try decode(bytes) { (decoder) throws(CBORError) -> ItemField in
             let count = try decoder.readArrayHeader()
             let fieldKind = FieldKind(rawValue: try decoder.readText())
@@ -69,7 +69,7 @@ enum FactValue {
 
     private static func decode<Value>(
         _ bytes: [UInt8], _ body: (inout CBORDecoder) throws(CBORError) -> Value
-    ) throws(CoreError) -> Value {
+    ) throws -> Value {
         do throws(CBORError) {
             return try withCBORDecoder(bytes, body)
         } catch {

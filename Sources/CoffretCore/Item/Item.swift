@@ -91,7 +91,7 @@ package struct Item: Equatable, Sendable {
     /// The field with a key, or else the only one with a label, in any case of its letters.
     ///
     /// - Throws: `CoreError.fieldNotFound` if there is none or more than one.
-    package func field(named name: String) throws(CoreError) -> ItemField {
+    package func field(named name: String) throws -> ItemField {
         if let field = fields.first(where: { $0.key.name == name }) { return field }
         let named = fields.filter { $0.label.lowercased() == name.lowercased() }
         guard named.count == 1 else { throw fieldNotFound(name) }

@@ -99,7 +99,7 @@ package struct ItemField: Equatable, Sendable {
     ///
     /// - Throws: `CoreError.fieldInvalid` for an empty or too long label, a kind that is no short ASCII name, and a
     ///   value that is too long.
-    func validate() throws(CoreError) {
+    func validate() throws {
         let isNamed = !label.isEmpty && label.utf8.count <= Self.labelByteCountMax
         guard isNamed, !label.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw CoreError(.fieldInvalid, at: "label of \(key)")

@@ -7,10 +7,10 @@ package import CoffretStorage
 /// Puts an item together from the facts of its entity.
 package struct ItemReader {
     /// Reads the value of a fact, wherever it lies.
-    private let value: (Fact) throws(CoreError) -> [UInt8]
+    private let value: (Fact) throws -> [UInt8]
 
     /// - Parameter value: reads the value of a fact, wherever it lies.
-    package init(value: @escaping (Fact) throws(CoreError) -> [UInt8]) {
+    package init(value: @escaping (Fact) throws -> [UInt8]) {
         self.value = value
     }
 
@@ -20,7 +20,7 @@ package struct ItemReader {
     /// - Parameter facts: all facts of the entity, in the order of the tree.
     package func item(
         _ id: EntityID, facts: [Fact], attachments: [Attachment], sealedFiles: [SealedFile] = []
-    ) throws(CoreError) -> Item? {
+    ) throws -> Item? {
         guard let kind = ItemKind(id), !facts.isEmpty else { return nil }
         var item = Item(id: id, kind: kind, created: 0)
         var hasCreated = false
@@ -34,7 +34,7 @@ package struct ItemReader {
             guard let winner = siblings.winner else { continue }
             let attribute = key.attribute
             let bytes = try value(winner)
-            do throws(CoreError) {
+            do {
                 if attribute.name.hasPrefix(LockedPart.prefix) {
                     try applyLocked(attribute, siblings, winner: winner, to: &item)
                     continue
@@ -42,9 +42,9 @@ package struct ItemReader {
                 try apply(attribute, bytes, to: &item)
                 if attribute == ItemAttribute.created { hasCreated = true }
                 if siblings.count > 1 { try settle(attribute, siblings, winner: winner, bytes, in: &item) }
-            } catch {
-                let isOwnFault = [.valueInvalid, .fieldInvalid, .tagInvalid, .recordUnsupported].contains(error.code)
-                guard isOwnFault else { throw error }
+            } catch let error as CoreError
+                where [.valueInvalid, .fieldInvalid, .tagInvalid, .recordUnsupported].contains(error.code)
+            {
                 item.unreadableAttributes.append(attribute.name)
             }
         }
@@ -64,10 +64,10 @@ package struct ItemReader {
     /// A sealed part, with all its versions: only together with the records can be said which one counts.
     private func applyLocked(
         _ attribute: Attribute, _ siblings: [Fact], winner: Fact, to item: inout Item
-    ) throws(CoreError) {
+    ) throws {
         var lock = item.lock ?? ItemLock(parts: [:])
         if let part = LockedPart(rawValue: attribute.name) {
-            do throws(CoreError) {
+            do {
                 lock.parts[part] = try sealedVersions(siblings, winner: winner)
             } catch {
                 lock.unknownParts.append(attribute.name)
@@ -80,7 +80,7 @@ package struct ItemReader {
         item.lock = lock
     }
 
-    private func sealedVersions(_ siblings: [Fact], winner: Fact) throws(CoreError) -> SealedVersions {
+    private func sealedVersions(_ siblings: [Fact], winner: Fact) throws -> SealedVersions {
         var values: [SealedValue] = []
         for sibling in siblings { values.append(try SealedValue.parse(value(sibling))) }
         return SealedVersions(
@@ -95,7 +95,7 @@ package struct ItemReader {
         item.conflicts.removeAll { $0.attribute == ItemAttribute.text.name }
     }
 
-    private func apply(_ attribute: Attribute, _ bytes: [UInt8], to item: inout Item) throws(CoreError) {
+    private func apply(_ attribute: Attribute, _ bytes: [UInt8], to item: inout Item) throws {
         switch attribute {
         case ItemAttribute.title: item.givenTitle = try FactValue.text(bytes)
         case ItemAttribute.text: item.text = try FactValue.text(bytes)
@@ -122,7 +122,7 @@ package struct ItemReader {
     /// both devices wrote the same.
     private func settle(
         _ attribute: Attribute, _ siblings: [Fact], winner: Fact, _ winnerBytes: [UInt8], in item: inout Item
-    ) throws(CoreError) {
+    ) throws {
         for sibling in siblings where sibling.dot != winner.dot {
             let bytes = try value(sibling)
             if bytes == winnerBytes { continue }
@@ -156,7 +156,7 @@ package struct ItemReader {
     }
 
     /// The attachment that the facts of its entity describe; nil if they lack what every attachment has.
-    func attachment(_ id: EntityID, facts: [Fact]) throws(CoreError) -> Attachment? {
+    func attachment(_ id: EntityID, facts: [Fact]) throws -> Attachment? {
         var values: [Attribute: [UInt8]] = [:]
         for fact in facts { values[fact.key.attribute] = try value(fact) }
         guard let itemBytes = values[AttachmentAttribute.item], let content = values[AttachmentAttribute.content],
@@ -165,12 +165,12 @@ package struct ItemReader {
         else { return nil }
         return Attachment(
             id: id, item: item, name: try FactValue.text(name),
-            mediaType: try values[AttachmentAttribute.mediaType].map { (bytes) throws(CoreError) in
+            mediaType: try values[AttachmentAttribute.mediaType].map { bytes in
                 try FactValue.text(bytes)
             } ?? "application/octet-stream",
             byteCount: Attachment.byteCount(stated: try FactValue.integer(byteCount)),
-            path: try values[AttachmentAttribute.path].map { (bytes) throws(CoreError) in try FactValue.text(bytes) },
-            created: try values[AttachmentAttribute.created].map { (bytes) throws(CoreError) in
+            path: try values[AttachmentAttribute.path].map { bytes in try FactValue.text(bytes) },
+            created: try values[AttachmentAttribute.created].map { bytes in
                 try FactValue.integer(bytes)
             } ?? 0,
             encodedReference: try FactValue.bytes(content))
@@ -179,7 +179,7 @@ package struct ItemReader {
 
 extension ItemReader {
     /// The file of a locked note that the facts of an attachment's entity describe; nil if they describe none.
-    func sealedFile(_ id: EntityID, facts: [Fact]) throws(CoreError) -> (file: SealedFile, item: EntityID)? {
+    func sealedFile(_ id: EntityID, facts: [Fact]) throws -> (file: SealedFile, item: EntityID)? {
         let groups = Dictionary(grouping: facts, by: \.key.attribute)
         guard let sealed = groups[AttachmentAttribute.sealed], let winner = sealed.winner,
             let fileFact = groups[AttachmentAttribute.fileID]?.winner,
@@ -187,7 +187,7 @@ extension ItemReader {
             let fileID = UniqueID(bytes: try FactValue.bytes(value(fileFact))),
             let item = EntityID(bytes: try FactValue.bytes(value(itemFact)))
         else { return nil }
-        let created = try groups[AttachmentAttribute.created]?.winner.map { (fact) throws(CoreError) in
+        let created = try groups[AttachmentAttribute.created]?.winner.map { fact in
             try FactValue.integer(value(fact))
         }
         return (

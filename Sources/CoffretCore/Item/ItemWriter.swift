@@ -10,7 +10,7 @@ package enum ItemWriter {
     /// The changes from `old` (nil: from nothing) to `new`.
     ///
     /// - Throws: `CoreError` `.fieldInvalid` if a title, text, label or value breaks a limit or a key occurs twice.
-    package static func changes(from old: Item?, to new: Item) throws(CoreError) -> [FactChange] {
+    package static func changes(from old: Item?, to new: Item) throws -> [FactChange] {
         try validate(new)
         // Nothing readable gets beside what is sealed.
         if new.isLocked, new.text != old?.text ?? "" || new.fields != old?.fields ?? [] {
@@ -67,7 +67,7 @@ package enum ItemWriter {
         return text
     }
 
-    private static func validate(_ item: Item) throws(CoreError) {
+    private static func validate(_ item: Item) throws {
         if let title = item.givenTitle {
             guard title.utf8.count <= Item.titleByteCountMax,
                 !title.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })

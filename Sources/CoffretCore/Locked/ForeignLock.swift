@@ -25,7 +25,7 @@ package struct LockConstants: Equatable, Sendable {
     private static let byteCountMax = 1_024
 
     /// - Throws: `CoreError.fieldInvalid` for an empty context, or more than 1,024 bytes.
-    package init(passphrasePart: [UInt8], context: [UInt8]) throws(CoreError) {
+    package init(passphrasePart: [UInt8], context: [UInt8]) throws {
         guard !context.isEmpty, context.count <= Self.byteCountMax, passphrasePart.count <= Self.byteCountMax else {
             throw CoreError(.fieldInvalid, at: "constants")
         }
@@ -36,7 +36,7 @@ package struct LockConstants: Equatable, Sendable {
     /// Reads a file of two lines, P and C.
     ///
     /// - Throws: `CoreError.fieldInvalid` for another number of lines.
-    package init(file: [UInt8]) throws(CoreError) {
+    package init(file: [UInt8]) throws {
         var lines = file.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
             Array(line.last == 0x0D ? line.dropLast() : line)
         }
@@ -104,7 +104,7 @@ extension PasswordRecord {
     /// The chain of scheme 1 with the record's constants.
     ///
     /// - Throws: `CoreError.recordConstantsMissing` if they are another application's and nobody gave them.
-    func chain() throws(CoreError) -> BearKeyChain {
+    func chain() throws -> BearKeyChain {
         guard identity.application != .coffret else { return .coffretScheme1 }
         guard let constants else { throw CoreError(.recordConstantsMissing, at: id.hex) }
         return try inInterop(
@@ -118,7 +118,7 @@ extension VaultBatch {
     /// - Parameter constants: of that application, if they are known; they open the record from then on.
     package func writeSealed(
         _ note: ForeignSealedNote, of id: EntityID, constants: LockConstants?
-    ) throws(CoreError) {
+    ) throws {
         let record = note.record(home: vault.repository.keys.vaultID)
         let value = SealedValue(
             record: record.id, encryptionID: note.encryptionID,
@@ -130,13 +130,13 @@ extension VaultBatch {
     /// Writes the constants to the record of a note that came before.
     ///
     /// - Returns: whether they are new.
-    package func writeConstants(_ constants: LockConstants, for note: ForeignSealedNote) throws(CoreError) -> Bool {
+    package func writeConstants(_ constants: LockConstants, for note: ForeignSealedNote) throws -> Bool {
         try writeRecord(note.record(home: vault.repository.keys.vaultID), constants: constants)
     }
 
     /// - Returns: whether anything was written.
     @discardableResult
-    private func writeRecord(_ record: PasswordRecord, constants: LockConstants?) throws(CoreError) -> Bool {
+    private func writeRecord(_ record: PasswordRecord, constants: LockConstants?) throws -> Bool {
         let entity = PasswordRecord.entity(record.id)
         var values: [Attribute: [UInt8]] = [:]
         for fact in try reader.facts(of: entity) where fact.key.element.isEmpty {

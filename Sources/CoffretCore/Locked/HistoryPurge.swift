@@ -23,7 +23,7 @@ extension Vault {
     ///
     /// - Throws: `CoreError.noteNotLocked` for a note that is readable now.
     /// - Complexity: reads all commits.
-    package func historyPurgePlan(for ids: [EntityID]) throws(CoreError) -> HistoryPurgePlan? {
+    package func historyPurgePlan(for ids: [EntityID]) throws -> HistoryPurgePlan? {
         for id in ids {
             let item = try wholeItem(id)
             guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.visibleTitle) }
@@ -74,7 +74,7 @@ extension Vault {
         return found
     }
 
-    private func isReadable(_ ids: [EntityID], at commit: BlobName) throws(CoreError) -> Bool {
+    private func isReadable(_ ids: [EntityID], at commit: BlobName) throws -> Bool {
         let view = try wholeView(at: commit)
         for id in ids {
             guard let item = try view.item(id) else { continue }
@@ -88,7 +88,7 @@ extension Vault {
 
     /// Removes what a plan names, from the history, the index and the files of attachments, and leaves a signed
     /// record that something was cut.
-    package func purgeHistory(_ plan: HistoryPurgePlan) throws(CoreError) -> VaultCompaction {
+    package func purgeHistory(_ plan: HistoryPurgePlan) throws -> VaultCompaction {
         try compact(dropHistoryOlderThan: nil, droppingParentsOf: plan.firstKeptCommit)
     }
 }

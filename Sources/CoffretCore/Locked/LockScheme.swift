@@ -38,7 +38,7 @@ package final class NotePassphrase: Sendable, CustomStringConvertible, CustomRef
 
     /// - Throws: `CoreError.notePassphraseInvalid` if it is empty, longer than `Limits.passphraseByteCountMax`, not
     ///   UTF-8, or holds a zero byte.
-    package init(_ secret: consuming SecretBytes) throws(CoreError) {
+    package init(_ secret: consuming SecretBytes) throws {
         // EXPOSE: looked at, not copied, but for the check of UTF-8, which keeps nothing.
         let isValid = unsafe secret.withUnsafeBytes { bytes in
             unsafe (1...Limits.passphraseByteCountMax).contains(bytes.count) && !bytes.contains(0)

@@ -58,12 +58,12 @@ struct LockedContents: Equatable {
 
 /// Reads the bytes of opened parts.
 enum LockedContent {
-    static func text(_ bytes: [UInt8]) throws(CoreError) -> String {
+    static func text(_ bytes: [UInt8]) throws -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw CoreError(.valueInvalid, at: "text") }
         return text
     }
 
-    static func tags(_ bytes: [UInt8]) throws(CoreError) -> [TagPath] {
+    static func tags(_ bytes: [UInt8]) throws -> [TagPath] {
         let texts = try decode(bytes) { (decoder) throws(CBORError) in
             var texts: [String] = []
             for _ in 0..<(try decoder.readArrayHeader()) { texts.append(try decoder.readText()) }
@@ -74,7 +74,7 @@ enum LockedContent {
         return tags
     }
 
-    static func fields(_ bytes: [UInt8]) throws(CoreError) -> [ItemField] {
+    static func fields(_ bytes: [UInt8]) throws -> [ItemField] {
         let fields = try decode(bytes) { (decoder) throws(CBORError) in
             var fields: [ItemField] = []
             for _ in 0..<(try decoder.readArrayHeader()) {
@@ -97,7 +97,7 @@ enum LockedContent {
 
     static func decode<Value>(
         _ bytes: [UInt8], _ body: (inout CBORDecoder) throws(CBORError) -> Value
-    ) throws(CoreError) -> Value {
+    ) throws -> Value {
         do throws(CBORError) {
             return try withCBORDecoder(bytes, body)
         } catch {
@@ -128,7 +128,7 @@ struct SealedFileContent: Equatable {
         }
     }
 
-    static func parse(_ bytes: [UInt8]) throws(CoreError) -> SealedFileContent {
+    static func parse(_ bytes: [UInt8]) throws -> SealedFileContent {
         try LockedContent.decode(bytes) { (decoder) throws(CBORError) in
             try decoder.readArrayHeader(count: 6)
             let name = try decoder.readText(byteCountMax: 1_024)

@@ -26,14 +26,14 @@ struct NoteOpener {
     ///
     /// - Throws: `CoreError` `.noteLocked` with the id of the record; `.recordNotFound`, `.recordUnsupported`,
     ///   `.recordChanged`.
-    func key(of id: UniqueID) throws(CoreError) -> RecordKey {
+    func key(of id: UniqueID) throws -> RecordKey {
         var visited: Set<UniqueID> = []
         if let key = try findKey(id, &visited) { return key }
         guard records[id] != nil else { throw records.unusable[id] ?? CoreError(.recordNotFound, at: id.hex) }
         throw CoreError(.noteLocked, at: id.hex)
     }
 
-    private func findKey(_ id: UniqueID, _ visited: inout Set<UniqueID>) throws(CoreError) -> RecordKey? {
+    private func findKey(_ id: UniqueID, _ visited: inout Set<UniqueID>) throws -> RecordKey? {
         if let key = keys.key(of: id) { return key }
         guard let record = records[id], visited.insert(id).inserted else { return nil }
         for newer in records.records.values where newer.previous.contains(where: { $0.id == id }) {
@@ -46,7 +46,7 @@ struct NoteOpener {
         return nil
     }
 
-    func open(_ value: SealedValue, _ entity: EntityID, _ attribute: Attribute) throws(CoreError) -> [UInt8] {
+    func open(_ value: SealedValue, _ entity: EntityID, _ attribute: Attribute) throws -> [UInt8] {
         let key = try key(of: value.record)
         guard let record = records[value.record] else { throw CoreError(.recordNotFound, at: value.record.hex) }
         return try key.open(
@@ -59,7 +59,7 @@ struct NoteOpener {
     ///
     /// - Throws: `CoreError` `.noteNotLocked`, `.itemUnsupported` if a newer version sealed a part of it; as `key`;
     ///   `.noteDamaged`.
-    func open(_ sealed: Item) throws(CoreError) -> Opened {
+    func open(_ sealed: Item) throws -> Opened {
         guard var lock = sealed.lock else { throw CoreError(.noteNotLocked, at: sealed.id.uuid.hex) }
         guard !lock.isOpen else { return Opened(item: sealed, needsSealing: false) }
         guard lock.unknownParts.isEmpty else { throw CoreError(.recordUnsupported, at: sealed.id.uuid.hex) }
@@ -95,7 +95,7 @@ struct NoteOpener {
     /// The content of a part to show, and the contents of other versions that differ in fact.
     private func resolve(
         _ versions: SealedVersions, _ entity: EntityID, _ attribute: Attribute
-    ) throws(CoreError) -> (bytes: [UInt8], outcome: LockedMerge.Outcome, others: [(Int, [UInt8])]) {
+    ) throws -> (bytes: [UInt8], outcome: LockedMerge.Outcome, others: [(Int, [UInt8])]) {
         let outcome = LockedMerge.resolve(versions.values, preferred: versions.preferred, records: records)
         let bytes = try open(versions.values[outcome.shown], entity, attribute)
         var others: [(Int, [UInt8])] = []
@@ -106,7 +106,7 @@ struct NoteOpener {
         return (bytes, outcome, others)
     }
 
-    private func apply(_ bytes: [UInt8], _ part: LockedPart, to item: inout Item) throws(CoreError) {
+    private func apply(_ bytes: [UInt8], _ part: LockedPart, to item: inout Item) throws {
         switch part {
         case .text: item.text = try LockedContent.text(bytes)
         case .title:

@@ -24,7 +24,7 @@ struct NoteSealer {
     func changes(
         _ entity: EntityID, lock: ItemLock, from old: LockedContents?, to new: LockedContents,
         unsettled: Set<LockedPart> = [], isReseal: Bool
-    ) throws(CoreError) -> (changes: [FactChange], parts: [LockedPart: SealedVersions]) {
+    ) throws -> (changes: [FactChange], parts: [LockedPart: SealedVersions]) {
         guard new.text.utf8.count <= Self.textByteCountMax else { throw CoreError(.fieldInvalid, at: "text") }
         let encryptionID = lock.encryptionID ?? UniqueID.generate(from: random)
         var changes: [FactChange] = []
@@ -55,7 +55,7 @@ struct NoteSealer {
     private func seal(
         _ bytes: [UInt8], _ entity: EntityID, _ attribute: Attribute, _ versions: SealedVersions?,
         _ encryptionID: UniqueID, isReseal: Bool
-    ) throws(CoreError) -> SealedValue {
+    ) throws -> SealedValue {
         let (body, tag) = try key.seal(
             bytes,
             at: RecordKey.Place(
@@ -81,7 +81,7 @@ struct NoteSealer {
     ///   - isEdited: whether the file is new or has changed; otherwise nothing but the way of sealing does.
     func changes(
         _ attachment: Attachment, sealed: SealedFile?, lock: ItemLock, home: VaultID, isEdited: Bool = false
-    ) throws(CoreError) -> [FactChange] {
+    ) throws -> [FactChange] {
         if !isEdited, let values = sealed?.versions.values, values.count == 1, values[0].record == record.id {
             return []
         }

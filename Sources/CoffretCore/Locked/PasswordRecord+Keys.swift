@@ -21,7 +21,7 @@ extension PasswordRecord {
     static func make(
         scheme: LockScheme, passphrase: NotePassphrase, effort: LockEffort = normalEffort, home: VaultID,
         time: Milliseconds, previous: [(id: UniqueID, key: RecordKey?)] = [], random: any RandomSource
-    ) throws(CoreError) -> (record: PasswordRecord, key: RecordKey) {
+    ) throws -> (record: PasswordRecord, key: RecordKey) {
         let identity = Identity(
             scheme: scheme, created: time, home: home, salt: random.bytes(count: PasswordParameters.saltByteCount),
             effort: scheme == .bear ? nil : effort)
@@ -31,7 +31,7 @@ extension PasswordRecord {
         defer { check.zero() }
         var ladder: [Previous] = []
         for (old, oldKey) in previous {
-            let sealed = try oldKey.map { (oldKey) throws(CoreError) in
+            let sealed = try oldKey.map { oldKey in
                 try key.sealKey(oldKey, of: old, random: random)
             }
             ladder.append(Previous(id: old, sealedKey: sealed))
@@ -45,13 +45,13 @@ extension PasswordRecord {
     ///
     /// - Throws: `CoreError` `.recordPolicy` before anything is derived; `.notePassphraseWrong`.
     /// - Complexity: one Argon2id of the record's effort.
-    package func open(_ passphrase: NotePassphrase) throws(CoreError) -> RecordKey {
+    package func open(_ passphrase: NotePassphrase) throws -> RecordKey {
         let key = RecordKey(id: id, form: try deriveForm(passphrase))
         guard key.opensCheck(check) else { throw CoreError(.notePassphraseWrong, at: id.hex) }
         return key
     }
 
-    private func deriveForm(_ passphrase: NotePassphrase) throws(CoreError) -> RecordKey.Form {
+    private func deriveForm(_ passphrase: NotePassphrase) throws -> RecordKey.Form {
         switch scheme {
         case .bear:
             // EXPOSE: into an array that is overwritten below; the chain takes raw UTF-8.
@@ -82,14 +82,14 @@ extension PasswordRecord {
     /// The key of a record that this one replaces, out of the ladder; nil if it holds none.
     ///
     /// - Throws: `CoreError.noteDamaged` if the step does not open under this record's key.
-    func previousKey(_ older: PasswordRecord, with key: RecordKey) throws(CoreError) -> RecordKey? {
+    func previousKey(_ older: PasswordRecord, with key: RecordKey) throws -> RecordKey? {
         guard let entry = previous.first(where: { $0.id == older.id }), let sealed = entry.sealedKey else { return nil }
         return try key.openKey(sealed, of: older)
     }
 }
 
 /// Evaluates `value`, turning errors of foreign formats into this module's.
-func inInterop<Result: ~Copyable>(_ value: @autoclosure () throws(InteropError) -> Result) throws(CoreError) -> Result {
+func inInterop<Result: ~Copyable>(_ value: @autoclosure () throws(InteropError) -> Result) throws -> Result {
     do throws(InteropError) {
         return try value()
     } catch {

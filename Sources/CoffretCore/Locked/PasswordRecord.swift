@@ -120,7 +120,7 @@ package struct PasswordRecord: Equatable, Sendable {
     /// - Parameter id: of the entity that the fact is about.
     /// - Throws: `CoreError` `.recordUnsupported` for a newer format or scheme (R18); `.recordChanged` if the value
     ///   is not the one that the id stands for (R12, R13); `.valueInvalid` if it is none at all.
-    package static func parse(_ bytes: [UInt8], id: UniqueID) throws(CoreError) -> PasswordRecord {
+    package static func parse(_ bytes: [UInt8], id: UniqueID) throws -> PasswordRecord {
         let outer = try decoding(bytes) { (decoder) throws(CBORError) -> Outer? in
             let count = try decoder.readArrayHeader()
             guard count > 0, try decoder.readUnsigned() == formatVersion else {
@@ -199,7 +199,7 @@ package struct PasswordRecord: Equatable, Sendable {
 
     private static func decoding<Value>(
         _ bytes: [UInt8], _ body: (inout CBORDecoder) throws(CBORError) -> Value
-    ) throws(CoreError) -> Value {
+    ) throws -> Value {
         do throws(CBORError) {
             return try withCBORDecoder(bytes, body)
         } catch {

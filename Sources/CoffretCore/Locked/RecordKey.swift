@@ -80,7 +80,7 @@ package final class RecordKey: Sendable {
     /// - Returns: the body, and a tag that equal contents share (scheme 2) or that is random (scheme 1).
     func seal(
         _ content: [UInt8], at place: Place, random: any RandomSource
-    ) throws(CoreError) -> (body: [UInt8], tag: [UInt8]) {
+    ) throws -> (body: [UInt8], tag: [UInt8]) {
         switch form {
         case .argon2id(let key):
             let noteKey = noteKey(key, place)
@@ -100,7 +100,7 @@ package final class RecordKey: Sendable {
     /// Opens a part of a note. The content is the caller's to overwrite.
     ///
     /// - Throws: `CoreError.noteDamaged`, for any mismatch.
-    func open(_ value: SealedValue, at place: Place) throws(CoreError) -> [UInt8] {
+    func open(_ value: SealedValue, at place: Place) throws -> [UInt8] {
         switch form {
         case .argon2id(let key):
             let noteKey = noteKey(key, place)
@@ -149,14 +149,14 @@ package final class RecordKey: Sendable {
 
     // MARK: Check values
 
-    func sealCheck(_ bytes: [UInt8], random: any RandomSource) throws(CoreError) -> [UInt8] {
+    func sealCheck(_ bytes: [UInt8], random: any RandomSource) throws -> [UInt8] {
         switch form {
         case .argon2id(let key):
             return Envelope.seal(
                 bytes, key: key, context: .lockedCheck, associatedData: id.bytes, fill: .none, random: random)
         case .bear(let key):
             // EXPOSE: read by the cell, which overwrites its copy.
-            return try unsafe key.withUnsafeBytes { (key) throws(CoreError) in
+            return try unsafe key.withUnsafeBytes { key in
                 try inInterop(unsafe SecureCell(key: key.bytes).seal(bytes))
             }
         }
@@ -180,7 +180,7 @@ package final class RecordKey: Sendable {
     // MARK: Ladder
 
     /// Seals the key of a record that this key's record replaces: the new passphrase opens what the old one sealed.
-    func sealKey(_ older: RecordKey, of id: UniqueID, random: any RandomSource) throws(CoreError) -> [UInt8] {
+    func sealKey(_ older: RecordKey, of id: UniqueID, random: any RandomSource) throws -> [UInt8] {
         guard case .argon2id(let key) = form else { throw CoreError(.recordPolicy, at: "a ladder in scheme 1") }
         func seal(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
             unsafe Envelope.seal(
@@ -194,7 +194,7 @@ package final class RecordKey: Sendable {
         }
     }
 
-    func openKey(_ sealed: [UInt8], of older: PasswordRecord) throws(CoreError) -> RecordKey {
+    func openKey(_ sealed: [UInt8], of older: PasswordRecord) throws -> RecordKey {
         guard case .argon2id(let key) = form else { throw CoreError(.noteDamaged, at: older.id.hex) }
         var bytes: [UInt8]
         do throws(CryptoError) {

@@ -53,7 +53,7 @@ package struct SealedValue: Equatable, Sendable {
     /// Reads a fact's value.
     ///
     /// - Throws: `CoreError` `.recordUnsupported` for a newer format, `.valueInvalid`.
-    package static func parse(_ bytes: [UInt8]) throws(CoreError) -> SealedValue {
+    package static func parse(_ bytes: [UInt8]) throws -> SealedValue {
         let value: SealedValue?
         do throws(CBORError) {
             value = try withCBORDecoder(bytes, read)

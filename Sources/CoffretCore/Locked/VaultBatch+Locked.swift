@@ -10,7 +10,7 @@ extension VaultBatch {
     /// - Parameters:
     ///   - item: open; its `lock` describes the facts as they stand.
     ///   - isReseal: whether nothing but the way of sealing changes.
-    func seal(_ item: Item, under record: RecordInUse, isReseal: Bool, from old: Item? = nil) throws(CoreError) {
+    func seal(_ item: Item, under record: RecordInUse, isReseal: Bool, from old: Item? = nil) throws {
         guard let lock = item.lock, lock.isOpen else { throw CoreError(.noteLocked, at: item.id.uuid.hex) }
         let sealer = NoteSealer(record: record.record, key: record.key, random: vault.random)
         let stored = try stored(item.id)
@@ -38,7 +38,7 @@ extension VaultBatch {
     }
 
     /// The item by the facts before the batch; nil if it is not there.
-    private func stored(_ id: EntityID) throws(CoreError) -> Item? { try reader.item(id) }
+    private func stored(_ id: EntityID) throws -> Item? { try reader.item(id) }
 
     /// An item as its clear facts stand, with what a lock keeps from being shown.
     private static func withClearText(_ item: Item) -> Item {
@@ -64,7 +64,7 @@ extension VaultBatch {
     }
 
     /// Writes an open note as one that is not locked.
-    func unseal(_ item: Item, home: VaultID) throws(CoreError) {
+    func unseal(_ item: Item, home: VaultID) throws {
         guard let lock = item.lock, lock.isOpen else { throw CoreError(.noteLocked, at: item.id.uuid.hex) }
         var clear = item
         clear.lock = nil
@@ -91,16 +91,16 @@ extension VaultBatch {
     }
 
     /// Writes a new file of a locked note.
-    func addSealed(_ attachment: Attachment, to item: Item) throws(CoreError) {
+    func addSealed(_ attachment: Attachment, to item: Item) throws {
         try seal(attachment, of: item, sealed: nil)
     }
 
     /// Writes a file of a locked note that was there already and has changed.
-    func sealAnew(_ attachment: Attachment, of item: Item) throws(CoreError) {
+    func sealAnew(_ attachment: Attachment, of item: Item) throws {
         try seal(attachment, of: item, sealed: item.lock?.files.first { $0.id == attachment.id })
     }
 
-    private func seal(_ attachment: Attachment, of item: Item, sealed: SealedFile?) throws(CoreError) {
+    private func seal(_ attachment: Attachment, of item: Item, sealed: SealedFile?) throws {
         let opener = try vault.opener()
         guard let lock = item.lock, let id = opener.target(of: lock), let record = opener.records[id] else {
             throw CoreError(.noteLocked, at: item.id.uuid.hex)
@@ -110,7 +110,7 @@ extension VaultBatch {
         add(try sealer.changes(attachment, sealed: sealed, lock: lock, home: home, isEdited: true))
     }
 
-    private func retract(_ attributes: [Attribute], of entity: EntityID) throws(CoreError) {
+    private func retract(_ attributes: [Attribute], of entity: EntityID) throws {
         let there = Set(try reader.facts(of: entity).map(\.key.attribute))
         for attribute in attributes where there.contains(attribute) {
             add([FactChange(key: FactKey(entity: entity, attribute: attribute), value: nil)])
@@ -120,7 +120,7 @@ extension VaultBatch {
     /// Writes an edit of a locked note.
     ///
     /// - Returns: whether anything changed.
-    func updateLocked(_ stored: Item, to new: Item) throws(CoreError) -> Bool {
+    func updateLocked(_ stored: Item, to new: Item) throws -> Bool {
         let opener = try vault.opener()
         guard let lock = stored.lock, let id = opener.target(of: lock), let record = opener.records[id] else {
             throw CoreError(.noteLocked, at: stored.id.uuid.hex)

@@ -25,7 +25,7 @@ package struct NewRecord {
 }
 
 extension Vault {
-    func opener() throws(CoreError) -> NoteOpener { NoteOpener(records: try recordTable(), keys: noteKeys) }
+    func opener() throws -> NoteOpener { NoteOpener(records: try recordTable(), keys: noteKeys) }
 
     // MARK: Reading
 
@@ -33,7 +33,7 @@ extension Vault {
     ///
     /// - Throws: `CoreError` `.noteHidden` if nobody has shown to be there; `.noteLocked` with the id of the record
     ///   whose passphrase is missing, `.recordUnsupported`, `.recordNotFound`, `.recordChanged`, `.noteDamaged`.
-    package func opened(_ item: Item) throws(CoreError) -> Item {
+    package func opened(_ item: Item) throws -> Item {
         let item = try revealed(item)
         guard item.isSealed else { return item }
         return try opener().open(item).item
@@ -43,7 +43,7 @@ extension Vault {
     /// the ones it names.
     ///
     /// - Throws: `CoreError` `.noteNotLocked`; `.recordNotFound`, `.recordUnsupported`, `.recordChanged`.
-    package func record(for item: Item) throws(CoreError) -> PasswordRecord {
+    package func record(for item: Item) throws -> PasswordRecord {
         guard let lock = item.lock else { throw CoreError(.noteNotLocked, at: item.id.uuid.hex) }
         let table = try recordTable()
         let opener = NoteOpener(records: table, keys: noteKeys)
@@ -53,7 +53,7 @@ extension Vault {
     }
 
     /// Every record whose key opens something of a sealed item: those that it names, and those that replaced them.
-    package func recordsLeading(to item: Item) throws(CoreError) -> Set<UniqueID> {
+    package func recordsLeading(to item: Item) throws -> Set<UniqueID> {
         guard let lock = item.lock else { return [] }
         let records = try recordTable().records.values
         var found = Set(lock.records)
@@ -69,7 +69,7 @@ extension Vault {
     /// Refuses before anybody types a passphrase in vain.
     ///
     /// - Throws: `CoreError` `.keys` with the pause as its cause.
-    package func checkAttempts(at record: PasswordRecord) throws(CoreError) {
+    package func checkAttempts(at record: PasswordRecord) throws {
         guard let noteAttempts else { return }
         try inKeys(noteAttempts(record.id).checkPause())
     }
@@ -79,11 +79,11 @@ extension Vault {
     /// - Throws: `CoreError` `.notePassphraseWrong`, `.recordPolicy`; `.keys` with the pause as its cause after too many
     ///   wrong ones.
     @discardableResult
-    package func unlockRecord(_ record: PasswordRecord, _ passphrase: NotePassphrase) throws(CoreError) -> RecordInUse {
-        do throws(CoreError) {
+    package func unlockRecord(_ record: PasswordRecord, _ passphrase: NotePassphrase) throws -> RecordInUse {
+        do {
             return try unlockRecord(among: [record], passphrase)
-        } catch {
-            throw error.code == .notePassphraseWrong ? CoreError(.notePassphraseWrong, at: record.id.hex) : error
+        } catch let error as CoreError where error.code == .notePassphraseWrong {
+            throw CoreError(.notePassphraseWrong, at: record.id.hex)
         }
     }
 
@@ -93,7 +93,7 @@ extension Vault {
     /// - Throws: as above; a pause of one record does not keep others from being tried.
     package func unlockRecord(
         among records: [PasswordRecord], _ passphrase: NotePassphrase
-    ) throws(CoreError) -> RecordInUse {
+    ) throws -> RecordInUse {
         var opened: RecordInUse?
         // In one order in all processes, since the counts are locked one inside the other.
         try attempt(records.sorted { $0.id < $1.id }[...], passphrase, &opened)
@@ -104,36 +104,34 @@ extension Vault {
 
     private func attempt(
         _ records: ArraySlice<PasswordRecord>, _ passphrase: NotePassphrase, _ opened: inout RecordInUse?
-    ) throws(CoreError) {
+    ) throws {
         guard let record = records.first else { throw CoreError(.notePassphraseWrong) }
-        do throws(CoreError) {
-            try counted(record) { () throws(CoreError) in
-                do throws(CoreError) {
+        do {
+            try counted(record) {
+                do {
                     opened = RecordInUse(record: record, key: try record.open(passphrase))
                     return
-                } catch {
-                    guard error.code == .notePassphraseWrong else { throw error }
-                }
+                } catch let error as CoreError where error.code == .notePassphraseWrong {}
                 try attempt(records.dropFirst(), passphrase, &opened)
                 // Not wrong, and not right for this one either.
                 throw CoreError(.noteLocked)
             }
-        } catch {
+        } catch let error as CoreError {
             if opened != nil { return }
             guard (error.cause as? KeyError)?.code == .attemptsPausing, records.count > 1 else { throw error }
-            do throws(CoreError) {
+            do {
                 try attempt(records.dropFirst(), passphrase, &opened)
-            } catch let other {
-                throw other.code == .notePassphraseWrong ? error : other
+            } catch let other as CoreError where other.code == .notePassphraseWrong {
+                throw error
             }
         }
     }
 
-    private func counted(_ record: PasswordRecord, _ body: () throws(CoreError) -> Void) throws(CoreError) {
+    private func counted(_ record: PasswordRecord, _ body: () throws -> Void) throws {
         guard let noteAttempts else { return try body() }
         try noteAttempts(record.id).attempt(
-            isWrong: { (error: CoreError) in error.code == .notePassphraseWrong },
-            refusal: { CoreError(.keys, at: $0.code.rawValue, cause: $0) }, body)
+            isWrong: { ($0 as? CoreError)?.code == .notePassphraseWrong },
+            refusal: { CoreError(.keys, at: $0.code.rawValue, cause: $0) as any Error }, body)
     }
 
     // MARK: Locking
@@ -143,7 +141,7 @@ extension Vault {
     /// - Parameter replaced: keys of records that it replaces; nil after a compromise, when no ladder is written.
     func makeRecord(
         _ new: NewRecord, replacing replaced: [(id: UniqueID, key: RecordKey?)] = []
-    ) throws(CoreError) -> RecordInUse {
+    ) throws -> RecordInUse {
         let made = try PasswordRecord.make(
             scheme: new.scheme, passphrase: new.passphrase, effort: new.effort, home: repository.keys.vaultID,
             time: clock.now, previous: replaced, random: random)
@@ -161,7 +159,7 @@ extension Vault {
     @discardableResult
     package func lockNotes(
         _ ids: [EntityID], with new: NewRecord, hidesTitle: Bool = false
-    ) throws(CoreError) -> RecordInUse {
+    ) throws -> RecordInUse {
         try checkCanLock(ids)
         let made = try makeRecord(new)
         try lockNotes(ids, under: made, adding: changes(adding: made.record, hint: new.hint), hidesTitle: hidesTitle)
@@ -171,12 +169,12 @@ extension Vault {
     /// As above, under a record that is there.
     package func lockNotes(
         _ ids: [EntityID], under record: RecordInUse, hidesTitle: Bool = false
-    ) throws(CoreError) {
+    ) throws {
         try checkCanLock(ids)
         try lockNotes(ids, under: record, adding: [], hidesTitle: hidesTitle)
     }
 
-    private func checkCanLock(_ ids: [EntityID]) throws(CoreError) {
+    private func checkCanLock(_ ids: [EntityID]) throws {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         for id in ids {
             let item = try wholeItem(id)
@@ -189,7 +187,7 @@ extension Vault {
 
     private func lockNotes(
         _ ids: [EntityID], under record: RecordInUse, adding changes: [FactChange], hidesTitle: Bool
-    ) throws(CoreError) {
+    ) throws {
         var items: [Item] = []
         for id in ids {
             var item = try wholeItem(id)
@@ -203,7 +201,7 @@ extension Vault {
             }
             items.append(try moveFilesUnderNewKeys(item))
         }
-        try batch { (batch) throws(CoreError) in
+        try batch { batch in
             batch.write(changes)
             for item in items { try batch.seal(item, under: record, isReseal: false) }
         }
@@ -211,7 +209,7 @@ extension Vault {
     }
 
     /// Stores the files of an item that are not sealed anew, under keys that no history knows.
-    func moveFilesUnderNewKeys(_ item: Item) throws(CoreError) -> Item {
+    func moveFilesUnderNewKeys(_ item: Item) throws -> Item {
         let sealed = Set(item.lock?.files.map(\.id) ?? [])
         var item = item
         for index in item.attachments.indices where !sealed.contains(item.attachments[index].id) {
@@ -221,7 +219,7 @@ extension Vault {
     }
 
     /// The same file once more, sealed for this vault under a key of its own.
-    func copyContent(of attachment: Attachment) throws(CoreError) -> Attachment {
+    func copyContent(of attachment: Attachment) throws -> Attachment {
         let store = try contents()
         let reader = try reader(of: attachment)
         let reference = try inStorage { () throws(StorageError) in
@@ -236,8 +234,8 @@ extension Vault {
     }
 
     /// Brings the index up to date and makes it anew, so that no words of what was just locked are left in it.
-    package func forgetWords() throws(CoreError) {
-        _ = try fromIndex { (index) throws(CoreError) in
+    package func forgetWords() throws {
+        _ = try fromIndex { index in
             guard try inSearch(index.hasEndedWords()) else { return }
             try rebuild(index, to: IndexedState(head: repository.headNames.first))
         }
@@ -248,7 +246,7 @@ extension Vault {
     /// Takes the locks off notes: they are stored like all others from then on.
     ///
     /// - Throws: `CoreError` `.noteNotLocked`, `.noteLocked` if the key of one is not held, `.noteUnsettled`.
-    package func unlockNotes(_ ids: [EntityID]) throws(CoreError) {
+    package func unlockNotes(_ ids: [EntityID]) throws {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let opener = try opener()
         var items: [Item] = []
@@ -258,7 +256,7 @@ extension Vault {
             guard opened.conflicts.isEmpty else { throw CoreError(.noteUnsettled, at: item.title) }
             items.append(opened)
         }
-        try batch { (batch) throws(CoreError) in
+        try batch { batch in
             for item in items { try batch.unseal(item, home: repository.keys.vaultID) }
         }
     }

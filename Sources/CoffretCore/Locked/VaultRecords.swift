@@ -20,22 +20,22 @@ extension Vault {
     /// The records that stand in the vault.
     ///
     /// - Complexity: one range read.
-    package func recordTable() throws(CoreError) -> RecordTable {
+    package func recordTable() throws -> RecordTable {
         var records: [PasswordRecord] = []
         var unusable: [UniqueID: CoreError] = [:]
         let reader = try present.reader
-        try reader.forEachEntity(withPrefix: [EntityKind.passwordRecord]) { (entity, facts) throws(CoreError) in
+        try reader.forEachEntity(withPrefix: [EntityKind.passwordRecord]) { entity, facts in
             let versions = facts.filter { $0.key.attribute == RecordAttribute.record && $0.key.element.isEmpty }
             // A record is written once: of several versions, those that its id does not stand for do not count.
             for fact in versions {
-                do throws(CoreError) {
+                do {
                     var record = try PasswordRecord.parse(reader.value(of: fact), id: entity.uuid)
                     let constants = facts.filter { $0.key.attribute == RecordAttribute.constants }
                     if let constants = constants.winner {
                         record.constants = LockConstants(decoding: try reader.value(of: constants))
                     }
                     records.append(record)
-                } catch {
+                } catch let error as CoreError {
                     unusable[entity.uuid] = error
                 }
             }
@@ -46,7 +46,7 @@ extension Vault {
     /// The records, the newest first, and how many notes each has.
     ///
     /// - Complexity: reads all notes.
-    package func passwordRecords() throws(CoreError) -> [PasswordRecordSummary] {
+    package func passwordRecords() throws -> [PasswordRecordSummary] {
         let table = try recordTable()
         var counts: [UniqueID: Int] = [:]
         try forEachLockedNote { _, lock in
@@ -64,8 +64,8 @@ extension Vault {
     }
 
     /// Goes through the locked notes, sealed as they are.
-    func forEachLockedNote(_ body: (Item, ItemLock) throws(CoreError) -> Void) throws(CoreError) {
-        try present.reader.forEachItem(of: .note) { (item) throws(CoreError) in
+    func forEachLockedNote(_ body: (Item, ItemLock) throws -> Void) throws {
+        try present.reader.forEachItem(of: .note) { item in
             if let lock = item.lock { try body(item, lock) }
         }
     }
@@ -73,7 +73,7 @@ extension Vault {
     /// The record whose id begins with these hex digits (at least four).
     ///
     /// - Throws: `CoreError` `.recordNotFound`, also if several begin so.
-    package func record(_ digits: String) throws(CoreError) -> PasswordRecord {
+    package func record(_ digits: String) throws -> PasswordRecord {
         let sought = digits.lowercased()
         let found = try recordTable().newestFirst.filter { $0.id.hex.hasPrefix(sought) }
         guard sought.utf8.count >= ReferenceResolver.digitCountMin, found.count == 1 else {
@@ -87,7 +87,7 @@ extension Vault {
     /// The longest hint, in UTF-8 bytes.
     package static var hintByteCountMax: Int { 256 }
 
-    private func sealedHint(of record: UniqueID) throws(CoreError) -> [UInt8]? {
+    private func sealedHint(of record: UniqueID) throws -> [UInt8]? {
         let reader = try present.reader
         let key = FactKey(entity: PasswordRecord.entity(record), attribute: RecordAttribute.hint)
         guard let fact = try reader.facts(of: key.entity).filter({ $0.key == key }).winner else { return nil }
@@ -97,13 +97,13 @@ extension Vault {
     /// The hint of a record; nil if it has none. Everybody who can open the vault can read it.
     ///
     /// - Throws: `CoreError.valueInvalid` if it does not open under a key of this vault.
-    package func hint(of record: UniqueID) throws(CoreError) -> String? {
+    package func hint(of record: UniqueID) throws -> String? {
         guard let value = try sealedHint(of: record) else { return nil }
         return try openHint(value, of: record)
     }
 
     /// The hint in the value of a record's fact.
-    package func openHint(_ value: [UInt8], of record: UniqueID) throws(CoreError) -> String {
+    package func openHint(_ value: [UInt8], of record: UniqueID) throws -> String {
         let (epoch, sealed) = try LockedContent.decode(value) { (decoder) throws(CBORError) in
             try decoder.readArrayHeader(count: 2)
             return (try decoder.readUnsigned(as: UInt32.self), try decoder.readBytes(countMax: 4_096))
@@ -119,7 +119,7 @@ extension Vault {
     }
 
     /// The fact that keeps a hint, sealed under the vault's key.
-    package func hintChange(_ hint: String, of record: UniqueID) throws(CoreError) -> FactChange {
+    package func hintChange(_ hint: String, of record: UniqueID) throws -> FactChange {
         guard hint.utf8.count <= Self.hintByteCountMax, !hint.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw CoreError(.fieldInvalid, at: "hint")
         }
@@ -136,7 +136,7 @@ extension Vault {
     }
 
     /// The facts of a new record.
-    func changes(adding record: PasswordRecord, hint: String?) throws(CoreError) -> [FactChange] {
+    func changes(adding record: PasswordRecord, hint: String?) throws -> [FactChange] {
         var changes = [
             FactChange(
                 key: FactKey(entity: PasswordRecord.entity(record.id), attribute: RecordAttribute.record),

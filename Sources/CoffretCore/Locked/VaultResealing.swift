@@ -18,7 +18,7 @@ extension Vault {
     @discardableResult
     package func relockNotes(
         _ ids: [EntityID], with new: NewRecord, isCompromised: Bool = false
-    ) throws(CoreError) -> RecordInUse {
+    ) throws -> RecordInUse {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let opener = try opener()
         var items: [Item] = []
@@ -43,7 +43,7 @@ extension Vault {
         }
         let made = try makeRecord(new, replacing: replaced)
         let changes = try changes(adding: made.record, hint: new.hint)
-        try batch { (batch) throws(CoreError) in
+        try batch { batch in
             batch.write(changes)
             for item in items { try batch.seal(item, under: made, isReseal: true) }
         }
@@ -53,7 +53,7 @@ extension Vault {
     /// All locked notes, in the order of their ids.
     ///
     /// - Parameter record: only those that name this record; nil for all.
-    package func lockedNotes(under record: UniqueID? = nil) throws(CoreError) -> [EntityID] {
+    package func lockedNotes(under record: UniqueID? = nil) throws -> [EntityID] {
         var ids: [EntityID] = []
         try forEachLockedNote { item, lock in
             if record.map(lock.records.contains) ?? true { ids.append(item.id) }
@@ -63,7 +63,7 @@ extension Vault {
 
     /// Whether opening a note should be followed by `resealSilently`: it lies under a replaced record or an outdated
     /// scheme, or a merge or an offline device left several versions of it.
-    package func needsResealing(_ item: Item) throws(CoreError) -> Bool {
+    package func needsResealing(_ item: Item) throws -> Bool {
         guard item.lock?.isOpen == false, repository.headNames.count == 1 else { return false }
         let opener = try opener()
         let opened = try opener.open(item)
@@ -81,7 +81,7 @@ extension Vault {
     @discardableResult
     package func resealSilently(
         _ id: EntityID, passphrase: NotePassphrase? = nil, effort: LockEffort = PasswordRecord.normalEffort
-    ) throws(CoreError) -> Int {
+    ) throws -> Int {
         guard isWritable, repository.headNames.count == 1 else { return 0 }
         let note = try wholeItem(id)
         guard note.isSealed else { return 0 }
@@ -106,7 +106,7 @@ extension Vault {
         guard opened.needsSealing, opened.item.conflicts.isEmpty else { return 0 }
         let inUse = RecordInUse(record: record, key: try opener.key(of: record.id))
         let moved = try moveFilesUnderNewKeys(opened.item)
-        try batch { (batch) throws(CoreError) in try batch.seal(moved, under: inUse, isReseal: true, from: opened.item)
+        try batch { batch in try batch.seal(moved, under: inUse, isReseal: true, from: opened.item)
         }
         try forgetWords()
         return 1
@@ -114,7 +114,7 @@ extension Vault {
 
     /// The records of broken schemes that notes still lie under, the newest first: the program asks for their
     /// passphrases at its start.
-    package func recordsOfBrokenSchemes() throws(CoreError) -> [PasswordRecord] {
+    package func recordsOfBrokenSchemes() throws -> [PasswordRecord] {
         guard !lockPolicy.brokenSchemes.isEmpty else { return [] }
         return try passwordRecords().filter { summary in
             summary.noteCount > 0 && lockPolicy.brokenSchemes.contains(summary.record.scheme)

@@ -11,7 +11,7 @@ package enum Base32Text {
     ///
     /// - Throws: `CoreError.base32Invalid` on other characters, on a length that no byte string has, on padding
     ///   that contradicts the length, and on left-over bits that are not zero.
-    package static func decode(_ text: String) throws(CoreError) -> [UInt8] {
+    package static func decode(_ text: String) throws -> [UInt8] {
         guard text.utf8.count <= byteCountMax else { throw CoreError(.base32Invalid, at: "too long") }
         let separators: [UInt8] = [UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "\t")]
         let characters = text.utf8.filter { !separators.contains($0) }

@@ -52,7 +52,7 @@ package struct OneTimeCode: Hashable, Sendable {
     package init(
         secret: [UInt8], hash: Hash = .sha1, digitCount: Int = 6, movement: Movement = .time(periodSeconds: 30),
         issuer: String = "", account: String = ""
-    ) throws(CoreError) {
+    ) throws {
         guard (1...1_024).contains(secret.count) else { throw CoreError(.oneTimeCodeInvalid, at: "secret") }
         guard (6...8).contains(digitCount) else { throw CoreError(.oneTimeCodeInvalid, at: "digits") }
         if case .time(let periodSeconds) = movement, !(1...86_400).contains(periodSeconds) {
@@ -69,7 +69,7 @@ package struct OneTimeCode: Hashable, Sendable {
     /// The code at a moment, for time-based ones; the code of the stored counter for the others.
     ///
     /// - Parameter unixMilliseconds: the moment; not before 1970.
-    package func code(unixMilliseconds: Int64) throws(CoreError) -> Code {
+    package func code(unixMilliseconds: Int64) throws -> Code {
         switch movement {
         case .counter(let counter):
             return Code(digits: code(counter: counter), remainingSeconds: nil)
@@ -107,7 +107,7 @@ package struct OneTimeCode: Hashable, Sendable {
     }
 
     /// The same generator with its counter moved on by one; nil for time-based ones.
-    package func advanced() throws(CoreError) -> OneTimeCode? {
+    package func advanced() throws -> OneTimeCode? {
         guard case .counter(let counter) = movement, counter < .max else { return nil }
         return try OneTimeCode(
             secret: secret, hash: hash, digitCount: digitCount, movement: .counter(counter + 1), issuer: issuer,

@@ -16,7 +16,7 @@ extension OneTimeCode {
     /// - Throws: `CoreError.oneTimeCodeInvalid` if the address is none, names a type other than `totp` and
     ///   `hotp`, repeats a parameter, holds a broken percent escape, or asks for an encoder that no standard
     ///   describes (Steam's); `CoreError.base32Invalid` if the secret cannot be read.
-    package static func parse(_ text: String) throws(CoreError) -> OneTimeCode {
+    package static func parse(_ text: String) throws -> OneTimeCode {
         guard text.utf8.count <= addressByteCountMax else { throw CoreError(.oneTimeCodeInvalid, at: "too long") }
         let bytes = Array(text.utf8)
         let scheme = Array("otpauth://".utf8)
@@ -66,7 +66,7 @@ extension OneTimeCode {
 
     private static func movement(
         ofType type: [UInt8], parameters: [String: String]
-    ) throws(CoreError) -> Movement {
+    ) throws -> Movement {
         if type == Array("totp".utf8) {
             return .time(periodSeconds: try number(parameters["period"], default: 30, at: "period"))
         }
@@ -75,7 +75,7 @@ extension OneTimeCode {
         return .counter(try number(counter, default: 0, at: "counter"))
     }
 
-    private static func hash(named name: String?) throws(CoreError) -> Hash {
+    private static func hash(named name: String?) throws -> Hash {
         // "HmacSHA1" and "SHA-1" are what some issuers write for the same thing.
         guard let name else { return .sha1 }
         switch name.uppercased() {
@@ -88,7 +88,7 @@ extension OneTimeCode {
 
     private static func number<Number: FixedWidthInteger>(
         _ text: String?, default standard: Number, at place: String
-    ) throws(CoreError) -> Number {
+    ) throws -> Number {
         guard let text else { return standard }
         // Swift would read a leading "+", which no address may have.
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Number(text) else {
@@ -97,7 +97,7 @@ extension OneTimeCode {
         return number
     }
 
-    private static func parameters(of query: ArraySlice<UInt8>) throws(CoreError) -> [String: String] {
+    private static func parameters(of query: ArraySlice<UInt8>) throws -> [String: String] {
         var parameters: [String: String] = [:]
         for pair in query.split(separator: UInt8(ascii: "&")) {
             let nameEnd = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
@@ -121,7 +121,7 @@ extension OneTimeCode {
         bytes.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }
     }
 
-    private static func percentDecoded(_ bytes: ArraySlice<UInt8>) throws(CoreError) -> String {
+    private static func percentDecoded(_ bytes: ArraySlice<UInt8>) throws -> String {
         guard let text = PercentCoding.decode(bytes) else { throw CoreError(.oneTimeCodeInvalid, at: "percent escape") }
         return text
     }

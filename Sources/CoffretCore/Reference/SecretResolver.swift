@@ -27,7 +27,7 @@ package struct SecretResolver {
     package static let attachmentByteCountMax = 16 << 20
 
     /// The items of a vault that may be read; nil for all.
-    package typealias Limit = (Vault) throws(CoreError) -> Set<EntityID>?
+    package typealias Limit = (Vault) throws -> Set<EntityID>?
 
     private let store: Store
     private let admits: (VaultRecord) -> Bool
@@ -54,9 +54,9 @@ package struct SecretResolver {
     ///   `.noteLocked`, `.noteHidden`.
     package mutating func values(
         of references: [SecretReference], now: Milliseconds
-    ) throws(CoreError) -> [ResolvedSecret] {
+    ) throws -> [ResolvedSecret] {
         var values: [ResolvedSecret] = []
-        do throws(CoreError) {
+        do {
             for reference in references { values.append(try value(of: reference, now: now)) }
         } catch {
             for index in values.indices { values[index].bytes.zero() }
@@ -66,7 +66,7 @@ package struct SecretResolver {
     }
 
     /// The first item behind references that is out of sight; nil if there is none.
-    package mutating func veiledItem(among references: [SecretReference]) throws(CoreError) -> Item? {
+    package mutating func veiledItem(among references: [SecretReference]) throws -> Item? {
         guard !store.hiddenGate.isOpen else { return nil }
         for reference in references {
             let item = try item(of: reference).item
@@ -75,7 +75,7 @@ package struct SecretResolver {
         return nil
     }
 
-    private mutating func item(of reference: SecretReference) throws(CoreError) -> (item: Item, vault: Vault) {
+    private mutating func item(of reference: SecretReference) throws -> (item: Item, vault: Vault) {
         let record = try store.vaultRecord(reference.vault, among: admits)
         let open: (vault: Vault, within: Set<EntityID>?)
         if let known = vaults[record.vaultID.hex] {
@@ -89,14 +89,14 @@ package struct SecretResolver {
         return (try open.vault.item(id), open.vault)
     }
 
-    private mutating func value(of reference: SecretReference, now: Milliseconds) throws(CoreError) -> ResolvedSecret {
+    private mutating func value(of reference: SecretReference, now: Milliseconds) throws -> ResolvedSecret {
         let (stored, vault) = try item(of: reference)
         let item: Item
-        do throws(CoreError) {
+        do {
             item = try vault.opened(stored)
-        } catch {
-            // Nobody is asked for a passphrase here, either. A sealed title is not known.
-            throw error.code == .noteLocked ? CoreError(.noteLocked, at: "\(reference)") : error
+        } catch let error as CoreError where error.code == .noteLocked {
+            // No passphrase is asked for here, either. A sealed title is not known.
+            throw CoreError(.noteLocked, at: "\(reference)")
         }
         let value = try item.value(of: reference.part, in: vault, now: now)
         return ResolvedSecret(reference: reference, bytes: value.bytes, isSecret: value.isSecret)
@@ -113,7 +113,7 @@ extension Vault {
     /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates.
     package func resolveForScripts(
         _ reference: String, within: Set<EntityID>? = nil
-    ) throws(CoreError) -> EntityID {
+    ) throws -> EntityID {
         func isWithin(_ id: EntityID) -> Bool { within?.contains(id) ?? true }
         let reader = try present.reader
         let resolver = ReferenceResolver(reference)
@@ -145,7 +145,7 @@ extension Item {
     /// The value of a part of the item.
     fileprivate func value(
         of part: SecretReference.Part, in vault: Vault, now: Milliseconds
-    ) throws(CoreError) -> Value {
+    ) throws -> Value {
         switch part {
         case .field(let name): return try value(named: name, now: now)
         case .oneTimeCode(let name): return try Self.code(of: field(forScripts: name), now: now)
@@ -161,7 +161,7 @@ extension Item {
     }
 
     /// A field, or one of `otp`, `title` and `text`. A key wins; a label that is such a word is ambiguous.
-    private func value(named name: String, now: Milliseconds) throws(CoreError) -> Value {
+    private func value(named name: String, now: Milliseconds) throws -> Value {
         let codes = fields.filter { $0.kind == .oneTimeCode }
         let isKey = fields.contains { $0.key.name == name }
         let special: Bool =
@@ -186,7 +186,7 @@ extension Item {
     }
 
     /// The field with a key, or else the only one with a label, in any case.
-    private func field(forScripts name: String) throws(CoreError) -> ItemField {
+    private func field(forScripts name: String) throws -> ItemField {
         if let field = fields.first(where: { $0.key.name == name }) { return field }
         let named = labelled(name)
         guard named.count <= 1 else { throw Self.ambiguous(name, named, orThe: nil) }
@@ -209,7 +209,7 @@ extension Item {
     }
 
     /// The present code of a time-based generator. A counted one would have to be moved on, which is a change.
-    private static func code(of field: ItemField, now: Milliseconds) throws(CoreError) -> Value {
+    private static func code(of field: ItemField, now: Milliseconds) throws -> Value {
         let generator = try OneTimeCode.parse(field.value)
         guard case .time = generator.movement else {
             throw CoreError(

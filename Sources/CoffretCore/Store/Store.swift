@@ -46,12 +46,12 @@ package final class Store {
     package static func create(
         at path: String, passphrase: Passphrase, parameters: PasswordParameters, deviceName: String,
         vaultName: String = firstVaultName, environment: StoreEnvironment
-    ) throws(CoreError) -> Store {
+    ) throws -> Store {
         let layout = StoreLayout(path)
         try checkName(vaultName)
         try checkIsFree(layout, environment)
         try inFiles(environment.fileSystem.makeDirectories(path))
-        do throws(CoreError) {
+        do {
             let keyring = try inKeys(
                 Keyring.create(
                     passphrase: passphrase, parameters: parameters, deviceName: deviceName,
@@ -60,7 +60,7 @@ package final class Store {
             try store.addVault(named: vaultName)
             return store
         } catch {
-            if (error.cause as? KeyError)?.code != .keyringExists {
+            if ((error as? CoreError)?.cause as? KeyError)?.code != .keyringExists {
                 try? environment.fileSystem.removeTree(layout.vaultsPath)
                 try? environment.fileSystem.remove(layout.keyringPath)
             }
@@ -69,7 +69,7 @@ package final class Store {
     }
 
     /// Refuses a place where a store, or what is left of one, lies.
-    static func checkIsFree(_ layout: StoreLayout, _ environment: StoreEnvironment) throws(CoreError) {
+    static func checkIsFree(_ layout: StoreLayout, _ environment: StoreEnvironment) throws {
         for taken in [layout.keyringPath, layout.vaultsPath] {
             let exists = try inFiles(environment.fileSystem.exists(taken))
             guard !exists else { throw CoreError(.storeExists, at: taken) }
@@ -85,7 +85,7 @@ package final class Store {
     package static func open(
         at path: String, with secret: UnlockSecret, acceptsRollback: Bool = false, follows: Bool = false,
         environment: StoreEnvironment
-    ) throws(CoreError) -> Store {
+    ) throws -> Store {
         let layout = StoreLayout(path)
         let keyring = try inKeys(
             Keyring.open(
@@ -98,7 +98,7 @@ package final class Store {
 
     /// The vaults by name.
     package var vaults: [VaultRecord] {
-        get throws(CoreError) {
+        get throws {
             try inKeys(keyring.vaults()).sorted { $0.name < $1.name }
         }
     }
@@ -110,7 +110,7 @@ package final class Store {
     /// - Throws: `CoreError` `.vaultNotFound`, `.vaultAmbiguous` with the candidates.
     package func vaultRecord(
         _ reference: String?, among admits: (VaultRecord) -> Bool = { _ in true }
-    ) throws(CoreError) -> VaultRecord {
+    ) throws -> VaultRecord {
         let vaults = try vaults.filter(admits)
         guard let reference else { return try only(vaults, reference: nil) }
         let sought = reference.lowercased()
@@ -123,7 +123,7 @@ package final class Store {
         return try only(vaults.filter { $0.vaultID.hex.hasPrefix(sought) }, reference: reference)
     }
 
-    private func only(_ vaults: [VaultRecord], reference: String?) throws(CoreError) -> VaultRecord {
+    private func only(_ vaults: [VaultRecord], reference: String?) throws -> VaultRecord {
         guard let first = vaults.first else { throw CoreError(.vaultNotFound, at: reference) }
         guard vaults.count == 1 else {
             throw CoreError(
@@ -141,12 +141,12 @@ package final class Store {
     /// - Throws: `CoreError` `.storeIncomplete` if the keyring names the vault and its files are not there,
     ///   `.storeRolledBack` if the vault has seen a newer keyring, `.storage` with its cause. For writing also `.keys`
     ///   with `.markerMissing` if this machine does not remember the store, and `.vaultRolledBack` for an older copy.
-    package func openVault(_ reference: String? = nil, isWritable: Bool) throws(CoreError) -> Vault {
+    package func openVault(_ reference: String? = nil, isWritable: Bool) throws -> Vault {
         let record = try vaultRecord(reference)
         return try open(record, isWritable: isWritable)
     }
 
-    func open(_ record: VaultRecord, isWritable: Bool) throws(CoreError) -> Vault {
+    func open(_ record: VaultRecord, isWritable: Bool) throws -> Vault {
         let path = layout.vaultPath(record.vaultID)
         let keys = try inKeys(keyring.vaultKeys(for: record.vaultID))
         let author = try author(for: record.vaultID)
@@ -208,7 +208,7 @@ package final class Store {
     }
 
     /// This device's identity in the commits of a vault.
-    package func author(for vault: VaultID) throws(CoreError) -> CommitAuthor {
+    package func author(for vault: VaultID) throws -> CommitAuthor {
         let identity = try inKeys(keyring.authorIdentity(for: vault))
         return CommitAuthor(
             signingKey: identity.signingKey, deviceID: identity.deviceID.bytes, instanceID: identity.instanceID,
@@ -220,7 +220,7 @@ package final class Store {
     ///
     /// - Throws: `CoreError` `.vaultNameInvalid` if the name is taken, in any case, or not acceptable.
     @discardableResult
-    package func addVault(named name: String) throws(CoreError) -> VaultID {
+    package func addVault(named name: String) throws -> VaultID {
         try Self.checkName(name)
         try checkIsFree(name, except: nil)
         let id = try inKeys(keyring.addVault(named: name))
@@ -244,11 +244,11 @@ package final class Store {
     /// Removes a vault from this store: its keys first, so that a crash in between leaves files that nobody can read.
     ///
     /// - Throws: `CoreError.vaultIsLast` for the only one; `.storage` if somebody is writing in it.
-    package func removeVault(_ reference: String) throws(CoreError) {
+    package func removeVault(_ reference: String) throws {
         let record = try vaultRecord(reference)
         guard try vaults.count > 1 else { throw CoreError(.vaultIsLast, at: record.name) }
         let writer = try open(record, isWritable: true)
-        try withExtendedLifetime(writer) { () throws(CoreError) in
+        try withExtendedLifetime(writer) {
             try changeKeyring { (keyring) throws(KeyError) in try keyring.removeVault(record.vaultID) }
         }
         try inFiles(environment.fileSystem.removeTree(layout.vaultPath(record.vaultID)))
@@ -256,18 +256,18 @@ package final class Store {
 
     /// The vault that was made first, or came first.
     package var firstVault: VaultRecord? {
-        get throws(CoreError) { try inKeys(keyring.vaults()).first }
+        get throws { try inKeys(keyring.vaults()).first }
     }
 
     /// Gives a vault another name.
-    package func renameVault(_ reference: String, to name: String) throws(CoreError) {
+    package func renameVault(_ reference: String, to name: String) throws {
         let record = try vaultRecord(reference)
         try Self.checkName(name)
         try checkIsFree(name, except: record.vaultID)
         try changeKeyring { (keyring) throws(KeyError) in try keyring.renameVault(record.vaultID, to: name) }
     }
 
-    private func checkIsFree(_ name: String, except vault: VaultID?) throws(CoreError) {
+    private func checkIsFree(_ name: String, except vault: VaultID?) throws {
         let taken = try vaults.contains { $0.name.lowercased() == name.lowercased() && $0.vaultID != vault }
         guard !taken else { throw CoreError(.vaultNameInvalid, at: name) }
     }
@@ -275,7 +275,7 @@ package final class Store {
     /// Whether a vault can be called so.
     ///
     /// - Throws: `CoreError.vaultNameInvalid`.
-    package static func checkName(_ name: String) throws(CoreError) {
+    package static func checkName(_ name: String) throws {
         let isPlain = !name.utf8.contains { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "/") }
         guard isPlain, (1...vaultNameByteCountMax).contains(name.utf8.count), name.first != " ", name.last != " " else {
             throw CoreError(.vaultNameInvalid, at: name)

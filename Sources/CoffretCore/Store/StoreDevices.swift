@@ -14,11 +14,11 @@ extension Store {
     package static func join(
         _ account: JoinedAccount, server: ServerRecord, at path: String, passphrase: Passphrase,
         parameters: PasswordParameters, environment: StoreEnvironment
-    ) throws(CoreError) -> Store {
+    ) throws -> Store {
         let layout = StoreLayout(path)
         try checkIsFree(layout, environment)
         try inFiles(environment.fileSystem.makeDirectories(path))
-        do throws(CoreError) {
+        do {
             let keyring = try inKeys(
                 Keyring.create(
                     joining: account, server: server, passphrase: passphrase, parameters: parameters,
@@ -27,7 +27,7 @@ extension Store {
             for record in try store.vaults { try store.makePlace(for: record.vaultID) }
             return store
         } catch {
-            if (error.cause as? KeyError)?.code != .keyringExists {
+            if ((error as? CoreError)?.cause as? KeyError)?.code != .keyringExists {
                 try? environment.fileSystem.removeTree(layout.vaultsPath)
                 try? environment.fileSystem.remove(layout.keyringPath)
             }
@@ -38,14 +38,14 @@ extension Store {
     /// Takes keys that another device sent.
     ///
     /// - Returns: vaults that are new here, empty until the first sync, and vaults with new keys.
-    package func acceptKeys(_ box: DeviceBox) throws(CoreError) -> (added: [VaultID], renewed: [VaultID]) {
+    package func acceptKeys(_ box: DeviceBox) throws -> (added: [VaultID], renewed: [VaultID]) {
         let accepted = try inKeys(keyring.accept(box))
         for id in accepted.added { try makePlace(for: id) }
         try recordGeneration()
         return accepted
     }
 
-    private func makePlace(for id: VaultID) throws(CoreError) {
+    private func makePlace(for id: VaultID) throws {
         let keys = try inKeys(keyring.vaultKeys(for: id))
         let author = try author(for: id)
         do throws(StorageError) {

@@ -7,7 +7,7 @@ internal import CoffretStorage
 internal import CoffretTrust
 
 /// Evaluates `value`, turning errors of the keyring into this module's.
-func inKeys<Result>(_ value: @autoclosure () throws(KeyError) -> Result) throws(CoreError) -> Result {
+func inKeys<Result>(_ value: @autoclosure () throws(KeyError) -> Result) throws -> Result {
     do throws(KeyError) {
         return try value()
     } catch {
@@ -23,7 +23,7 @@ func inKeys<Result>(_ value: @autoclosure () throws(KeyError) -> Result) throws(
 }
 
 /// The same for several statements.
-func inKeys<Result>(_ body: () throws(KeyError) -> Result) throws(CoreError) -> Result {
+func inKeys<Result>(_ body: () throws(KeyError) -> Result) throws -> Result {
     try inKeys(body())
 }
 
@@ -33,7 +33,7 @@ extension Store {
     /// - Parameter change: does one thing; each call of the keyring makes a generation.
     package func changeKeyring<Result>(
         _ change: (UnlockedKeyring) throws(KeyError) -> Result
-    ) throws(CoreError) -> Result {
+    ) throws -> Result {
         let result = try inKeys(change(keyring))
         try recordGeneration()
         return result
@@ -44,22 +44,20 @@ extension Store {
     /// - Returns: whether it is another one.
     /// - Throws: `.keys` with `.keyringChanged` if that cannot be opened as it was opened first.
     @discardableResult
-    package func readKeyringAgain() throws(CoreError) -> Bool {
+    package func readKeyringAgain() throws -> Bool {
         try inKeys(keyring.readAgain())
     }
 
     /// Records the keyring's generation in all vaults. One that another process is writing to is passed over: its next
     /// writer records it.
-    func recordGeneration() throws(CoreError) {
+    func recordGeneration() throws {
         for record in try vaults {
-            do throws(CoreError) {
+            do {
                 try open(record, isWritable: true).close()
-            } catch {
-                let code = (error.cause as? StorageError)?.code
-                guard code == .lockBusy || [.storeIncomplete, .vaultRolledBack].contains(error.code) else {
-                    throw error
-                }
-            }
+            } catch let error as CoreError
+                where (error.cause as? StorageError)?.code == .lockBusy
+                || [.storeIncomplete, .vaultRolledBack].contains(error.code)
+            {}
         }
     }
 
@@ -70,25 +68,23 @@ extension Store {
     ///   must not lift an old keyring over what the vaults remember.
     ///
     /// - Parameter isAccepted: as `UnlockedKeyring.renewInstance`.
-    package func renewInstance(isAccepted: Bool = false) throws(CoreError) {
+    package func renewInstance(isAccepted: Bool = false) throws {
         for record in try vaults {
-            do throws(CoreError) {
+            do {
                 try open(record, isWritable: false).close()
-            } catch {
-                guard error.code == .storeIncomplete else { throw error }
-            }
+            } catch let error as CoreError where error.code == .storeIncomplete {}
         }
         try changeKeyring { (keyring) throws(KeyError) in try keyring.renewInstance(isAccepted: isAccepted) }
     }
 
     /// Throws unless a vault may be written to: the store is the one that this machine remembers, and no older.
-    package func checkIsPresent(_ vault: Vault) throws(CoreError) {
+    package func checkIsPresent(_ vault: Vault) throws {
         try inKeys(keyring.checkInstance())
         guard !vault.isOlderCopy else { throw CoreError(.vaultRolledBack, at: vault.name) }
     }
 
     /// Whether this machine remembers a store, without opening it.
-    package static func isRemembered(at path: String, environment: StoreEnvironment) throws(CoreError) -> Bool {
+    package static func isRemembered(at path: String, environment: StoreEnvironment) throws -> Bool {
         try inKeys(
             KeyringSummary.isRemembered(
                 at: StoreLayout(path).keyringPath, stateDirectory: environment.stateDirectory,
@@ -96,12 +92,12 @@ extension Store {
     }
 
     /// Properties of a store that need no opening.
-    package static func exists(at path: String, environment: StoreEnvironment) throws(CoreError) -> Bool {
+    package static func exists(at path: String, environment: StoreEnvironment) throws -> Bool {
         try inFiles(environment.fileSystem.exists(StoreLayout(path).keyringPath))
     }
 
     /// The name of the device behind an instance's commits, as this store knows it; nil for one it does not know.
-    package func deviceName(_ deviceID: [UInt8]) throws(CoreError) -> String? {
+    package func deviceName(_ deviceID: [UInt8]) throws -> String? {
         guard let id = UniqueID(bytes: deviceID) else { return nil }
         return try inKeys { () throws(KeyError) in
             let chain = try keyring.deviceChain()
@@ -111,7 +107,7 @@ extension Store {
     }
 
     /// The same for people: with the beginning of the id where another device that is trusted is called so too.
-    package func deviceLabel(_ deviceID: [UInt8]) throws(CoreError) -> String? {
+    package func deviceLabel(_ deviceID: [UInt8]) throws -> String? {
         guard let name = try deviceName(deviceID) else { return nil }
         let isShared = try inKeys { () throws(KeyError) in
             for other in try keyring.deviceChain().devices where other.isTrusted && other.id.bytes != deviceID {

@@ -54,7 +54,7 @@ private final class KeyringSigners: CommitSignerDirectory {
 
 extension Store {
     /// The devices whose signatures count in the vaults of this store.
-    package func signers() throws(CoreError) -> any CommitSignerDirectory {
+    package func signers() throws -> any CommitSignerDirectory {
         try inKeys(KeyringSigners(chain: try keyring.deviceChain(), known: try keyring.knownSigners()))
     }
 

@@ -196,12 +196,12 @@ final class VaultStatements: CommitStatementSource {
 }
 
 extension Store {
-    func headRecords() throws(CoreError) -> VaultHeadRecords {
+    func headRecords() throws -> VaultHeadRecords {
         try inKeys(VaultHeadRecords(layout: layout, keyring: keyring, environment: environment))
     }
 
     /// The witnesses for commits in a vault; nil unless both it and another one are synced.
-    func statements(for record: VaultRecord) throws(CoreError) -> (any CommitStatementSource)? {
+    func statements(for record: VaultRecord) throws -> (any CommitStatementSource)? {
         guard record.kind == .synced else { return nil }
         let synced = try inKeys(keyring.vaults()).filter { $0.kind == .synced }
         guard synced.count > 1 else { return nil }
@@ -214,14 +214,14 @@ extension Store {
     /// Remembers a head that was seen at a vault's place at the server, to be stated in commits of the others.
     ///
     /// - Parameter time: by the own clock.
-    package func noteZoneHead(_ seen: SeenHead, time: Milliseconds) throws(CoreError) {
+    package func noteZoneHead(_ seen: SeenHead, time: Milliseconds) throws {
         try headRecords().note(VaultHeadRecords.Head(seen: seen, time: time))
     }
 
     /// The head that was remembered for that; nil if there is none.
-    package func notedZoneHead(of vault: VaultID) throws(CoreError) -> BlobName? {
+    package func notedZoneHead(of vault: VaultID) throws -> BlobName? {
         try headRecords().head(of: vault)?.seen.head
     }
 
-    package func forgetZoneHead(of vault: VaultID) throws(CoreError) { try headRecords().forgetHead(of: vault) }
+    package func forgetZoneHead(of vault: VaultID) throws { try headRecords().forgetHead(of: vault) }
 }

@@ -40,8 +40,8 @@ extension Vault {
     /// The fault of an attachment's file, by its size and its head; by all of it if it is read.
     ///
     /// - Throws: what says nothing of the file, such as a disk that cannot be read.
-    package func fault(of attachment: Attachment, reads: Bool) throws(CoreError) -> AttachmentFault? {
-        do throws(CoreError) {
+    package func fault(of attachment: Attachment, reads: Bool) throws -> AttachmentFault? {
+        do {
             let reader = try reader(of: attachment)
             if reads { try inStorage(reader.verify()) }
             return nil
@@ -55,24 +55,24 @@ extension Vault {
     /// verify their files are sealed with the note.
     ///
     /// - Parameter reads: whether each file is read to its end.
-    package func faultyAttachments(reads: Bool) throws(CoreError) -> [FaultyAttachment] {
-        try attachments { (attachment) throws(CoreError) in try fault(of: attachment, reads: reads) }
+    package func faultyAttachments(reads: Bool) throws -> [FaultyAttachment] {
+        try attachments { attachment in try fault(of: attachment, reads: reads) }
     }
 
     /// The attachments of the current state whose contents somebody found to have faults.
     ///
     /// - Parameter faults: faults by encoded references.
-    package func attachments(with faults: [[UInt8]: AttachmentFault]) throws(CoreError) -> [FaultyAttachment] {
+    package func attachments(with faults: [[UInt8]: AttachmentFault]) throws -> [FaultyAttachment] {
         guard !faults.isEmpty else { return [] }
-        return try attachments { (attachment) throws(CoreError) in faults[attachment.encodedReference] }
+        return try attachments { attachment in faults[attachment.encodedReference] }
     }
 
     private func attachments(
-        _ faultOf: (Attachment) throws(CoreError) -> AttachmentFault?
-    ) throws(CoreError) -> [FaultyAttachment] {
+        _ faultOf: (Attachment) throws -> AttachmentFault?
+    ) throws -> [FaultyAttachment] {
         var faulty: [FaultyAttachment] = []
         let view = try present
-        try view.reader.forEachAttachment { (attachment) throws(CoreError) in
+        try view.reader.forEachAttachment { attachment in
             guard let fault = try faultOf(attachment) else { return }
             let title = try view.item(attachment.item)?.title ?? ""
             faulty.append(FaultyAttachment(attachment: attachment, itemTitle: title, fault: fault))

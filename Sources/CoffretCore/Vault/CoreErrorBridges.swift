@@ -11,7 +11,7 @@ extension CoreError {
 }
 
 /// Evaluates `value`, turning storage's errors into this module's.
-func inStorage<Result>(_ value: @autoclosure () throws(StorageError) -> Result) throws(CoreError) -> Result {
+func inStorage<Result>(_ value: @autoclosure () throws(StorageError) -> Result) throws -> Result {
     do throws(StorageError) {
         return try value()
     } catch {
@@ -20,6 +20,6 @@ func inStorage<Result>(_ value: @autoclosure () throws(StorageError) -> Result) 
 }
 
 /// The same for several statements.
-func inStorage<Result>(_ body: () throws(StorageError) -> Result) throws(CoreError) -> Result {
+func inStorage<Result>(_ body: () throws(StorageError) -> Result) throws -> Result {
     try inStorage(body())
 }

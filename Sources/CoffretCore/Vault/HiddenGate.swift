@@ -52,12 +52,12 @@ struct HiddenItems {
     /// The present, for views of the past: what is hidden now is so with all its history. Nil in the present itself.
     let present: SnapshotReader?
 
-    func veil(_ item: Item) throws(CoreError) -> Item {
+    func veil(_ item: Item) throws -> Item {
         if gate.isOpen { return item }
         return try isHidden(item) ? item.veiled() : item
     }
 
-    private func isHidden(_ item: Item) throws(CoreError) -> Bool {
+    private func isHidden(_ item: Item) throws -> Bool {
         if item.isHidden { return true }
         guard let present else { return false }
         return try present.isHidden(item.id)
@@ -66,7 +66,7 @@ struct HiddenItems {
 
 extension SnapshotReader {
     /// Whether an item is hidden in this state.
-    func isHidden(_ id: EntityID) throws(CoreError) -> Bool {
+    func isHidden(_ id: EntityID) throws -> Bool {
         let key = FactKey(entity: id, attribute: ItemAttribute.hidden)
         return try inStorage(snapshot.facts(under: key)).winner != nil
     }
@@ -75,11 +75,11 @@ extension SnapshotReader {
 extension Vault {
     /// The present with all its contents: for what writes, checks and compares, and shows nothing.
     var whole: VaultView {
-        get throws(CoreError) { VaultView(reader: try presentReader()) }
+        get throws { VaultView(reader: try presentReader()) }
     }
 
     /// An item with all its contents; as `whole`.
-    func wholeItem(_ id: EntityID) throws(CoreError) -> Item {
+    func wholeItem(_ id: EntityID) throws -> Item {
         guard let item = try whole.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
         return item
     }
@@ -87,7 +87,7 @@ extension Vault {
     /// A hidden item with its contents, once somebody has shown to be there; any other as it is.
     ///
     /// - Throws: `CoreError.noteHidden`.
-    package func revealed(_ item: Item) throws(CoreError) -> Item {
+    package func revealed(_ item: Item) throws -> Item {
         guard let veil = item.veil else { return item }
         guard hiddenGate.isOpen else { throw CoreError(.noteHidden, at: item.title) }
         return veil.whole
@@ -96,8 +96,8 @@ extension Vault {
     /// Refuses while contents of some item are out of sight: for what writes everything out.
     ///
     /// - Throws: `CoreError.noteHidden` with the title of one.
-    package func checkNothingIsVeiled() throws(CoreError) {
+    package func checkNothingIsVeiled() throws {
         guard !hiddenGate.isOpen else { return }
-        try present.forEachItem { (item) throws(CoreError) in _ = try revealed(item) }
+        try present.forEachItem { item in _ = try revealed(item) }
     }
 }

@@ -39,11 +39,11 @@ extension Vault {
     ///
     /// - Returns: nothing for a file that only the past names.
     /// - Complexity: reads the facts of all attachments.
-    package func labels(ofFiles files: Set<UniqueID>) throws(CoreError) -> [UniqueID: FileLabel] {
+    package func labels(ofFiles files: Set<UniqueID>) throws -> [UniqueID: FileLabel] {
         var labels: [UniqueID: FileLabel] = [:]
         guard !files.isEmpty else { return labels }
         let view = try present
-        try view.reader.forEachEntity(withPrefix: [EntityKind.attachment]) { (id, facts) throws(CoreError) in
+        try view.reader.forEachEntity(withPrefix: [EntityKind.attachment]) { id, facts in
             var named: UniqueID?
             for fact in facts {
                 let file = try inStorage(NamedFile(fact)?.fileID)
@@ -60,7 +60,7 @@ extension Vault {
     }
 
     /// Whether an attachment's file lies here; it may be at the server only.
-    package func hasFile(of attachment: Attachment) throws(CoreError) -> Bool {
+    package func hasFile(of attachment: Attachment) throws -> Bool {
         let store = try contents()
         return try inStorage(store.containsFile(AttachmentReference.parse(attachment.encodedReference).fileID))
     }
@@ -69,9 +69,9 @@ extension Vault {
     /// to verify them is sealed with the note.
     ///
     /// - Complexity: reads the facts of all attachments.
-    package func absentAttachments() throws(CoreError) -> [Attachment] {
+    package func absentAttachments() throws -> [Attachment] {
         var absent: [Attachment] = []
-        try present.reader.forEachAttachment { (attachment) throws(CoreError) in
+        try present.reader.forEachAttachment { attachment in
             if try !hasFile(of: attachment) { absent.append(attachment) }
         }
         return absent

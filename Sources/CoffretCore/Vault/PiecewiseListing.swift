@@ -32,7 +32,7 @@ package final class PiecewiseListing {
     /// The next items, `count` at most; none at the end.
     ///
     /// An index that is found damaged on the way is left alone, and the rest comes from the items themselves.
-    package func next(_ count: Int) throws(CoreError) -> [ItemSummary] {
+    package func next(_ count: Int) throws -> [ItemSummary] {
         while let documents {
             do throws(SearchError) {
                 let found = try documents.next(count)
@@ -61,11 +61,11 @@ extension Vault {
     /// - Complexity: with an index, sorts what it holds in memory of all items.
     package func listing(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int = .max, isReading: Bool = false
-    ) throws(CoreError) -> PiecewiseListing {
+    ) throws -> PiecewiseListing {
         let documents =
             isReading
             ? nil
-            : try fromIndex { (index) throws(CoreError) in
+            : try fromIndex { index in
                 try inSearch(index.listing(ListFilter(filter), order: ListOrder(order), limit: limit))
             }
         let read = documents == nil ? try pageByReading(filter, order: order, limit: .max).items : []
@@ -73,17 +73,17 @@ extension Vault {
     }
 
     /// The shortest beginning of an item's id, in hex digits, that names no other item; at least four digits.
-    package func shortID(_ id: EntityID) throws(CoreError) -> String {
+    package func shortID(_ id: EntityID) throws -> String {
         String(id.uuid.hex.prefix(try present.distinguishingDigitCount(of: id)))
     }
 
     /// Short ids for a list of items.
     ///
     /// - Complexity: two look-ups for each in the index; where there is none, a walk through all items for many ids.
-    package func shortIDs(_ ids: [EntityID]) throws(CoreError) -> [EntityID: String] {
+    package func shortIDs(_ ids: [EntityID]) throws -> [EntityID: String] {
         var counts: [Int]?
         if ids.count > 1, try !isIndexFarOff() {
-            counts = try fromIndex { (index) throws(CoreError) in
+            counts = try fromIndex { index in
                 try inSearch(index.distinguishingDigitCounts(of: ids.map(\.bytes)))
             }
         }

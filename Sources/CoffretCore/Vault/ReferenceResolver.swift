@@ -34,7 +34,7 @@ struct ReferenceResolver {
     }
 
     /// The items whose ids begin so; none if the reference is no hex.
-    func itemIDs(in reader: SnapshotReader) throws(CoreError) -> [EntityID] {
+    func itemIDs(in reader: SnapshotReader) throws -> [EntityID] {
         guard let digits else { return [] }
         return try reader.itemIDs(beginningWith: digits, countMax: Self.candidateCountMax)
     }
@@ -42,7 +42,7 @@ struct ReferenceResolver {
     /// The item whose id begins so; nil if the reference is no hex or no id begins so.
     ///
     /// - Complexity: one range read per kind of item; no index.
-    func resolveByID(in reader: SnapshotReader) throws(CoreError) -> EntityID? {
+    func resolveByID(in reader: SnapshotReader) throws -> EntityID? {
         let ids = try itemIDs(in: reader)
         guard ids.count > 1 else { return ids.first }
         var candidates: [CoreError.Candidate] = []
@@ -57,7 +57,7 @@ struct ReferenceResolver {
     /// The item that is meant among some.
     ///
     /// - Throws: `.itemNotFound`, or `.itemAmbiguous` with the candidates.
-    func resolve(among items: [ItemSummary]) throws(CoreError) -> EntityID {
+    func resolve(among items: [ItemSummary]) throws -> EntityID {
         if digits != nil {
             let start = reference.lowercased().filter { $0 != "-" }
             if let id = try only(items.filter { $0.id.uuid.hex.hasPrefix(start) }) { return id }
@@ -68,7 +68,7 @@ struct ReferenceResolver {
     /// The item with that title among all items.
     ///
     /// - Throws: `.itemNotFound`, or `.itemAmbiguous` with the candidates.
-    func resolveByTitle(among items: [ItemSummary]) throws(CoreError) -> EntityID {
+    func resolveByTitle(among items: [ItemSummary]) throws -> EntityID {
         let sought = reference.lowercased()
         guard !sought.isEmpty else { throw CoreError(.itemNotFound, at: reference) }
         let exact = items.filter { $0.title.lowercased() == sought }
@@ -79,7 +79,7 @@ struct ReferenceResolver {
         throw CoreError(.itemNotFound, at: reference)
     }
 
-    private func only(_ items: [ItemSummary]) throws(CoreError) -> EntityID? {
+    private func only(_ items: [ItemSummary]) throws -> EntityID? {
         guard items.count > 1 else { return items.first?.id }
         throw CoreError(
             .itemAmbiguous, at: reference,

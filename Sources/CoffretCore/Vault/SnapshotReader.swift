@@ -8,35 +8,35 @@ struct SnapshotReader {
     let snapshot: Snapshot
 
     private var reader: ItemReader {
-        ItemReader { (fact) throws(CoreError) in try value(of: fact) }
+        ItemReader { fact in try value(of: fact) }
     }
 
-    func facts(of entity: EntityID) throws(CoreError) -> [Fact] {
+    func facts(of entity: EntityID) throws -> [Fact] {
         try inStorage(snapshot.facts(of: entity))
     }
 
     /// The item with an id; nil if there is none.
-    func item(_ id: EntityID) throws(CoreError) -> Item? {
+    func item(_ id: EntityID) throws -> Item? {
         let facts = try facts(of: id)
         guard !facts.isEmpty else { return nil }
         return try item(id, facts: facts)
     }
 
-    private func item(_ id: EntityID, facts: [Fact]) throws(CoreError) -> Item? {
+    private func item(_ id: EntityID, facts: [Fact]) throws -> Item? {
         let files = try files(of: id)
         return try reader.item(id, facts: facts, attachments: files.clear, sealedFiles: files.sealed)
     }
 
     /// The files of an item: entities whose ids begin with the first half of its UUID and that name it.
-    func attachments(of item: EntityID) throws(CoreError) -> [Attachment] {
+    func attachments(of item: EntityID) throws -> [Attachment] {
         try files(of: item).clear
     }
 
     /// The files of an item, those of a locked note apart.
-    func files(of item: EntityID) throws(CoreError) -> (clear: [Attachment], sealed: [SealedFile]) {
+    func files(of item: EntityID) throws -> (clear: [Attachment], sealed: [SealedFile]) {
         var attachments: [Attachment] = []
         var files: [SealedFile] = []
-        try forEachEntity(withPrefix: AttachmentID.prefix(for: item)) { (id, facts) throws(CoreError) in
+        try forEachEntity(withPrefix: AttachmentID.prefix(for: item)) { id, facts in
             if let sealed = try reader.sealedFile(id, facts: facts) {
                 if sealed.item == item { files.append(sealed.file) }
             } else if let attachment = try reader.attachment(id, facts: facts), attachment.item == item {
@@ -47,41 +47,41 @@ struct SnapshotReader {
     }
 
     /// Goes through the attachments of all items but locked ones.
-    func forEachAttachment(_ body: (Attachment) throws(CoreError) -> Void) throws(CoreError) {
-        try forEachEntity(withPrefix: [EntityKind.attachment]) { (id, facts) throws(CoreError) in
+    func forEachAttachment(_ body: (Attachment) throws -> Void) throws {
+        try forEachEntity(withPrefix: [EntityKind.attachment]) { id, facts in
             if let attachment = try reader.attachment(id, facts: facts) { try body(attachment) }
         }
     }
 
     /// Goes through all items of a kind in the order of their ids.
-    func forEachItem(of kind: ItemKind, _ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
-        try forEachEntity(withPrefix: [kind.rawValue]) { (id, facts) throws(CoreError) in
+    func forEachItem(of kind: ItemKind, _ body: (Item) throws -> Void) throws {
+        try forEachEntity(withPrefix: [kind.rawValue]) { id, facts in
             if let item = try item(id, facts: facts) { try body(item) }
         }
     }
 
     /// Goes through all items.
-    func forEachItem(_ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
+    func forEachItem(_ body: (Item) throws -> Void) throws {
         for kind in ItemKind.allCases { try forEachItem(of: kind, body) }
     }
 
     /// How many items there are.
     ///
     /// - Complexity: walks all their facts without reading long values.
-    func itemCount() throws(CoreError) -> Int {
+    func itemCount() throws -> Int {
         var count = 0
         try forEachItemID { _ in count += 1 }
         return count
     }
 
     /// The UUIDs of all items.
-    func itemUUIDs() throws(CoreError) -> [UniqueID] {
+    func itemUUIDs() throws -> [UniqueID] {
         var uuids: [UniqueID] = []
         try forEachItemID { uuids.append($0.uuid) }
         return uuids
     }
 
-    private func forEachItemID(_ body: (EntityID) -> Void) throws(CoreError) {
+    private func forEachItemID(_ body: (EntityID) -> Void) throws {
         for kind in ItemKind.allCases {
             try forEachEntityID(withPrefix: [kind.rawValue]) { id in
                 body(id)
@@ -91,7 +91,7 @@ struct SnapshotReader {
     }
 
     /// The ids of items, of any kind, whose UUIDs begin with these hex digits; at most `countMax`.
-    func itemIDs(beginningWith digits: [UInt8], countMax: Int) throws(CoreError) -> [EntityID] {
+    func itemIDs(beginningWith digits: [UInt8], countMax: Int) throws -> [EntityID] {
         // An odd digit is half a byte: ask for the whole bytes and look at the rest.
         let whole = digits.count / 2
         var prefix: [UInt8] = []
@@ -110,8 +110,8 @@ struct SnapshotReader {
 
     /// Collects the facts of each entity whose key begins with `prefix`.
     func forEachEntity(
-        withPrefix prefix: [UInt8], _ body: (EntityID, [Fact]) throws(CoreError) -> Void
-    ) throws(CoreError) {
+        withPrefix prefix: [UInt8], _ body: (EntityID, [Fact]) throws -> Void
+    ) throws {
         var cursor = try inStorage(snapshot.cursor(withPrefix: prefix))
         var entity: EntityID?
         var facts: [Fact] = []
@@ -128,7 +128,7 @@ struct SnapshotReader {
     }
 
     /// Goes through the entities whose ids begin with `prefix` until `body` says no.
-    private func forEachEntityID(withPrefix prefix: [UInt8], _ body: (EntityID) -> Bool) throws(CoreError) {
+    private func forEachEntityID(withPrefix prefix: [UInt8], _ body: (EntityID) -> Bool) throws {
         var cursor = try inStorage(snapshot.cursor(withPrefix: prefix))
         var last: EntityID?
         while let fact = try inStorage(cursor.next()) {

@@ -8,7 +8,7 @@ package final class StagedVault {
     package let vault: Vault
     private let commits: StagedCommits
 
-    init(_ below: Vault) throws(CoreError) {
+    init(_ below: Vault) throws {
         let commits = try inStorage(below.repository.beginStaging())
         self.commits = commits
         vault = Vault(
@@ -19,7 +19,7 @@ package final class StagedVault {
     /// Makes everything visible and durable in one step.
     ///
     /// - Throws: `CoreError.storage`; then nothing has happened.
-    package func commit() throws(CoreError) {
+    package func commit() throws {
         try inStorage(commits.commit())
     }
 
@@ -29,7 +29,7 @@ package final class StagedVault {
 
 extension Vault {
     /// Begins to write a state aside; the vault takes no other change until it ends.
-    package func beginStaging() throws(CoreError) -> StagedVault {
+    package func beginStaging() throws -> StagedVault {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         return try StagedVault(self)
     }

@@ -61,25 +61,25 @@ package final class Vault {
     }
 
     /// Picks up what other processes committed.
-    package func refresh() throws(CoreError) {
+    package func refresh() throws {
         try inStorage { () throws(StorageError) in _ = try repository.refresh() }
     }
 
     /// Everything as it stands now, hidden items without their contents until `hiddenGate` is open.
     package var present: VaultView {
-        get throws(CoreError) {
+        get throws {
             VaultView(reader: try presentReader(), hidden: HiddenItems(gate: hiddenGate, present: nil))
         }
     }
 
-    func presentReader() throws(CoreError) -> SnapshotReader {
+    func presentReader() throws -> SnapshotReader {
         SnapshotReader(snapshot: try inStorage(repository.present))
     }
 
     /// The item with an id, trashed or not.
     ///
     /// - Throws: `CoreError.itemNotFound` if there is none.
-    package func item(_ id: EntityID) throws(CoreError) -> Item {
+    package func item(_ id: EntityID) throws -> Item {
         guard let item = try present.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
         return item
     }
@@ -88,7 +88,7 @@ package final class Vault {
     ///
     /// - Returns: the commit, or nil if nothing changed.
     @discardableResult
-    func commit(_ changes: [FactChange]) throws(CoreError) -> BlobName? {
+    func commit(_ changes: [FactChange]) throws -> BlobName? {
         guard !changes.isEmpty else { return nil }
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let before = repository.headNames

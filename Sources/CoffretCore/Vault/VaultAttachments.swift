@@ -8,7 +8,7 @@ extension Vault {
     /// Where the contents of files lie.
     ///
     /// - Throws: `CoreError.storage` for a vault that was opened without its files.
-    package func contents() throws(CoreError) -> AttachmentStore {
+    package func contents() throws -> AttachmentStore {
         guard let attachmentStore else { throw CoreError(.storage, at: "files") }
         return attachmentStore
     }
@@ -25,7 +25,7 @@ extension Vault {
     package func attach(
         to id: EntityID, name: String, mediaType: String? = nil,
         filling fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Int
-    ) throws(CoreError) -> Attachment {
+    ) throws -> Attachment {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         return try attach(unsafe keepFile(for: id, name: name, mediaType: mediaType, filling: fill), to: id)
     }
@@ -37,7 +37,7 @@ extension Vault {
     package func keepFile(
         for id: EntityID, name: String, mediaType: String? = nil,
         filling fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Int
-    ) throws(CoreError) -> KeptFile {
+    ) throws -> KeptFile {
         // Before the content is stored: a locked note takes files only while it is open.
         _ = try opened(wholeItem(id))
         try VaultBatch.checkFileName(name)
@@ -56,9 +56,9 @@ extension Vault {
     ///
     /// - Throws: `CoreError` `.itemNotFound` if the item has gone meanwhile, `.noteLocked`.
     @discardableResult
-    package func attach(_ file: KeptFile, to id: EntityID) throws(CoreError) -> Attachment {
+    package func attach(_ file: KeptFile, to id: EntityID) throws -> Attachment {
         _ = try opened(wholeItem(id))
-        return try batch { (batch) throws(CoreError) in
+        return try batch { batch in
             try batch.addAttachment(
                 to: id, name: file.name, mediaType: file.mediaType,
                 byteCount: Int(clamping: file.reference.byteCount), reference: file.reference.encode())
@@ -71,7 +71,7 @@ extension Vault {
     @discardableResult
     package func attach(
         to id: EntityID, fileAt path: String, name: String? = nil, fileSystem: any FileSystem
-    ) throws(CoreError) -> Attachment {
+    ) throws -> Attachment {
         let file = try inFiles(fileSystem.open(path, .read))
         var offset = 0
         return try unsafe attach(to: id, name: name ?? PathText.name(of: path)) { (buffer) throws(StorageError) in
@@ -88,26 +88,26 @@ extension Vault {
     /// Hands out a file's content in verified pieces; the whole is verified when this returns.
     package func read(
         _ attachment: Attachment, into sink: (UnsafeRawBufferPointer) throws(StorageError) -> Void
-    ) throws(CoreError) {
+    ) throws {
         let reader = try reader(of: attachment)
         try inStorage(unsafe reader.read(into: sink))
     }
 
     /// Writes a file's content to the disk; the file gets its name when the whole was verified.
-    package func extract(_ attachment: Attachment, toFile path: String) throws(CoreError) {
+    package func extract(_ attachment: Attachment, toFile path: String) throws {
         let reader = try reader(of: attachment)
         try inStorage(reader.extract(toFile: path))
     }
 
-    func reader(of attachment: Attachment) throws(CoreError) -> AttachmentReader {
+    func reader(of attachment: Attachment) throws -> AttachmentReader {
         let store = try contents()
         return try inStorage(
             store.makeReader(AttachmentReference.parse(attachment.encodedReference), sealedIn: attachment.home))
     }
 
     /// Takes a file away from its item; the past still has it until history is compacted.
-    package func removeAttachment(_ attachment: Attachment) throws(CoreError) {
-        try batch { (batch) throws(CoreError) in try batch.removeAttachment(attachment) }
+    package func removeAttachment(_ attachment: Attachment) throws {
+        try batch { batch in try batch.removeAttachment(attachment) }
     }
 }
 
@@ -124,7 +124,7 @@ extension Item {
     /// The file that a name, or the beginning of an id (at least four hex digits), means.
     ///
     /// - Throws: `CoreError` `.attachmentNotFound`, `.attachmentAmbiguous` with the candidates.
-    package func attachment(named reference: String) throws(CoreError) -> Attachment {
+    package func attachment(named reference: String) throws -> Attachment {
         let sought = reference.lowercased()
         var found = attachments.filter { $0.name == reference }
         if found.isEmpty { found = attachments.filter { $0.name.lowercased() == sought } }

@@ -29,12 +29,12 @@ package final class VaultBatch {
     }
 
     /// The item as it will stand after the batch; nil if it will not be there.
-    package func item(_ id: EntityID) throws(CoreError) -> Item? {
+    package func item(_ id: EntityID) throws -> Item? {
         if let known = pending[id] { return known }
         return try reader.item(id)
     }
 
-    private func existing(_ id: EntityID) throws(CoreError) -> Item {
+    private func existing(_ id: EntityID) throws -> Item {
         guard let item = try item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
         return item
     }
@@ -45,7 +45,7 @@ package final class VaultBatch {
         collected += list
     }
 
-    private func write(from old: Item?, to new: Item, scan: MarkdownScan? = nil) throws(CoreError) {
+    private func write(from old: Item?, to new: Item, scan: MarkdownScan? = nil) throws {
         if pending[new.id] != nil { hasRepetitions = true }
         collected += try ItemWriter.changes(from: old, to: new)
         setPending(new, scan: scan)
@@ -67,7 +67,7 @@ package final class VaultBatch {
     /// Fields whose key is already used in the draft, or that come without a place, are numbered in order.
     /// - Parameter scan: of the draft's text, if it was made already.
     @discardableResult
-    package func create(_ draft: ItemDraft, scan: MarkdownScan? = nil) throws(CoreError) -> EntityID {
+    package func create(_ draft: ItemDraft, scan: MarkdownScan? = nil) throws -> EntityID {
         let id = EntityID(
             kind: draft.kind.rawValue, uuid: draft.uuid ?? UniqueID.generate(from: vault.random))
         var item = Item(id: id, kind: draft.kind, created: draft.created ?? time)
@@ -91,8 +91,8 @@ package final class VaultBatch {
     /// - Returns: whether anything changed.
     @discardableResult
     package func update(
-        _ id: EntityID, _ edit: (inout Item) throws(CoreError) -> Void
-    ) throws(CoreError) -> Bool {
+        _ id: EntityID, _ edit: (inout Item) throws -> Void
+    ) throws -> Bool {
         let old = try existing(id)
         var new = old
         try edit(&new)
@@ -109,27 +109,27 @@ package final class VaultBatch {
     }
 
     /// Moves an item to the trash, or back.
-    package func setTrashed(_ id: EntityID, _ isTrashed: Bool) throws(CoreError) {
+    package func setTrashed(_ id: EntityID, _ isTrashed: Bool) throws {
         try setFlag(id) { $0.trashed = isTrashed ? $0.trashed ?? self.time : nil }
     }
 
     /// Archives an item, or brings it back.
-    package func setArchived(_ id: EntityID, _ isArchived: Bool) throws(CoreError) {
+    package func setArchived(_ id: EntityID, _ isArchived: Bool) throws {
         try setFlag(id) { $0.archived = isArchived ? $0.archived ?? self.time : nil }
     }
 
     /// Pins an item to the top of lists, or unpins it.
-    package func setPinned(_ id: EntityID, _ isPinned: Bool) throws(CoreError) {
+    package func setPinned(_ id: EntityID, _ isPinned: Bool) throws {
         try setFlag(id) { $0.pinned = isPinned ? $0.pinned ?? self.time : nil }
     }
 
     /// Hides an item's contents behind the question whether somebody is there, or shows them again.
-    package func setHidden(_ id: EntityID, _ isHidden: Bool) throws(CoreError) {
+    package func setHidden(_ id: EntityID, _ isHidden: Bool) throws {
         try setFlag(id) { $0.hidden = isHidden ? $0.hidden ?? self.time : nil }
     }
 
     /// Flags are no edits: the time of modification stays, so that pinning does not reorder lists.
-    private func setFlag(_ id: EntityID, _ edit: (inout Item) -> Void) throws(CoreError) {
+    private func setFlag(_ id: EntityID, _ edit: (inout Item) -> Void) throws {
         let old = try existing(id)
         var new = old
         edit(&new)
@@ -137,7 +137,7 @@ package final class VaultBatch {
     }
 
     /// Removes an item and its files from the current state; the past still has them until history is compacted.
-    package func delete(_ id: EntityID) throws(CoreError) {
+    package func delete(_ id: EntityID) throws {
         let item = try existing(id)
         indexBuilder?.abandon()
         for attachment in item.attachments { try retractAll(of: attachment.id) }
@@ -146,7 +146,7 @@ package final class VaultBatch {
         pending.updateValue(nil, forKey: id)
     }
 
-    private func retractAll(of entity: EntityID) throws(CoreError) {
+    private func retractAll(of entity: EntityID) throws {
         retracted[entity] = collected.count
         for fact in try reader.facts(of: entity) { collected.append(FactChange(key: fact.key, value: nil)) }
     }
@@ -158,7 +158,7 @@ package final class VaultBatch {
     package func addAttachment(
         to id: EntityID, name: String, mediaType: String, byteCount: Int, reference: [UInt8], path: String? = nil,
         created: Milliseconds? = nil
-    ) throws(CoreError) -> Attachment {
+    ) throws -> Attachment {
         var item = try existing(id)
         try Self.checkFileName(name)
         if item.isSealed { item = try vault.opened(item) }
@@ -177,7 +177,7 @@ package final class VaultBatch {
     }
 
     /// Refuses names that are paths, empty, too long or unprintable.
-    static func checkFileName(_ name: String) throws(CoreError) {
+    static func checkFileName(_ name: String) throws {
         let isPlain = !name.utf8.contains { $0 < 0x20 || $0 == 0x2F || $0 == 0x7F }
         guard isPlain, (1...1_024).contains(name.utf8.count), name != ".", name != ".." else {
             throw CoreError(.fieldInvalid, at: "file name")
@@ -188,7 +188,7 @@ package final class VaultBatch {
     ///
     /// - Returns: the file as it is now.
     /// - Throws: `CoreError` `.attachmentNotFound`, `.fieldInvalid` for what is no name of a file, `.noteLocked`.
-    package func renameAttachment(_ attachment: Attachment, to name: String) throws(CoreError) -> Attachment {
+    package func renameAttachment(_ attachment: Attachment, to name: String) throws -> Attachment {
         try Self.checkFileName(name)
         var item = try existing(attachment.item)
         if item.isSealed { item = try vault.opened(item) }
@@ -213,7 +213,7 @@ package final class VaultBatch {
     }
 
     /// Takes a file away from its item; the past still has it.
-    package func removeAttachment(_ attachment: Attachment) throws(CoreError) {
+    package func removeAttachment(_ attachment: Attachment) throws {
         var item = try existing(attachment.item)
         if item.isSealed { item = try vault.opened(item) }
         guard item.attachments.contains(where: { $0.id == attachment.id }) else {
@@ -259,8 +259,8 @@ extension Vault {
     /// - Returns: what `body` returned.
     @discardableResult
     package func batch<Result>(
-        indexesBeside: Bool = false, _ body: (VaultBatch) throws(CoreError) -> Result
-    ) throws(CoreError) -> Result {
+        indexesBeside: Bool = false, _ body: (VaultBatch) throws -> Result
+    ) throws -> Result {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let reader = try present.reader
         let builder = indexesBeside && repository.headNames.isEmpty ? indexer?.beginBuilding() : nil

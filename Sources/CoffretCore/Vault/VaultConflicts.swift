@@ -19,14 +19,14 @@ extension Vault {
     /// The items with conflicts, in the order of their ids.
     ///
     /// - Complexity: reads those items, which the index knows; where there is none yet, walks all facts.
-    package func conflictedItems() throws(CoreError) -> [Item] {
+    package func conflictedItems() throws -> [Item] {
         let view = try present
         var filter = ItemFilter.everything
         filter.hasConflicts = true
         let known =
             try isIndexFarOff()
             ? nil
-            : try fromIndex { (index) throws(CoreError) in
+            : try fromIndex { index in
                 try inSearch(index.list(ListFilter(filter)).documents)
                     .compactMap { EntityID(bytes: $0.entity) }
             }
@@ -44,7 +44,7 @@ extension Vault {
     /// The items with conflicts among those that differ from an earlier state.
     ///
     /// - Complexity: walks what differs.
-    package func conflictedItems(since head: BlobName) throws(CoreError) -> [Item] {
+    package func conflictedItems(since head: BlobName) throws -> [Item] {
         let view = try present
         var entities: [EntityID] = []
         try inStorage { () throws(StorageError) in
@@ -58,7 +58,7 @@ extension Vault {
     }
 
     /// The items with values between which a person has to choose: not all concurrent values contradict each other.
-    private func items(_ entities: [EntityID], _ view: VaultView) throws(CoreError) -> [Item] {
+    private func items(_ entities: [EntityID], _ view: VaultView) throws -> [Item] {
         var items: [Item] = []
         for entity in entities {
             if let item = try view.item(entity), !item.conflicts.isEmpty { items.append(item) }
@@ -73,8 +73,8 @@ extension Vault {
     /// - Throws: `CoreError.itemNotFound`, `.fieldNotFound` if `attribute` has no conflict or `.other` names none.
     package func settleConflicts(
         of id: EntityID, attribute: String? = nil, choice: ConflictChoice
-    ) throws(CoreError) -> Int {
-        try batch { (batch) throws(CoreError) -> Int in
+    ) throws -> Int {
+        try batch { batch in
             let view = try whole
             guard let item = try view.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
             let conflicts = item.conflicts.filter { attribute == nil || $0.attribute == attribute }
@@ -107,7 +107,7 @@ extension Vault {
 
     private func settledValue(
         _ view: VaultView, _ key: FactKey, item: Item, chosen: ItemConflict?, _ choice: ConflictChoice
-    ) throws(CoreError) -> [UInt8] {
+    ) throws -> [UInt8] {
         let siblings = try inStorage(view.snapshot.facts(under: key))
         if choice == .all, key.attribute == ItemAttribute.text {
             let others = item.conflicts.filter { $0.attribute == key.attribute.name }.compactMap(\.otherText)

@@ -70,7 +70,7 @@ extension Vault {
     /// The items that a filter admits, in an order.
     package func list(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int = .max, offset: Int = 0
-    ) throws(CoreError) -> [ItemSummary] {
+    ) throws -> [ItemSummary] {
         try page(filter, order: order, limit: limit, offset: offset).items
     }
 
@@ -78,8 +78,8 @@ extension Vault {
     /// not read.
     package func page(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
-    ) throws(CoreError) -> ItemPage {
-        let page = try fromIndex { (index) throws(CoreError) in
+    ) throws -> ItemPage {
+        let page = try fromIndex { index in
             let list = try inSearch(
                 index.list(ListFilter(filter), order: ListOrder(order), limit: limit, offset: offset))
             return ItemPage(items: list.documents.compactMap(ItemSummary.init), totalCount: list.totalCount)
@@ -89,8 +89,8 @@ extension Vault {
     }
 
     /// How many items there are of each kind outside of the trash, and how many lie in it.
-    package func itemCounts() throws(CoreError) -> (kinds: [ItemKind: Int], trashed: Int) {
-        let found = try fromIndex { (index) throws(CoreError) in
+    package func itemCounts() throws -> (kinds: [ItemKind: Int], trashed: Int) {
+        let found = try fromIndex { index in
             try inSearch(index.counts())
         }
         var kinds: [ItemKind: Int] = [:]
@@ -112,7 +112,7 @@ extension Vault {
     /// - Complexity: reads every item.
     package func pageByReading(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified, limit: Int, offset: Int = 0
-    ) throws(CoreError) -> ItemPage {
+    ) throws -> ItemPage {
         let items = try present.list(filter, order: order)
         return ItemPage(items: Array(items.dropFirst(offset).prefix(limit)), totalCount: items.count)
     }
@@ -120,14 +120,14 @@ extension Vault {
     /// The item that a reference names; see `ReferenceResolver`. An id needs no index.
     ///
     /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates (R34).
-    package func resolve(_ reference: String) throws(CoreError) -> EntityID {
+    package func resolve(_ reference: String) throws -> EntityID {
         let resolver = ReferenceResolver(reference)
         if let id = try resolver.resolveByID(in: try present.reader) { return id }
         let isFarOff = try isIndexFarOff()
         let found =
             isFarOff
             ? nil
-            : try fromIndex { (index) throws(CoreError) in
+            : try fromIndex { index in
                 try inSearch(index.resolve(reference, limit: 1_000))
                     .compactMap(ItemSummary.init)
             }
@@ -136,14 +136,14 @@ extension Vault {
     }
 
     /// As above, where the caller may know of these items only.
-    package func resolve(_ reference: String, among items: [ItemSummary]) throws(CoreError) -> EntityID {
+    package func resolve(_ reference: String, among items: [ItemSummary]) throws -> EntityID {
         try ReferenceResolver(reference).resolve(among: items)
     }
 
     /// The items with exactly this title, in any case, in the trash or not.
-    func titled(_ title: String) throws(CoreError) -> [ItemSummary] {
+    func titled(_ title: String) throws -> [ItemSummary] {
         let sought = title.lowercased()
-        let found = try fromIndex { (index) throws(CoreError) in
+        let found = try fromIndex { index in
             try inSearch(index.documents(answeringTo: "t:" + sought))
                 .compactMap(ItemSummary.init)
         }
@@ -152,10 +152,10 @@ extension Vault {
     }
 
     /// The items whose titles begin so, in any case. Asked when no id and no whole title does.
-    func titles(beginningWith start: String) throws(CoreError) -> [ItemSummary] {
+    func titles(beginningWith start: String) throws -> [ItemSummary] {
         let sought = start.lowercased()
         guard !sought.isEmpty else { return [] }
-        var found = try fromIndex { (index) throws(CoreError) in
+        var found = try fromIndex { index in
             try inSearch(index.resolve(start, limit: 1_000))
                 .compactMap(ItemSummary.init)
         }
@@ -172,9 +172,9 @@ extension Vault {
     /// - Throws: `CoreError.search` with the cause for a query that cannot be understood.
     package func search(
         _ text: String, options: SearchQueryOptions = SearchQueryOptions(), limit: Int = 20, offset: Int = 0
-    ) throws(CoreError) -> ItemSearchResult {
+    ) throws -> ItemSearchResult {
         let query = try inSearch(SearchQuery.parse(text, options: options))
-        let found = try fromIndex(forWords: true) { (index) throws(CoreError) in
+        let found = try fromIndex(forWords: true) { index in
             let results = try inSearch(index.search(query, limit: limit, offset: offset))
             let view = try whole
             var hits: [ItemHit] = []
@@ -198,8 +198,8 @@ extension Vault {
     }
 
     /// All tags in use, by path; items in the trash do not count.
-    package func tags() throws(CoreError) -> [TagUse] {
-        let found = try fromIndex { (index) throws(CoreError) in
+    package func tags() throws -> [TagUse] {
+        let found = try fromIndex { index in
             try inSearch(index.tags())
         }
         if let found { return found.map { TagUse(path: $0.path, itemCount: $0.count) } }
@@ -210,14 +210,14 @@ extension Vault {
     /// the item's own files.
     ///
     /// - Throws: `CoreError.noteHidden` if nobody has shown to be there.
-    package func links(of id: EntityID) throws(CoreError) -> [ItemLink] {
+    package func links(of id: EntityID) throws -> [ItemLink] {
         let item = try revealed(item(id))
         let links = MarkdownScan(item.text).links.map { ($0, NoteLink.keys(in: $0, from: item.path)) }
             .filter { link, keys in
                 let name = link.destination.split(separator: "/").last ?? ""
                 return !keys.isEmpty && !item.attachments.contains { $0.name == name }
             }
-        let found = try fromIndex { (index) throws(CoreError) in
+        let found = try fromIndex { index in
             var resolved: [ItemLink] = []
             for (link, keys) in links {
                 var items: [ItemSummary] = []
@@ -234,9 +234,9 @@ extension Vault {
     }
 
     /// The items whose texts link to an item; those in the trash left out.
-    package func backlinks(of id: EntityID) throws(CoreError) -> [ItemSummary] {
+    package func backlinks(of id: EntityID) throws -> [ItemSummary] {
         let item = try item(id)
-        let found = try fromIndex { (index) throws(CoreError) in
+        let found = try fromIndex { index in
             try inSearch(index.documents(linkingTo: id.bytes))
                 .compactMap(ItemSummary.init)
         }
@@ -249,10 +249,10 @@ extension VaultBatch {
     /// Adds a link to another item at the end of an item's text, on a line of its own.
     ///
     /// The link names the id, so that it stays when the title changes.
-    package func addLink(from id: EntityID, to target: EntityID) throws(CoreError) {
+    package func addLink(from id: EntityID, to target: EntityID) throws {
         guard let item = try item(target) else { throw CoreError(.itemNotFound, at: target.uuid.hex) }
         let label = item.title.filter { $0 != "[" && $0 != "]" && !$0.isNewline }
-        try update(id) { (source) throws(CoreError) in
+        try update(id) { source in
             source = try vault.opened(source)
             if !source.text.isEmpty && !source.text.hasSuffix("\n") { source.text += "\n" }
             source.text += "[\(label.isEmpty ? "Untitled" : label)](\(NoteLink.scheme)\(target.uuid.hex))\n"

@@ -28,14 +28,14 @@ extension Vault {
     /// - Throws: `CoreError.itemNotFound` if no commit ever touched such an item.
     /// - Complexity: reads all commits back to the one that made the item, and one state per version; with a limit, and
     ///   where no devices wrote apart since, the commits and states of as many versions and one more.
-    package func history(of id: EntityID, limit: Int = .max) throws(CoreError) -> [ItemVersion] {
+    package func history(of id: EntityID, limit: Int = .max) throws -> [ItemVersion] {
         var commits: [CommitSummary] = []
         var oldest: CommitSummary?
         var recent: [ItemVersion]?
         var isOneLine = true
         // Of commits in which nothing shows some may lie between: then more are taken.
         var wantedCount = limit.addingReportingOverflow(1).partialValue
-        try forEachCommit { (commit) throws(CoreError) in
+        try forEachCommit { commit in
             oldest = commit
             isOneLine = isOneLine && commit.parents.count <= 1
             let (isTouched, isCreation) = try touches(commit, id)
@@ -65,7 +65,7 @@ extension Vault {
     /// The versions that commits, newest first, made of an item with this state before the oldest of them.
     private func versions(
         of id: EntityID, _ commits: [CommitSummary], after base: Item?, isOneLine: Bool
-    ) throws(CoreError) -> [ItemVersion] {
+    ) throws -> [ItemVersion] {
         var versions: [ItemVersion] = []
         var before = base
         let isVeiling = !hiddenGate.isOpen
@@ -93,7 +93,7 @@ extension Vault {
     /// sides; what it only took over from one of them was that side's change.
     private func touches(
         _ commit: CommitSummary, _ id: EntityID
-    ) throws(CoreError) -> (isTouched: Bool, isCreation: Bool) {
+    ) throws -> (isTouched: Bool, isCreation: Bool) {
         let createdKey = FactKey(entity: id, attribute: ItemAttribute.created)
         var isTouched = false
         var isCreation = false
@@ -110,13 +110,13 @@ extension Vault {
 
     /// Whether commits that lead to the present are on their way: what asks for them ends with `storage.history.not-here-yet`.
     package var isHistoryPending: Bool {
-        get throws(CoreError) {
+        get throws {
             try inStorage(repository.presentStanding == .ahead)
         }
     }
 
     /// Goes through all commits that are here, newest first; no commit comes before one that builds on it.
-    private func forEachCommit(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
+    private func forEachCommit(_ body: (CommitSummary) throws -> Bool) throws {
         var cursor = try inStorage(repository.log())
         while let commit = try inStorage(cursor.next()) {
             guard try body(commit) else { return }
@@ -124,12 +124,12 @@ extension Vault {
     }
 
     /// The item as of a commit that may have been compacted away: nil then.
-    private func item(_ id: EntityID, atKept name: BlobName) throws(CoreError) -> Item? {
+    private func item(_ id: EntityID, atKept name: BlobName) throws -> Item? {
         guard try inStorage(repository.commitIfKept(name)) != nil else { return nil }
         return try wholeView(at: name).item(id)
     }
 
-    private func item(_ id: EntityID, at commit: CommitSummary) throws(CoreError) -> Item? {
+    private func item(_ id: EntityID, at commit: CommitSummary) throws -> Item? {
         try wholeView(at: commit.name).item(id)
     }
 
@@ -141,7 +141,7 @@ extension Vault {
     /// - Throws: as `opened` where a version is locked, even if it is so in both: what differs is inside.
     package func difference(
         of id: EntityID, from old: BlobName, to new: BlobName? = nil
-    ) throws(CoreError) -> (change: ItemChange, text: UnifiedDifference) {
+    ) throws -> (change: ItemChange, text: UnifiedDifference) {
         var before = try view(at: old).item(id)
         var after: Item?
         if let new { after = try view(at: new).item(id) } else { after = try present.item(id) }
@@ -161,7 +161,7 @@ extension Vault {
     ///   nobody has shown to be there.
     /// - Returns: whether anything had to change.
     @discardableResult
-    package func restore(_ id: EntityID, to commit: BlobName) throws(CoreError) -> Bool {
+    package func restore(_ id: EntityID, to commit: BlobName) throws -> Bool {
         if let shown = try view(at: commit).item(id) { _ = try revealed(shown) }
         let past = try wholeView(at: commit)
         guard let item = try past.item(id) else { throw CoreError(.itemNotFound, at: id.uuid.hex) }
@@ -169,7 +169,7 @@ extension Vault {
         if let current = try whole.item(id), current.isLocked, !item.isLocked {
             throw CoreError(.noteLocked, at: current.visibleTitle)
         }
-        return try batch { (batch) throws(CoreError) in
+        return try batch { batch in
             let now = try whole
             var changes = try self.changes(turning: now, into: past, for: id)
             let files = item.attachments.map(\.id) + (item.lock?.files.map(\.id) ?? [])
@@ -192,7 +192,7 @@ extension Vault {
     /// The changes of facts after which an entity stands in one view as it does in the other.
     private func changes(
         turning now: VaultView, into past: VaultView, for entity: EntityID
-    ) throws(CoreError) -> [FactChange] {
+    ) throws -> [FactChange] {
         let old = try past.reader.winners(of: entity)
         let new = try now.reader.winners(of: entity)
         var changes: [FactChange] = []
@@ -204,7 +204,7 @@ extension Vault {
 
 extension SnapshotReader {
     /// The values that an entity's facts show, by key.
-    func winners(of entity: EntityID) throws(CoreError) -> [FactKey: [UInt8]] {
+    func winners(of entity: EntityID) throws -> [FactKey: [UInt8]] {
         var values: [FactKey: [UInt8]] = [:]
         for (key, facts) in Dictionary(grouping: try facts(of: entity), by: \.key) {
             guard let winner = facts.winner else { continue }
@@ -213,7 +213,7 @@ extension SnapshotReader {
         return values
     }
 
-    func value(of fact: Fact) throws(CoreError) -> [UInt8] {
+    func value(of fact: Fact) throws -> [UInt8] {
         if let bytes = fact.inlineValue { return bytes }
         return try inStorage(snapshot.value(of: fact))
     }

@@ -31,8 +31,8 @@ extension Vault {
     /// - Returns: why there is no index that can be used; nil if there is one. What the vault holds is found all the same.
     /// - Throws: `CoreError` of the vault itself, such as `.storage`.
     @discardableResult
-    package func synchronizeIndex() throws(CoreError) -> SearchError? {
-        guard case .failure(let obstacle) = try answer(forWords: false, { (_) throws(CoreError) in }) else {
+    package func synchronizeIndex() throws -> SearchError? {
+        guard case .failure(let obstacle) = try answer(forWords: false, { _ in }) else {
             return nil
         }
         return obstacle
@@ -41,7 +41,7 @@ extension Vault {
     /// Reads the index to its last page, and makes it again if it is damaged anywhere.
     ///
     /// - Returns: nil if there is none that could be read.
-    package func checkIndex() throws(CoreError) -> IndexCheck? {
+    package func checkIndex() throws -> IndexCheck? {
         guard let indexer else { return nil }
         var reason: RebuildReason?
         do throws(SearchError) {
@@ -52,7 +52,7 @@ extension Vault {
             reason = found
         }
         guard let reason else { return .whole }
-        let answer = try answer(forWords: false, madeAnewFor: reason) { (_) throws(CoreError) in }
+        let answer = try answer(forWords: false, madeAnewFor: reason) { _ in }
         guard case .success = answer else { return .damaged }
         return .madeAnew
     }
@@ -61,7 +61,7 @@ extension Vault {
     /// is: after a first sync, or where it was lost. `pageByReading` answers at once.
     ///
     /// - Complexity: counts the items if there is no index.
-    package func isIndexFarOff() throws(CoreError) -> Bool {
+    package func isIndexFarOff() throws -> Bool {
         guard let indexer else { return false }
         let isUnmade: Bool
         do throws(SearchError) {
@@ -88,8 +88,8 @@ extension Vault {
     ///
     /// - Parameter forWords: whether words are about to be searched for; see `SearchIndex.update`.
     func fromIndex<Found>(
-        forWords: Bool = false, _ body: (SearchIndex) throws(CoreError) -> Found
-    ) throws(CoreError) -> Found? {
+        forWords: Bool = false, _ body: (SearchIndex) throws -> Found
+    ) throws -> Found? {
         switch try answer(forWords: forWords, body) {
         case .success(let found): return found
         case .failure(let obstacle):
@@ -102,13 +102,13 @@ extension Vault {
     ///
     /// - Parameter madeAnewFor: what is wrong with the index as it lies; nil if nothing is known to be.
     private func answer<Found>(
-        forWords: Bool, madeAnewFor known: RebuildReason? = nil, _ body: (SearchIndex) throws(CoreError) -> Found
-    ) throws(CoreError) -> Result<Found?, SearchError> {
+        forWords: Bool, madeAnewFor known: RebuildReason? = nil, _ body: (SearchIndex) throws -> Found
+    ) throws -> Result<Found?, SearchError> {
         guard let indexer else { return .success(nil) }
         var reason = known
         var isNew = false
         while true {
-            do throws(CoreError) {
+            do {
                 if let reason, !isNew {
                     isNew = true
                     indexer.willRebuild?(reason)
@@ -118,7 +118,7 @@ extension Vault {
                 }
                 guard let index = try synchronizedIndex(forWords: forWords) else { return .success(nil) }
                 return .success(try body(index))
-            } catch {
+            } catch let error as CoreError {
                 guard let obstacle = error.cause as? SearchError, obstacle.code.isAboutIndex else { throw error }
                 guard let found = obstacle.reason, !isNew else { return .failure(obstacle) }
                 reason = found
@@ -126,7 +126,7 @@ extension Vault {
         }
     }
 
-    private func synchronizedIndex(forWords: Bool) throws(CoreError) -> SearchIndex? {
+    private func synchronizedIndex(forWords: Bool) throws -> SearchIndex? {
         guard let indexer else { return nil }
         let index = try inSearch(indexer.index())
         // Another process may have brought the index to a commit that this one has not seen yet.
@@ -162,7 +162,7 @@ extension Vault {
     /// - Returns: whether it did; if not, for any reason, nothing has changed.
     private func addOwnChanges(
         to index: SearchIndex, _ present: IndexedState, forWords: Bool
-    ) throws(CoreError) -> Bool {
+    ) throws -> Bool {
         guard let unindexed, let entities = unindexed.entities(to: repository.headNames) else { return false }
         let changes = try changes(of: try items(of: entities))
         do throws(SearchError) {
@@ -181,13 +181,13 @@ extension Vault {
 
     private func update(
         _ index: SearchIndex, _ items: Set<EntityID>, to state: IndexedState, forWords: Bool
-    ) throws(CoreError) {
+    ) throws {
         let changes = try changes(of: items)
         try inSearch(index.update(changes, newState: state.bytes, bringsInWords: forWords))
     }
 
     /// The changes of items for the index.
-    private func changes(of items: Set<EntityID>) throws(CoreError) -> [DocumentChange] {
+    private func changes(of items: Set<EntityID>) throws -> [DocumentChange] {
         let view = try whole
         var changes: [DocumentChange] = []
         for id in items.sorted() {
@@ -200,13 +200,13 @@ extension Vault {
         return changes
     }
 
-    func rebuild(_ index: SearchIndex, to state: IndexedState) throws(CoreError) {
+    func rebuild(_ index: SearchIndex, to state: IndexedState) throws {
         let view = try whole
         let itemCount = try view.reader.itemCount()
         var doneCount = 0
         do {
             try index.rebuild(newState: state.bytes) { add in
-                try view.forEachItem { (item) throws(CoreError) in
+                try view.forEachItem { item in
                     try inSearch(add(SearchDocument(item)))
                     doneCount += 1
                     if doneCount % Self.indexProgressStep == 0 || doneCount == itemCount {
@@ -225,12 +225,12 @@ extension Vault {
 
     /// The items that differ, or may differ, between an indexed state and the current one; nil if nobody can tell
     /// because the indexed commit is not there any more.
-    private func touchedItems(since indexed: IndexedState) throws(CoreError) -> Set<EntityID>? {
+    private func touchedItems(since indexed: IndexedState) throws -> Set<EntityID>? {
         guard let indexedHead = indexed.head else { return nil }
         var entities: Set<EntityID> = []
         var commitCount = 0
         var isFound = false
-        try walkHistory { (commit) throws(CoreError) in
+        try walkHistory { commit in
             isFound = commit.name == indexedHead
             if isFound || commitCount == Self.walkedCommitCountMax { return false }
             commitCount += 1
@@ -247,12 +247,12 @@ extension Vault {
 
     /// The items that differ from an earlier state, those among them of which a file was attached or taken away; nil where that
     /// state is not here any more.
-    package func changedItems(since commit: BlobName) throws(CoreError) -> Set<EntityID>? {
+    package func changedItems(since commit: BlobName) throws -> Set<EntityID>? {
         guard let entities = try differingEntities(since: commit) else { return nil }
         return try items(of: entities)
     }
 
-    private func differingEntities(since commit: BlobName) throws(CoreError) -> Set<EntityID>? {
+    private func differingEntities(since commit: BlobName) throws -> Set<EntityID>? {
         var entities: Set<EntityID> = []
         do throws(StorageError) {
             let old = try repository.snapshot(at: commit)
@@ -268,7 +268,7 @@ extension Vault {
     }
 
     /// Items among entities, and the items of the attachments among them.
-    private func items(of entities: Set<EntityID>) throws(CoreError) -> Set<EntityID> {
+    private func items(of entities: Set<EntityID>) throws -> Set<EntityID> {
         let reader = try present.reader
         var items: Set<EntityID> = []
         for entity in entities {
@@ -360,7 +360,7 @@ extension SearchError.Code {
 }
 
 /// Evaluates `value`, turning errors of the search index into this module's.
-func inSearch<Result>(_ value: @autoclosure () throws(SearchError) -> Result) throws(CoreError) -> Result {
+func inSearch<Result>(_ value: @autoclosure () throws(SearchError) -> Result) throws -> Result {
     do throws(SearchError) {
         return try value()
     } catch {

@@ -35,7 +35,7 @@ extension Vault {
     /// - Parameter commit: all commits that this one was made from go too.
     package func compact(
         dropHistoryOlderThan time: Milliseconds? = nil, droppingParentsOf commit: BlobName? = nil
-    ) throws(CoreError) -> VaultCompaction {
+    ) throws -> VaultCompaction {
         guard isWritable else { throw CoreError(.vaultReadOnly) }
         let store = try contents()
         var files: Set<UniqueID> = []
@@ -60,7 +60,7 @@ extension Vault {
     /// Removes what compactions of other devices removed, as their signed commits say.
     ///
     /// - Returns: nil if all of that is gone here already.
-    package func followRemovals() throws(CoreError) -> VaultCompaction? {
+    package func followRemovals() throws -> VaultCompaction? {
         let recorded = try inStorage(repository.recordedRemovals())
         return recorded.isEmpty ? nil : try compact()
     }
@@ -106,7 +106,7 @@ extension Vault {
 
     private func checkFiles(
         of item: Item, in store: AttachmentStore, _ check: inout AttachmentCheck
-    ) throws(CoreError) {
+    ) throws {
         // Without a passphrase all that can be said of a locked note's file is that it is there.
         for file in item.lock?.files ?? [] {
             check.count += 1
@@ -121,9 +121,9 @@ extension Vault {
         }
         for attachment in item.attachments {
             check.count += 1
-            do throws(CoreError) {
+            do {
                 try unsafe read(attachment) { _ in }
-            } catch {
+            } catch let error as CoreError {
                 if check.isSynced, (error.cause as? StorageError)?.code == .attachmentMissing {
                     check.absentCount += 1
                     continue

@@ -35,7 +35,7 @@ extension Vault {
     /// first parent, so this line alone tells the whole story of the facts.
     ///
     /// - Parameter body: returns whether to go on.
-    func walkHistory(_ body: (CommitSummary) throws(CoreError) -> Bool) throws(CoreError) {
+    func walkHistory(_ body: (CommitSummary) throws -> Bool) throws {
         var next = repository.headNames.first
         while let name = next {
             guard let commit = try inStorage(repository.commitIfKept(name)),
@@ -50,7 +50,7 @@ extension Vault {
     /// - Throws: `CoreError` `.momentBeforeHistory` if all commits are newer, `.commitNotFound`,
     ///   `.commitAmbiguous`, `.momentInvalid` for a name shorter than four digits.
     /// - Complexity: reads the commits from the newest back to that one; for a name, all of them.
-    package func commit(at moment: Moment) throws(CoreError) -> CommitSummary {
+    package func commit(at moment: Moment) throws -> CommitSummary {
         switch moment {
         case .time(let time):
             var found: CommitSummary?
@@ -83,24 +83,24 @@ extension Vault {
     }
 
     /// The whole vault as it stood then.
-    package func view(at moment: Moment) throws(CoreError) -> VaultView {
+    package func view(at moment: Moment) throws -> VaultView {
         try view(at: commit(at: moment).name)
     }
 
     /// The whole vault as of a commit. What is hidden now, or was then, is without its contents until `hiddenGate` is open.
-    package func view(at commit: BlobName) throws(CoreError) -> VaultView {
+    package func view(at commit: BlobName) throws -> VaultView {
         VaultView(
             reader: try reader(at: commit), hidden: HiddenItems(gate: hiddenGate, present: try presentReader()))
     }
 
-    private func reader(at commit: BlobName) throws(CoreError) -> SnapshotReader {
+    private func reader(at commit: BlobName) throws -> SnapshotReader {
         SnapshotReader(snapshot: try inStorage(repository.snapshot(at: commit)))
     }
 
     /// The items that a commit touched: the first of them, how many there are, and whether there are more.
     private func touchedItems(
         by commit: CommitSummary
-    ) throws(CoreError) -> (items: [EntityID], count: Int, hasMore: Bool) {
+    ) throws -> (items: [EntityID], count: Int, hasMore: Bool) {
         var items: [EntityID] = []
         var count = 0
         for kind in ItemKind.allCases.sorted(by: { $0.rawValue < $1.rawValue }) {
@@ -130,7 +130,7 @@ extension Vault {
     /// Goes through the entities of a kind that a commit touched, until `body` says no.
     private func forEachEntity(
         in commit: CommitSummary, of kind: UInt8, _ body: (EntityID) -> Bool
-    ) throws(CoreError) {
+    ) throws {
         var last: EntityID?
         try inStorage(
             repository.forEachChange(of: commit, withPrefix: [kind]) { fact in
@@ -141,7 +141,7 @@ extension Vault {
     }
 
     /// The change of an item in a commit, as `history` shows it.
-    package func change(of id: EntityID, in commit: BlobName) throws(CoreError) -> ItemChange {
+    package func change(of id: EntityID, in commit: BlobName) throws -> ItemChange {
         let summary = try inStorage(repository.commitIfKept(commit))
         let after = try wholeView(at: commit).item(id)
         var before: Item?
@@ -156,15 +156,15 @@ extension Vault {
     }
 
     /// As above, with all contents.
-    func wholeView(at commit: BlobName) throws(CoreError) -> VaultView { VaultView(reader: try reader(at: commit)) }
+    func wholeView(at commit: BlobName) throws -> VaultView { VaultView(reader: try reader(at: commit)) }
 
     /// The newest commits of the vault.
     ///
     /// - Complexity: reads each commit, and its changes as far as they are counted.
-    package func log(limit: Int = .max) throws(CoreError) -> [LogEntry] {
+    package func log(limit: Int = .max) throws -> [LogEntry] {
         var entries: [LogEntry] = []
         guard limit > 0 else { return entries }
-        try walkHistory { (commit) throws(CoreError) in
+        try walkHistory { commit in
             let touched = try touchedItems(by: commit)
             entries.append(
                 LogEntry(

@@ -13,7 +13,7 @@ extension VaultView {
     /// - Throws: `CoreError.search` with the cause for a query that cannot be understood.
     package func search(
         _ text: String, options: SearchQueryOptions = SearchQueryOptions(), limit: Int = 20, offset: Int = 0
-    ) throws(CoreError) -> ItemSearchResult {
+    ) throws -> ItemSearchResult {
         let query = try inSearch(SearchQuery.parse(text, options: options))
         var found: [(item: ItemSummary, snippet: String)] = []
         try forEachItem { item in
@@ -29,7 +29,7 @@ extension VaultView {
     }
 
     /// All tags in use, by path; items in the trash do not count.
-    package func tags() throws(CoreError) -> [TagUse] {
+    package func tags() throws -> [TagUse] {
         var uses: [String: (path: String, count: Int)] = [:]
         try forEachItem { item in
             guard !item.isTrashed else { return }
@@ -38,7 +38,7 @@ extension VaultView {
         return uses.sorted { $0.key < $1.key }.map { TagUse(path: $0.value.path, itemCount: $0.value.count) }
     }
 
-    func resolve(_ links: [(MarkdownScan.Link, [String])]) throws(CoreError) -> [ItemLink] {
+    func resolve(_ links: [(MarkdownScan.Link, [String])]) throws -> [ItemLink] {
         var answers: [String: [ItemSummary]] = [:]
         try forEachItem { item in
             let summary = ItemSummary(item)
@@ -58,7 +58,7 @@ extension VaultView {
         return left.modified != right.modified ? left.modified > right.modified : left.id < right.id
     }
 
-    func backlinks(of target: Item) throws(CoreError) -> [ItemSummary] {
+    func backlinks(of target: Item) throws -> [ItemSummary] {
         let sought = Set(NoteLink.keys(of: target, title: target.title))
         var found: [ItemSummary] = []
         try forEachItem { item in

@@ -6,7 +6,7 @@ package import CoffretStorage
 
 extension VaultBatch {
     /// Gives an item tags; those it has already, here or in its text, are passed over.
-    package func addTags(_ tags: [TagPath], to id: EntityID) throws(CoreError) {
+    package func addTags(_ tags: [TagPath], to id: EntityID) throws {
         try update(id) { item in
             for tag in tags where !item.tags.contains(where: { $0.folded == tag.folded }) {
                 item.givenTags.append(tag)
@@ -18,9 +18,9 @@ extension VaultBatch {
     /// Takes tags away, out of the text too, where their words stay.
     ///
     /// - Throws: `CoreError.tagInvalid` if the item does not have one of them.
-    package func removeTags(_ tags: [TagPath], from id: EntityID) throws(CoreError) {
+    package func removeTags(_ tags: [TagPath], from id: EntityID) throws {
         let gone = Set(tags.map(\.folded))
-        try update(id) { (item) throws(CoreError) in
+        try update(id) { item in
             let own = Set(item.tags.map(\.folded))
             guard gone.isSubset(of: own) else {
                 throw CoreError(.tagInvalid, at: gone.subtracting(own).sorted().first)
@@ -34,8 +34,8 @@ extension VaultBatch {
     ///
     /// - Returns: whether the item had it.
     @discardableResult
-    package func renameTag(_ old: TagPath, to new: TagPath, in id: EntityID) throws(CoreError) -> Bool {
-        try update(id) { (item) throws(CoreError) in
+    package func renameTag(_ old: TagPath, to new: TagPath, in id: EntityID) throws -> Bool {
+        try update(id) { item in
             var renamed: [TagPath] = []
             for tag in item.givenTags { renamed.append(try tag.moved(from: old, to: new)) }
             // Two tags may have become one.
@@ -126,11 +126,11 @@ extension Vault {
     /// Gives a tag, and all below it, another name in all items, in one commit.
     ///
     /// - Returns: how many items changed, and in how many of them the text.
-    package func renameTag(_ old: TagPath, to new: TagPath) throws(CoreError) -> (itemCount: Int, textCount: Int) {
+    package func renameTag(_ old: TagPath, to new: TagPath) throws -> (itemCount: Int, textCount: Int) {
         var filter = ItemFilter.everything
         filter.tags = [old]
         let ids = try list(filter).map { $0.id }
-        return try batch { (batch) throws(CoreError) in
+        return try batch { batch in
             var (itemCount, textCount) = (0, 0)
             for id in ids {
                 let text = try batch.item(id)?.text

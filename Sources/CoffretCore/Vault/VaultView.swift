@@ -15,7 +15,7 @@ package struct VaultView {
     package var snapshot: Snapshot { reader.snapshot }
 
     /// The item with an id; nil if it did not exist then.
-    package func item(_ id: EntityID) throws(CoreError) -> Item? {
+    package func item(_ id: EntityID) throws -> Item? {
         guard let item = try reader.item(id) else { return nil }
         return try hidden?.veil(item) ?? item
     }
@@ -23,8 +23,8 @@ package struct VaultView {
     /// Goes through all items, kind by kind, in the order of their ids.
     ///
     /// - Complexity: reads every fact of every item.
-    package func forEachItem(_ body: (Item) throws(CoreError) -> Void) throws(CoreError) {
-        try reader.forEachItem { (item) throws(CoreError) in try body(hidden?.veil(item) ?? item) }
+    package func forEachItem(_ body: (Item) throws -> Void) throws {
+        try reader.forEachItem { item in try body(hidden?.veil(item) ?? item) }
     }
 
     /// The items that a filter admits, in an order.
@@ -32,7 +32,7 @@ package struct VaultView {
     /// - Complexity: reads every fact of every item.
     package func list(
         _ filter: ItemFilter = ItemFilter(), order: ItemOrder = .modified
-    ) throws(CoreError) -> [ItemSummary] {
+    ) throws -> [ItemSummary] {
         var summaries: [ItemSummary] = []
         try forEachItem { item in
             let summary = ItemSummary(item)
@@ -44,7 +44,7 @@ package struct VaultView {
     /// The item that a reference names, as `ReferenceResolver` describes.
     ///
     /// - Throws: `CoreError` `.itemNotFound`, `.itemAmbiguous` with the candidates (R34).
-    package func resolve(_ reference: String) throws(CoreError) -> EntityID {
+    package func resolve(_ reference: String) throws -> EntityID {
         let resolver = ReferenceResolver(reference)
         if let id = try resolver.resolveByID(in: reader) { return id }
         return try resolver.resolveByTitle(among: list(.everything))
@@ -53,7 +53,7 @@ package struct VaultView {
     /// For each id, how many of its hex digits no other item's id begins with; at least four.
     ///
     /// - Complexity: a few range reads for each; for many, a walk through the ids of all items.
-    func distinguishingDigitCounts(of ids: [EntityID]) throws(CoreError) -> [Int] {
+    func distinguishingDigitCounts(of ids: [EntityID]) throws -> [Int] {
         guard ids.count > Self.lookedUpCountMax else {
             var counts: [Int] = []
             for id in ids { counts.append(try distinguishingDigitCount(of: id)) }
@@ -73,7 +73,7 @@ package struct VaultView {
     /// How many hex digits of an item's id no other item's id begins with; at least four.
     ///
     /// - Complexity: a few range reads; no index.
-    package func distinguishingDigitCount(of id: EntityID) throws(CoreError) -> Int {
+    package func distinguishingDigitCount(of id: EntityID) throws -> Int {
         let digits = id.uuid.bytes.flatMap { [$0 >> 4, $0 & 15] }
         var count = ReferenceResolver.digitCountMin
         while count < digits.count, try reader.itemIDs(beginningWith: Array(digits[..<count]), countMax: 2).count > 1 {

@@ -92,8 +92,8 @@ extension Vault {
         let files = try fileContents(files)
         var report = ImportReport()
         var failure: ImportExportError?
-        do throws(CoreError) {
-            try batch(indexesBeside: !isDryRun) { (batch) throws(CoreError) in
+        do {
+            try batch(indexesBeside: !isDryRun) { batch in
                 do throws(ImportExportError) {
                     let session = try ImportSession(
                         vault: self, batch: batch, files: files, source: source, format: importer.name, random: random,

@@ -11,7 +11,7 @@ extension ForeignFormat {
         open: { (_, keys) in keys.constants.map { ForeignPayload($0) } },
         read: { (source, sink) throws(ImportExportError) in
             if let file = source.payload?.bytes {
-                do throws(CoreError) {
+                do {
                     sink.constants = try LockConstants(file: file)
                 } catch {
                     throw ImportExportError(

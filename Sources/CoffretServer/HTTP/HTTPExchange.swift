@@ -151,7 +151,7 @@ final class StreamContext: Sendable {
     }
 
     /// Copies the next bytes; what is held is what is left of a batch.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(ServerFailure) -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         if stream.isEmpty, share?.set(ServerStore.batchByteCount) == false { throw ServerFailure(.busy) }
         let count = try unsafe stream.read(into: buffer)
         _ = share?.set(stream.isEmpty ? 0 : min(stream.byteCount, share?.byteCount ?? 0))
@@ -208,7 +208,7 @@ private func readStream(
     guard let context = unsafe context, let buffer = unsafe buffer else { return -2 }
     // SAFETY: retained when the response was made, released by `releaseStream`.
     let stream = unsafe Unmanaged<StreamContext>.fromOpaque(context).takeUnretainedValue()
-    do throws(ServerFailure) {
+    do {
         let count = try unsafe stream.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity))
         guard count > 0 else { return -1 }
         stream.metrics.sent(count)
@@ -216,7 +216,7 @@ private func readStream(
         return count
     } catch {
         // The status is out; a stream without its last mark says that it broke.
-        stream.log.failure(error)
+        stream.log.failure(ServerFailure(error))
         return -2
     }
 }

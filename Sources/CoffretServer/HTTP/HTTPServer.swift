@@ -67,10 +67,10 @@ internal import Synchronization
     }
 
     /// Serves a listening socket, which it takes over.
-    func start(socket: Int32, certificate: String? = nil, key: String? = nil) throws(ServerFailure) {
+    func start(socket: Int32, certificate: String? = nil, key: String? = nil) throws {
         listening.store(socket, ordering: .relaxed)
         watch.start()
-        do throws(ServerFailure) {
+        do {
             let made = try makeLoops(certificate, key)
             loops.withLock { $0 = made }
         } catch {
@@ -80,7 +80,7 @@ internal import Synchronization
     }
 
     /// Serves new connections with another certificate; those that there are go on with theirs.
-    func renew(certificate: String, key: String) throws(ServerFailure) {
+    func renew(certificate: String, key: String) throws {
         let made = try makeLoops(certificate, key)
         let before = loops.withLock { loops in
             defer { loops = made + loops.filter { !$0.isOver } }
@@ -89,7 +89,7 @@ internal import Synchronization
         for loop in before { loop.isOver ? loop.stop() : loop.retire() }
     }
 
-    private func makeLoops(_ certificate: String?, _ key: String?) throws(ServerFailure) -> [HTTPLoop] {
+    private func makeLoops(_ certificate: String?, _ key: String?) throws -> [HTTPLoop] {
         var flags = MHD_USE_EPOLL.rawValue | MHD_ALLOW_UPGRADE.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         var options = unsafe [
             MHD_OptionItem(option: .CONNECTION_LIMIT, value: configuration.connectionCountMax, ptr_value: nil),
@@ -159,15 +159,16 @@ internal import Synchronization
 
     /// The head is whole: decides whether the body is wanted.
     func begin(_ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState) {
-        do throws(ServerFailure) {
+        do {
             let row = try admit(exchange, connection, state)
             let stated = try bodyByteCount(connection, row)
             exchange.byteCountStated = stated
             // Also without a body: what is left of the time between requests is not for the answer.
             watch.set(exchange.descriptor, forByteCount: stated)
         } catch {
-            var refusal = ServerResponse(error, retryAfterSeconds: exchange.retryAfterSeconds)
-            if error.code == .method, case .method(let allowed) = exchange.match {
+            let failure = ServerFailure(error)
+            var refusal = ServerResponse(failure, retryAfterSeconds: exchange.retryAfterSeconds)
+            if failure.code == .method, case .method(let allowed) = exchange.match {
                 refusal.fields.append(("Allow", allowed))
             }
             exchange.refusal = refusal
@@ -176,7 +177,7 @@ internal import Synchronization
 
     private func admit(
         _ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState
-    ) throws(ServerFailure) -> RouteRow {
+    ) throws -> RouteRow {
         let now = exchange.startedAt
         let asker = try forwarded(connection)
         let bucket = asker.map { addressLimit.bucket($0, now: now) } ?? state.bucket
@@ -208,7 +209,7 @@ internal import Synchronization
 
     private func take(
         _ bucket: RateBucket, _ rate: RateLimiter.Rate, _ exchange: HTTPExchange
-    ) throws(ServerFailure) {
+    ) throws {
         let seconds = bucket.take(rate, now: exchange.startedAt)
         guard seconds == 0 else {
             exchange.retryAfterSeconds = seconds
@@ -220,13 +221,13 @@ internal import Synchronization
     /// other processes may end them.
     private func session(
         _ connection: HTTPConnection, _ state: ConnectionState, now: Int64
-    ) throws(ServerFailure) -> ConnectionState.Session {
+    ) throws -> ConnectionState.Session {
         let prefix: StaticString = "Bearer "
         guard let text = unsafe connection.field("Authorization"),
             unsafe strncmp(text, prefix.utf8Start, 7) == 0, unsafe strnlen(text + 7, 65) == 64
         else { throw ServerFailure(.sessionUnknown) }
         return try unsafe (text + 7).withMemoryRebound(to: UInt8.self, capacity: 64) {
-            (digits) throws(ServerFailure) -> ConnectionState.Session in
+            digits in
             let changes = store.sessionChanges.value
             if let known = state.session, known.changes == changes, store.database.servesAlone,
                 known.expiry >= store.now,
@@ -248,7 +249,7 @@ internal import Synchronization
     /// The network that a trusted proxy names; nil without one.
     ///
     /// - Throws: `.malformed` for what is no address.
-    private func forwarded(_ connection: HTTPConnection) throws(ServerFailure) -> [UInt8]? {
+    private func forwarded(_ connection: HTTPConnection) throws -> [UInt8]? {
         guard configuration.trustsForwardedFor, let text = connection.header("X-Forwarded-For") else { return nil }
         // The last entry is the proxy's own; what stands before it is the client's word.
         let last = text.split(separator: ",", omittingEmptySubsequences: false).last ?? ""
@@ -256,7 +257,7 @@ internal import Synchronization
         return network
     }
 
-    private func bodyByteCount(_ connection: HTTPConnection, _ row: RouteRow) throws(ServerFailure) -> Int {
+    private func bodyByteCount(_ connection: HTTPConnection, _ row: RouteRow) throws -> Int {
         guard unsafe connection.field("Transfer-Encoding") == nil else { throw ServerFailure(.lengthRequired) }
         guard let text = unsafe connection.field("Content-Length") else { return 0 }
         guard let count = try unsafe ServerService.number(String(cString: text), max: .max) else { return 0 }
@@ -348,9 +349,10 @@ internal import Synchronization
 
     private func answer(_ request: ServerRequest?) -> ServerResponse {
         guard let request else { return ServerResponse(ServerFailure(.unknownRoute)) }
-        do throws(ServerFailure) { return try service.answer(request) } catch {
-            if error.code.status >= 500 { log.failure(error) }
-            return ServerResponse(error)
+        do { return try service.answer(request) } catch {
+            let failure = ServerFailure(error)
+            if failure.code.status >= 500 { log.failure(failure) }
+            return ServerResponse(failure)
         }
     }
 

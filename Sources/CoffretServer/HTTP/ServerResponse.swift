@@ -22,7 +22,7 @@ struct ServerRequest: @unchecked Sendable {
     /// The value of a field, by its name in any case; nil if it is missing.
     let header: (String) -> String?
 
-    func message<Message: ServerMessage>(_ type: Message.Type) throws(ServerFailure) -> Message {
+    func message<Message: ServerMessage>(_ type: Message.Type) throws -> Message {
         do throws(WireError) { return try Message(decoding: body) } catch {
             throw ServerFailure(.malformed, error.code.rawValue)
         }
@@ -72,12 +72,12 @@ enum LiveKind: Equatable, Sendable {
 /// - Concurrency: pulled by one thread at a time.
 // SAFETY: the HTTP library pulls a connection's bytes on that connection's one thread.
 final class ByteStream: @unchecked Sendable {
-    private let produce: () throws(ServerFailure) -> [UInt8]?
+    private let produce: () throws -> [UInt8]?
     private var current: [UInt8] = []
     private var offset = 0
 
     /// - Parameter produce: the next piece; nil at the end.
-    init(_ produce: @escaping () throws(ServerFailure) -> [UInt8]?) { self.produce = produce }
+    init(_ produce: @escaping () throws -> [UInt8]?) { self.produce = produce }
 
     /// Whether the next bytes have to be made.
     var isEmpty: Bool { offset == current.count }
@@ -87,7 +87,7 @@ final class ByteStream: @unchecked Sendable {
     /// Copies the next bytes.
     ///
     /// - Returns: how many; 0 at the end.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(ServerFailure) -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         while offset == current.count {
             guard let next = try produce() else { return 0 }
             (current, offset) = (next, 0)

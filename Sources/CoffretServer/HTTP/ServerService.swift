@@ -29,7 +29,7 @@ final class ServerService: Sendable {
 
     func renew(fingerprint next: [UInt8]) { fingerprint.withLock { $0 = next } }
 
-    func answer(_ request: ServerRequest) throws(ServerFailure) -> ServerResponse {
+    func answer(_ request: ServerRequest) throws -> ServerResponse {
         switch request.route {
         case .health:
             return store.isHealthy() ? ServerResponse(200, .text("ok\n")) : ServerResponse(503, .text("storage\n"))
@@ -57,7 +57,7 @@ final class ServerService: Sendable {
         }
     }
 
-    private func answer(_ request: ServerRequest, for owner: SessionOwner) throws(ServerFailure) -> ServerResponse {
+    private func answer(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
         switch request.route {
         case .logout:
             try store.logout(token: request.token)
@@ -90,7 +90,7 @@ final class ServerService: Sendable {
     /// Opens a relay id, and tells the named account's devices that somebody waits there.
     ///
     /// Whoever asks is not told whether there is such an account, or whether it heard of him.
-    func openRelay(for name: String?) throws(ServerFailure) -> ServerResponse {
+    func openRelay(for name: String?) throws -> ServerResponse {
         var prefix: [UInt8] = []
         if let name {
             guard let bytes = try? Hex.decode(name), bytes.count == ServerLimits.accountNameByteCount,
@@ -101,7 +101,7 @@ final class ServerService: Sendable {
             prefix = bytes
         }
         let id = try rooms.open()
-        do throws(ServerFailure) {
+        do {
             if name != nil, let accountID = try store.account(named: prefix), rooms.board.admits(accountID),
                 let relayID = UniqueID(bytes: id)
             {
@@ -127,7 +127,7 @@ final class ServerService: Sendable {
 
     // MARK: Zones
 
-    private func zoneAnswer(_ request: ServerRequest, for owner: SessionOwner) throws(ServerFailure) -> ServerResponse {
+    private func zoneAnswer(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
         switch request.route {
         case .zones: return ServerResponse(200, ZoneFetch(addresses: try store.zones(of: owner)))
         case .createZone:
@@ -176,7 +176,7 @@ final class ServerService: Sendable {
 
     private func head(
         _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws(ServerFailure) -> ServerResponse {
+    ) throws -> ServerResponse {
         let head = try store.head(id, for: owner)
         // The position changes with everything that is stored, the head with it.
         let tag = "\"\(Hex.encode(head.cursor))\""
@@ -187,7 +187,7 @@ final class ServerService: Sendable {
 
     private func stored(
         _ kind: StoredKind, _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws(ServerFailure) -> ServerResponse {
+    ) throws -> ServerResponse {
         guard let after = try? Hex.decode(request.query("after") ?? ""),
             after.count <= ServerLimits.cursorByteCountMax
         else { throw ServerFailure(.malformed, "after") }
@@ -196,7 +196,7 @@ final class ServerService: Sendable {
 
     private func changes(
         _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws(ServerFailure) -> ServerResponse {
+    ) throws -> ServerResponse {
         let text = request.query("since") ?? ""
         guard let since = try? Hex.decode(text), since.count <= ServerLimits.cursorByteCountMax else {
             throw ServerFailure(.malformed, "since")
@@ -210,7 +210,7 @@ final class ServerService: Sendable {
         return ServerResponse(
             200,
             .stream(
-                ByteStream { () throws(ServerFailure) -> [UInt8]? in
+                ByteStream {
                     guard let from = cursor else { return nil }
                     let batch: ChangeBatch
                     if let ready = first {
@@ -228,7 +228,7 @@ final class ServerService: Sendable {
 
     private func fetch(
         _ id: [UInt8], _ addresses: [[UInt8]], for owner: SessionOwner
-    ) throws(ServerFailure) -> ServerResponse {
+    ) throws -> ServerResponse {
         let store = store
         var place: ServerStore.FetchPlace? = ServerStore.FetchPlace()
         // The first batch is read now, so that a refusal still has its status.
@@ -237,7 +237,7 @@ final class ServerService: Sendable {
         return ServerResponse(
             200,
             .stream(
-                ByteStream { () throws(ServerFailure) -> [UInt8]? in
+                ByteStream {
                     guard let from = place else { return nil }
                     let found: (batch: ChangeBatch, next: ServerStore.FetchPlace?)
                     if let ready = first {
@@ -266,7 +266,7 @@ final class ServerService: Sendable {
 
     private func putChunk(
         _ id: [UInt8], _ address: [UInt8], _ request: ServerRequest, by owner: SessionOwner
-    ) throws(ServerFailure) -> ServerResponse {
+    ) throws -> ServerResponse {
         var part = (first: 0, total: request.body.count)
         if let text = request.header("Content-Range") {
             guard let range = ByteRange.content(text), range.last - range.first + 1 == request.body.count,
@@ -295,14 +295,13 @@ final class ServerService: Sendable {
 
     private func chunk(
         _ id: [UInt8], _ address: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws(ServerFailure) -> ServerResponse {
+    ) throws -> ServerResponse {
         let variant = try Self.number(request.query("variant"), max: 1_000) ?? 0
         let chunk: StoredChunk
-        do throws(ServerFailure) {
+        do {
             chunk = try store.chunk(address: address, variant: Int(variant), in: id, for: owner)
-        } catch {
-            guard error.code == .objectUnknown else { throw error }
-            var response = ServerResponse(error)
+        } catch let failure as ServerFailure where failure.code == .objectUnknown {
+            var response = ServerResponse(failure)
             let offset = try store.uploadOffset(address: address, in: id, for: owner)
             response.fields.append(("Upload-Offset", "\(offset)"))
             return response
@@ -322,7 +321,7 @@ final class ServerService: Sendable {
         return response
     }
 
-    static func number(_ text: String?, max: Int64) throws(ServerFailure) -> Int64? {
+    static func number(_ text: String?, max: Int64) throws -> Int64? {
         guard let text else { return nil }
         guard text.utf8.count <= 19, text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(text),
             number <= max

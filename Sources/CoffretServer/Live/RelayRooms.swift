@@ -19,7 +19,7 @@ final class RelayRooms: Sendable {
     init(random: any RandomSource) { self.random = random }
 
     /// - Throws: `.busy`.
-    func open() throws(ServerFailure) -> [UInt8] {
+    func open() throws -> [UInt8] {
         let id = random.bytes(count: Self.idByteCount)
         let now = Monotonic.milliseconds
         let isOpen = waiting.withLock { waiting in

@@ -25,7 +25,7 @@ extension ServerCommands {
     private static let pageRowCount = 64
 
     /// Copies one consistent state into a new SQLite file, whatever the database is.
-    static func backup(_ configuration: ServerConfiguration, to path: String) throws(ServerFailure) -> String {
+    static func backup(_ configuration: ServerConfiguration, to path: String) throws -> String {
         guard unsafe access(path, F_OK) != 0 else {
             throw ServerFailure(.dataDirectory, "\(path) exists; nothing was changed")
         }
@@ -34,7 +34,7 @@ extension ServerCommands {
         let unfinished = path + ".unfinished"
         removeDatabase(unfinished)
         let count: Int
-        do throws(ServerFailure) {
+        do {
             count = try fill(unfinished, from: source.database)
         } catch {
             removeDatabase(unfinished)
@@ -45,7 +45,7 @@ extension ServerCommands {
     }
 
     /// Makes a new database of what another holds, with no log beside it: until it is whole it is nobody's.
-    private static func fill(_ path: String, from source: any SQLDatabase) throws(ServerFailure) -> Int {
+    private static func fill(_ path: String, from source: any SQLDatabase) throws -> Int {
         let target = try SQLiteDatabase(unfinished: path)
         defer { target.close() }
         try ServerStore.initialize(target, random: SystemRandomSource())
@@ -59,7 +59,7 @@ extension ServerCommands {
     }
 
     /// Puts a file that is whole, and on the disk, into its place for good.
-    private static func place(_ unfinished: String, at path: String) throws(ServerFailure) {
+    private static func place(_ unfinished: String, at path: String) throws {
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         let descriptor = unsafe coffret_open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY, 0)
         defer { close(descriptor) }
@@ -75,24 +75,24 @@ extension ServerCommands {
     }
 
     /// Fills an empty database from a backup. Its cursors are new, so devices read from the beginning and nothing is missed.
-    static func restore(_ configuration: ServerConfiguration, from path: String) throws(ServerFailure) -> String {
+    static func restore(_ configuration: ServerConfiguration, from path: String) throws -> String {
         guard unsafe access(path, R_OK) == 0 else { throw ServerFailure(.dataDirectory, "\(path) cannot be read") }
         let target = try store(configuration, serving: true)
         let unusable = ServerFailure(
             .dataDirectory, "\(path) is no backup of coffret-server, or is damaged; nothing was changed")
         let source: SQLiteDatabase
-        do throws(ServerFailure) {
+        do {
             source = try SQLiteDatabase(path: path)
-            try source.read { (session) throws(ServerFailure) in try ServerSchema.check(session) }
+            try source.read { session in try ServerSchema.check(session) }
         } catch {
-            throw error.code == .dataDirectory && error.detail == ServerSchema.otherVersion.detail ? error : unusable
+            throw ServerFailure(error).detail == ServerSchema.otherVersion.detail ? error : unusable
         }
         defer { source.close() }
         let held = try target.database.lookUp("SELECT COUNT(*) FROM accounts", [])
         guard held.first?[0].int == 0 else {
             throw ServerFailure(.dataDirectory, "the database is not empty; nothing was changed")
         }
-        do throws(ServerFailure) {
+        do {
             guard configuration.postgres == nil else {
                 return "\(try copy(from: source, to: target.database)) rows restored"
             }
@@ -109,16 +109,16 @@ extension ServerCommands {
                 removeDatabase(configuration.dataDirectory + "/" + databaseName + ".unfinished")
             }
             // The database that is filled was made a moment ago.
-            throw error.detail.hasPrefix("sqlite.corrupt") ? unusable : error
+            throw ServerFailure(error).detail.hasPrefix("sqlite.corrupt") ? unusable : error
         }
     }
 
     private static func copy(
         from source: any SQLDatabase, to target: any SQLDatabase
-    ) throws(ServerFailure) -> Int {
+    ) throws -> Int {
         // SAFETY of the nesting: two databases, one reading, one writing.
-        try source.read { (from) throws(ServerFailure) -> Int in
-            try target.write { (to) throws(ServerFailure) -> Int in
+        try source.read { from in
+            try target.write { to in
                 var total = 0
                 // Half uploads stay behind, and count no more.
                 let uploads = try from.query(
@@ -161,7 +161,7 @@ extension ServerCommands {
     /// - Returns: how many entries were swept and are kept.
     private static func checkSwept(
         _ session: any SQLSession, _ faults: inout [String]
-    ) throws(ServerFailure) -> Int64 {
+    ) throws -> Int64 {
         var total: Int64 = 0
         for kind in StoredKind.allCases {
             let marked = try session.first("SELECT COUNT(*) FROM \(kind.table) WHERE \(kind.mark) < 0")?[0].int ?? 0
@@ -183,11 +183,11 @@ extension ServerCommands {
     }
 
     /// Checks what is stored: every chain verifies, every object has its digest, every sum is right.
-    static func doctor(_ configuration: ServerConfiguration) throws(ServerFailure) -> (report: String, isGood: Bool) {
+    static func doctor(_ configuration: ServerConfiguration) throws -> (report: String, isGood: Bool) {
         let store = try store(configuration)
         var faults: [String] = []
         var report = ["database: good"]
-        try store.database.read { (session) throws(ServerFailure) in
+        try store.database.read { session in
             let accounts = try session.query("SELECT account, used FROM accounts", [])
             for row in accounts {
                 let stored = try? store.storedDeviceChain(row[0].bytes, session) { (links, id) throws(TrustError) in

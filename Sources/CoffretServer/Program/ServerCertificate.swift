@@ -11,7 +11,7 @@ struct ServerCertificate {
     let fingerprint: [UInt8]
 
     /// Reads the files that a server is set up with; nil without TLS.
-    static func read(_ configuration: ServerConfiguration) throws(ServerFailure) -> ServerCertificate? {
+    static func read(_ configuration: ServerConfiguration) throws -> ServerCertificate? {
         switch (configuration.certificateFile, configuration.keyFile) {
         case (nil, nil): return nil
         case (let certificate?, let key?):

@@ -12,7 +12,7 @@ enum ServerCommands {
     static let databaseName = "server.sqlite"
 
     /// Opens the configured database; on SQLite, which has one server, under the directory's lock if asked.
-    static func database(_ configuration: ServerConfiguration, serving: Bool = false) throws(ServerFailure)
+    static func database(_ configuration: ServerConfiguration, serving: Bool = false) throws
         -> any SQLDatabase
     {
         if let connection = configuration.postgres { return try PostgresDatabase(connection: connection) }
@@ -26,14 +26,13 @@ enum ServerCommands {
         return try SQLiteDatabase(path: folder + "/" + databaseName)
     }
 
-    static func store(_ configuration: ServerConfiguration, serving: Bool = false) throws(ServerFailure) -> ServerStore
-    {
+    static func store(_ configuration: ServerConfiguration, serving: Bool = false) throws -> ServerStore {
         try ServerStore(
             database: try database(configuration, serving: serving), random: SystemRandomSource(),
             clock: SystemWallClock(), quota: configuration.quota)
     }
 
-    static func initialize(_ configuration: ServerConfiguration) throws(ServerFailure) {
+    static func initialize(_ configuration: ServerConfiguration) throws {
         if configuration.postgres == nil {
             let folder = configuration.dataDirectory
             if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
@@ -49,7 +48,7 @@ enum ServerCommands {
     }
 
     /// An invitation: 32 digits that are shown once; the database keeps a hash.
-    static func invite(_ configuration: ServerConfiguration, days: Int) throws(ServerFailure) -> String {
+    static func invite(_ configuration: ServerConfiguration, days: Int) throws -> String {
         let store = try store(configuration)
         let text = Hex.encode(SystemRandomSource().bytes(count: 16))
         try store.invite(Array(text.utf8), milliseconds: Int64(days) * 86_400_000)
@@ -61,7 +60,7 @@ enum ServerCommands {
     /// Descriptors that the database, the log and the threads need.
     private static let otherDescriptorCount = 512
 
-    static func serve(_ configuration: ServerConfiguration) throws(ServerFailure) {
+    static func serve(_ configuration: ServerConfiguration) throws {
         let signals = signalDescriptor()
         let log = ServerLog(level: configuration.log)
         let descriptorCount = raiseDescriptorLimit()
@@ -114,7 +113,7 @@ enum ServerCommands {
                 "storage": configuration.postgres == nil ? "sqlite" : "postgres",
                 "connections": "\(configuration.connectionCountMax)",
             ])
-        waitForEnd(signals, store: store, log: log, metrics: metrics) { () throws(ServerFailure) in
+        waitForEnd(signals, store: store, log: log, metrics: metrics) {
             guard let next = try ServerCertificate.read(configuration) else { return }
             try server.renew(certificate: next.certificate, key: next.key)
             service.renew(fingerprint: next.fingerprint)
@@ -157,7 +156,7 @@ enum ServerCommands {
     /// the certificate anew.
     private static func waitForEnd(
         _ signals: Int32, store: ServerStore, log: ServerLog, metrics: ServerMetrics,
-        renew: () throws(ServerFailure) -> Void
+        renew: () throws -> Void
     ) {
         func ready(within milliseconds: Int32) -> Int32 {
             var poll = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
@@ -179,12 +178,12 @@ enum ServerCommands {
                     if signal > 0 { return }
                     continue
                 }
-                do throws(ServerFailure) { try renew() } catch { log.failure(error) }
+                do { try renew() } catch { log.failure(ServerFailure(error)) }
             }
             guard count == 0 else { continue }
             pause = 60_000
             tellRefusals()
-            do throws(ServerFailure) { try store.clean { ready(within: 0) == 0 } } catch { log.failure(error) }
+            do { try store.clean { ready(within: 0) == 0 } } catch { log.failure(ServerFailure(error)) }
         }
     }
 }

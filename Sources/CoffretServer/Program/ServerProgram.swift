@@ -58,7 +58,7 @@ package enum ServerProgram {
             say("coffret-server \(CoffretVersion.text)", to: 1)
             return 0
         }
-        do throws(ServerFailure) {
+        do {
             var rest = Array(arguments.dropFirst())
             let days = option("--days", in: &rest)
             let configuration = try configuration(&rest)
@@ -83,10 +83,10 @@ package enum ServerProgram {
             }
             return 0
         } catch {
-            say(
-                "coffret-server: error: \(error.detail.isEmpty ? error.code.message : error.detail) [\(error.code.rawValue)]",
-                to: 2)
-            switch error.code {
+            let failure = ServerFailure(error)
+            let words = failure.detail.isEmpty ? failure.code.message : failure.detail
+            say("coffret-server: error: \(words) [\(failure.code.rawValue)]", to: 2)
+            switch failure.code {
             case .configuration: return 3
             case .listenFailed: return 5
             default: return 4
@@ -109,7 +109,7 @@ package enum ServerProgram {
         return arguments[index + 1]
     }
 
-    private static func configuration(_ arguments: inout [String]) throws(ServerFailure) -> ServerConfiguration {
+    private static func configuration(_ arguments: inout [String]) throws -> ServerConfiguration {
         var configuration = ServerConfiguration()
         if let path = option("--config", in: &arguments) {
             guard let bytes = ServerFiles.read(path, byteCountMax: 1 << 20) else {
@@ -169,7 +169,7 @@ enum ServerFiles {
 
 /// A socket that listens on `HOST:PORT`, `[IPv6]:PORT`; port 0 is any free one.
 enum ListeningSocket {
-    static func open(_ address: String) throws(ServerFailure) -> (descriptor: Int32, port: UInt16) {
+    static func open(_ address: String) throws -> (descriptor: Int32, port: UInt16) {
         guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]) else {
             throw ServerFailure(.configuration, "\(address) is not HOST:PORT")
         }

@@ -45,8 +45,8 @@ package struct ServerConfiguration: Sendable, Equatable {
     /// Changes one setting.
     ///
     /// - Throws: `.configuration`.
-    package mutating func set(_ setting: String, to value: String) throws(ServerFailure) {
-        func number(_ range: ClosedRange<Int>) throws(ServerFailure) -> Int {
+    package mutating func set(_ setting: String, to value: String) throws {
+        func number(_ range: ClosedRange<Int>) throws -> Int {
             guard let number = Int(value), range.contains(number) else {
                 throw ServerFailure(
                     .configuration, "\(setting) is a number of \(range.lowerBound) to \(range.upperBound)")
@@ -98,7 +98,7 @@ package struct ServerConfiguration: Sendable, Equatable {
     }
 
     /// Reads a file's text.
-    package mutating func read(_ text: String) throws(ServerFailure) {
+    package mutating func read(_ text: String) throws {
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let line = line.trimmed
             if line.isEmpty || line.hasPrefix("#") { continue }
@@ -106,8 +106,8 @@ package struct ServerConfiguration: Sendable, Equatable {
                 throw ServerFailure(.configuration, "line \(index + 1) is not: name = value")
             }
             let (name, value) = (line[..<equals].trimmed, line[line.index(after: equals)...].trimmed)
-            do throws(ServerFailure) { try set(String(name), to: String(value)) } catch {
-                throw ServerFailure(.configuration, "line \(index + 1): \(error.detail)")
+            do { try set(String(name), to: String(value)) } catch {
+                throw ServerFailure(.configuration, "line \(index + 1): \(ServerFailure(error).detail)")
             }
         }
     }

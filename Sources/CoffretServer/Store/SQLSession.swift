@@ -16,14 +16,14 @@ package enum SQLValue: Equatable, Sendable {
 /// A connection in the hands of one thread. Parameters are `$1`, `$2`…, first used in this order.
 package protocol SQLSession: AnyObject {
     /// Runs a statement and returns its rows.
-    func query(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    func query(_ sql: String, _ values: [SQLValue]) throws -> [[SQLValue]]
     /// Runs a statement and returns how many rows it changed.
     @discardableResult
-    func execute(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> Int
+    func execute(_ sql: String, _ values: [SQLValue]) throws -> Int
     /// Runs statements without parameters, such as a schema.
-    func script(_ sql: String) throws(ServerFailure)
+    func script(_ sql: String) throws
     /// Sends a notice when the transaction commits.
-    func notify(_ notice: StoreNotice) throws(ServerFailure)
+    func notify(_ notice: StoreNotice) throws
     /// What a `SELECT` ends with that keeps the rows from others until the transaction ends.
     var lockClause: String { get }
     /// The database's name for a column of bytes.
@@ -31,16 +31,16 @@ package protocol SQLSession: AnyObject {
     /// Its definition of a key that counts up and is given to no second row, also when the first is gone.
     var numberType: String { get }
     /// Zones were put in with the numbers that they had: the next gets a higher one.
-    func goOnAfterNumbers() throws(ServerFailure)
+    func goOnAfterNumbers() throws
 }
 
 extension SQLSession {
-    func first(_ sql: String, _ values: SQLValue...) throws(ServerFailure) -> [SQLValue]? {
+    func first(_ sql: String, _ values: SQLValue...) throws -> [SQLValue]? {
         try query(sql, values).first
     }
 
     @discardableResult
-    func run(_ sql: String, _ values: SQLValue...) throws(ServerFailure) -> Int { try execute(sql, values) }
+    func run(_ sql: String, _ values: SQLValue...) throws -> Int { try execute(sql, values) }
 }
 
 /// A statement that every second request needs: found by its number, not by its text.
@@ -67,25 +67,25 @@ package protocol SQLDatabase: Sendable {
     /// `body` may run again if the database asks for it, so it has no effects but on the session.
     @discardableResult
     func write<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result
     /// Runs `body` on one consistent state.
     func read<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result
     /// Runs one statement that only reads, with no transaction around it.
-    func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
-    func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]]
+    func lookUp(_ sql: String, _ values: [SQLValue]) throws -> [[SQLValue]]
+    func lookUp(_ statement: FrequentStatement, _ values: [SQLValue]) throws -> [[SQLValue]]
     /// Whether so many bytes more may be stored, so that there is still room for what is small: logins, and what makes room.
     func hasRoom(for byteCount: Int) -> Bool
     /// Gives space that is free inside the database back to the disk, some of it.
     ///
     /// - Returns: whether there may be more.
-    func giveBackSpace() throws(ServerFailure) -> Bool
+    func giveBackSpace() throws -> Bool
     /// Whether no other process serves from this database, so that what this one remembers is true.
     var servesAlone: Bool { get }
     /// Where notices go, of this process and of others on the same database. Called from any thread.
-    func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure)
+    func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws
     func close()
 }
 

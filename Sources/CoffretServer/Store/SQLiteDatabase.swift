@@ -13,13 +13,13 @@ package final class SQLiteDatabase: SQLDatabase {
     private let listener = Mutex<(@Sendable (StoreNotice) -> Void)?>(nil)
 
     /// Opens the database file, or makes it.
-    package init(path: String) throws(ServerFailure) {
+    package init(path: String) throws {
         self.path = path
         give(back: try SQLiteSession(path: path))
     }
 
     /// Makes a file that is used when it is whole, and thrown away otherwise: nothing is logged, and its end syncs it.
-    package init(unfinished path: String) throws(ServerFailure) {
+    package init(unfinished path: String) throws {
         self.path = path
         let session = try SQLiteSession(path: path)
         try session.script("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
@@ -28,12 +28,12 @@ package final class SQLiteDatabase: SQLDatabase {
 
     @discardableResult
     package func write<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
         let session = try take()
-        var outcome = Swift.Result<Result, ServerFailure>.failure(ServerFailure(.storageUnavailable))
+        var outcome = Swift.Result<Result, any Error>.failure(ServerFailure(.storageUnavailable))
         writing.withLock { _ in
-            do throws(ServerFailure) {
+            do {
                 outcome = .success(try session.transaction("BEGIN IMMEDIATE", body))
             } catch {
                 outcome = .failure(error)
@@ -47,14 +47,14 @@ package final class SQLiteDatabase: SQLDatabase {
     }
 
     package func read<Result>(
-        _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
+        _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
         let session = try take()
         defer { give(back: session) }
         return try session.transaction("BEGIN DEFERRED", body)
     }
 
-    package func lookUp(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    package func lookUp(_ sql: String, _ values: [SQLValue]) throws -> [[SQLValue]] {
         let session = try take()
         defer { give(back: session) }
         return try session.query(sql, values)
@@ -65,13 +65,13 @@ package final class SQLiteDatabase: SQLDatabase {
 
     package func lookUp(
         _ statement: FrequentStatement, _ values: [SQLValue]
-    ) throws(ServerFailure) -> [[SQLValue]] {
+    ) throws -> [[SQLValue]] {
         let session = try take()
         defer { give(back: session) }
         return try session.query(statement, values)
     }
 
-    package func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws(ServerFailure) {
+    package func listen(_ body: @escaping @Sendable (StoreNotice) -> Void) throws {
         listener.withLock { $0 = body }
     }
 
@@ -95,8 +95,8 @@ package final class SQLiteDatabase: SQLDatabase {
     /// Pages in one transaction.
     private static let givenPageCount = 1_024
 
-    package func giveBackSpace() throws(ServerFailure) -> Bool {
-        func count(_ name: String) throws(ServerFailure) -> Int64 {
+    package func giveBackSpace() throws -> Bool {
+        func count(_ name: String) throws -> Int64 {
             try lookUp("PRAGMA \(name)", []).first?[0].int ?? 0
         }
         let free = try count("freelist_count")
@@ -104,7 +104,7 @@ package final class SQLiteDatabase: SQLDatabase {
         guard try free > Self.freePageCountMin + count("page_count") / 16, try count("auto_vacuum") == 2 else {
             return false
         }
-        try write { (session) throws(ServerFailure) in
+        try write { session in
             try session.script("PRAGMA incremental_vacuum(\(Self.givenPageCount))")
         }
         // The file becomes shorter when the log has gone into it.
@@ -114,7 +114,7 @@ package final class SQLiteDatabase: SQLDatabase {
 
     package func close() { idle.withLock { $0 = [] } }
 
-    private func take() throws(ServerFailure) -> SQLiteSession {
+    private func take() throws -> SQLiteSession {
         if let session = idle.withLock({ $0.popLast() }) { return session }
         return try SQLiteSession(path: path)
     }
@@ -132,7 +132,7 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
     let bytesType = "BLOB"
     let numberType = "INTEGER PRIMARY KEY AUTOINCREMENT"
 
-    init(path: String) throws(ServerFailure) {
+    init(path: String) throws {
         do throws(SQLiteError) {
             connection = try Connection(path: path, .createIfAbsent, busyTimeoutMilliseconds: 20_000)
             // The first is for a new file, before anything is in it. FULL syncs the log on every commit: what was
@@ -150,11 +150,11 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
     }
 
     func transaction<Result>(
-        _ begin: String, _ body: (any SQLSession) throws(ServerFailure) -> Result
-    ) throws(ServerFailure) -> Result {
+        _ begin: String, _ body: (any SQLSession) throws -> Result
+    ) throws -> Result {
         notices = []
         try script(begin)
-        do throws(ServerFailure) {
+        do {
             let result = try body(self)
             try script("COMMIT")
             return result
@@ -170,13 +170,13 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
         return notices
     }
 
-    func query(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    func query(_ sql: String, _ values: [SQLValue]) throws -> [[SQLValue]] {
         do throws(SQLiteError) { return try rows(try connection.statement(sql), values) } catch {
             throw Self.failure(error)
         }
     }
 
-    func query(_ wanted: FrequentStatement, _ values: [SQLValue]) throws(ServerFailure) -> [[SQLValue]] {
+    func query(_ wanted: FrequentStatement, _ values: [SQLValue]) throws -> [[SQLValue]] {
         do throws(SQLiteError) {
             if let statement = frequent[wanted.number] { return try rows(statement, values) }
             let statement = try connection.statement(wanted.sql)
@@ -197,7 +197,7 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
         return rows
     }
 
-    func execute(_ sql: String, _ values: [SQLValue]) throws(ServerFailure) -> Int {
+    func execute(_ sql: String, _ values: [SQLValue]) throws -> Int {
         do throws(SQLiteError) {
             let statement = try connection.statement(sql)
             try bind(values, to: statement)
@@ -208,7 +208,7 @@ final class SQLiteSession: SQLSession, @unchecked Sendable {
         }
     }
 
-    func script(_ sql: String) throws(ServerFailure) {
+    func script(_ sql: String) throws {
         do throws(SQLiteError) { try connection.execute(sql) } catch { throw Self.failure(error) }
     }
 

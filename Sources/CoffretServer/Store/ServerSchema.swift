@@ -62,7 +62,7 @@ enum ServerSchema {
     ///   - challengeKey: by which challenges are known.
     static func create(
         in session: any SQLSession, incarnation: [UInt8], challengeKey: [UInt8]
-    ) throws(ServerFailure) {
+    ) throws {
         try session.script(
             tables.replacingWord("BYTES", with: session.bytesType).replacingWord("NUMBER", with: session.numberType))
         for (name, value) in [
@@ -73,7 +73,7 @@ enum ServerSchema {
     }
 
     /// - Throws: `.dataDirectory` if the tables are missing or of another version.
-    static func check(_ session: any SQLSession) throws(ServerFailure) {
+    static func check(_ session: any SQLSession) throws {
         guard try storedVersion(session) == version else { throw otherVersion }
     }
 
@@ -81,9 +81,9 @@ enum ServerSchema {
         ServerFailure(.dataDirectory, "the database is of another version of coffret-server")
     }
 
-    private static func storedVersion(_ session: any SQLSession) throws(ServerFailure) -> Int64 {
+    private static func storedVersion(_ session: any SQLSession) throws -> Int64 {
         let row: [SQLValue]?
-        do throws(ServerFailure) { row = try session.first(probe, versionName) } catch {
+        do { row = try session.first(probe, versionName) } catch {
             throw ServerFailure(.dataDirectory, "there is no database of coffret-server; run: coffret-server init")
         }
         guard let bytes = row?[0].bytes, bytes.count == 1 else { throw otherVersion }

@@ -17,7 +17,7 @@ extension ServerStore {
     /// Makes an account of its first link.
     package func register(
         _ request: AccountRegistration, policy: Registration
-    ) throws(ServerFailure) -> AppendOutcome {
+    ) throws -> AppendOutcome {
         let chain: VerifiedDeviceChain
         do throws(TrustError) {
             chain = try VerifiedDeviceChain.verify([try UnverifiedLink(decoding: request.link)])
@@ -26,7 +26,7 @@ extension ServerStore {
         }
         let account = chain.accountID.bytes
         let now = now
-        return try database.write { (session) throws(ServerFailure) -> AppendOutcome in
+        return try database.write { session in
             if let row = try session.first(
                 "SELECT link FROM links WHERE kind = 1 AND chain = $1 AND seq = 0", .bytes(account))
             {
@@ -52,9 +52,9 @@ extension ServerStore {
     }
 
     /// Keeps an invitation until it is used.
-    package func invite(_ invitation: [UInt8], milliseconds: Int64) throws(ServerFailure) {
+    package func invite(_ invitation: [UInt8], milliseconds: Int64) throws {
         let expiry = now + milliseconds
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try session.run(
                 "INSERT INTO invitations(hash, expiry) VALUES($1, $2)", .bytes(BLAKE2b.hash(invitation)), .int(expiry))
         }
@@ -65,7 +65,7 @@ extension ServerStore {
     /// Gives a challenge, for any account and device, known or not.
     package func challenge(
         _ request: LoginChallengeRequest, serverName: String
-    ) throws(ServerFailure) -> LoginChallenge {
+    ) throws -> LoginChallenge {
         let expiry = UInt64(now + Self.challengeMilliseconds)
         let beginning = random.bytes(count: ServerLimits.nonceByteCount / 2)
         let nonce = beginning + mark(of: beginning, request, expiry)
@@ -84,7 +84,7 @@ extension ServerStore {
     /// Checks a device's proof and opens a session. Every failure is the same, and writes nothing.
     package func login(
         _ request: LoginRequest, serverName: String, fingerprint: [UInt8]
-    ) throws(ServerFailure) -> LoginSession {
+    ) throws -> LoginSession {
         let now = now
         let asked = LoginChallengeRequest(
             accountID: request.accountID, deviceID: request.deviceID, clientNonce: request.clientNonce)
@@ -104,7 +104,7 @@ extension ServerStore {
         guard let row = try database.lookUp(trusted, device).first, let key = try? VerifyingKey(row[0].bytes),
             (try? proof.verify(request.signature, by: key)) != nil
         else { throw ServerFailure(.loginRefused) }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             // Read under the account's lock: a revocation that commits first is seen, one that commits later
             // finds the session and ends it.
             _ = try session.first(
@@ -131,20 +131,20 @@ extension ServerStore {
     /// Who a token belongs to.
     ///
     /// - Throws: `.sessionUnknown`, also for one that expired or whose device was revoked.
-    package func session(token: [UInt8]) throws(ServerFailure) -> SessionOwner {
+    package func session(token: [UInt8]) throws -> SessionOwner {
         try sessionWithExpiry(token: token).owner
     }
 
-    func sessionWithExpiry(token: [UInt8]) throws(ServerFailure) -> (owner: SessionOwner, expiry: Int64) {
+    func sessionWithExpiry(token: [UInt8]) throws -> (owner: SessionOwner, expiry: Int64) {
         let row = try database.lookUp(.session, [.bytes(BLAKE2b.hash(token)), .int(now)]).first
         guard let row else { throw ServerFailure(.sessionUnknown) }
         return (SessionOwner(accountID: row[0].bytes, deviceID: row[1].bytes), row[2].int)
     }
 
-    package func logout(token: [UInt8]) throws(ServerFailure) {
+    package func logout(token: [UInt8]) throws {
         // Also when it throws: whether it was carried out is not known then.
         defer { sessionChanges.note() }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try session.run("DELETE FROM sessions WHERE token = $1", .bytes(BLAKE2b.hash(token)))
         }
     }
@@ -153,7 +153,7 @@ extension ServerStore {
 
     /// The account whose id begins with some bytes; nil if there is none or more than one, so that an id that was made
     /// to look like another's gains nothing.
-    package func account(named name: [UInt8]) throws(ServerFailure) -> [UInt8]? {
+    package func account(named name: [UInt8]) throws -> [UInt8]? {
         let fill = { (byte: UInt8) in
             SQLValue.bytes(name + [UInt8](repeating: byte, count: ServerLimits.idByteCount - name.count))
         }
@@ -163,8 +163,8 @@ extension ServerStore {
     }
 
     /// Tells all devices of an account, whichever process they listen at, that a new device waits. Nothing is stored.
-    package func announcePairing(_ relayID: UniqueID, to accountID: [UInt8]) throws(ServerFailure) {
-        try database.write { (session) throws(ServerFailure) in
+    package func announcePairing(_ relayID: UniqueID, to accountID: [UInt8]) throws {
+        try database.write { session in
             try session.notify(.pairing(accountID: accountID, relayID: relayID))
         }
     }

@@ -29,8 +29,8 @@ extension ServerStore {
     /// The links of a chain from a sequence number on, as many as one answer holds.
     package func links(
         _ kind: ChainKind, _ id: [UInt8], from start: Int64, for owner: SessionOwner
-    ) throws(ServerFailure) -> ChainLinks {
-        try database.read { (session) throws(ServerFailure) -> ChainLinks in
+    ) throws -> ChainLinks {
+        try database.read { session in
             if kind == .member { _ = try zone(id, of: owner, session) }
             let key: [SQLValue] = [.int(Int64(kind.rawValue)), .bytes(id), .int(start)]
             // Lengths first: what is read is bounded by bytes, and not by links.
@@ -60,7 +60,7 @@ extension ServerStore {
     /// no longer trusted then loses its sessions in the same transaction (R28).
     package func append(
         _ bytes: [UInt8], to kind: ChainKind, _ id: [UInt8], by owner: SessionOwner
-    ) throws(ServerFailure) -> AppendOutcome {
+    ) throws -> AppendOutcome {
         guard kind == .member || id == owner.accountID else { throw ServerFailure(.forbidden) }
         if kind == .member { return try appendMember(bytes, id, by: owner) }
         for _ in 1...Self.appendTryCountMax {
@@ -77,7 +77,7 @@ extension ServerStore {
         throw ServerFailure(.storageConflict)
     }
 
-    private func judge(_ bytes: [UInt8], for account: [UInt8]) throws(ServerFailure) -> Judgement {
+    private func judge(_ bytes: [UInt8], for account: [UInt8]) throws -> Judgement {
         let stored = try deviceChain(of: account)
         let links = stored.chain.links
         do throws(TrustError) {
@@ -101,7 +101,7 @@ extension ServerStore {
     /// - Returns: nil if the chain is another one by now.
     private func store(
         _ link: UnverifiedLink, _ bytes: [UInt8], _ followed: FollowedDeviceChain, after stored: StoredDeviceChain
-    ) throws(ServerFailure) -> StoredDeviceChain? {
+    ) throws -> StoredDeviceChain? {
         let account = followed.chain.accountID.bytes
         let now = now
         let isEnding =
@@ -110,7 +110,7 @@ extension ServerStore {
         guard followed.chain.links.count <= countMax else { throw ServerFailure(.quotaExceeded) }
         // Whoever remembers a session looks again only where one may have ended.
         defer { if isEnding { sessionChanges.note() } }
-        let isStored = try database.write { (session) throws(ServerFailure) -> Bool in
+        let isStored = try database.write { session in
             // What a device took away comes back with the link that revokes it.
             try lockZones(of: account, session)
             _ = try session.first(
@@ -139,9 +139,9 @@ extension ServerStore {
     /// Version 1 has no link behind the first, which a zone is made of: what verifies is there already.
     private func appendMember(
         _ bytes: [UInt8], _ id: [UInt8], by owner: SessionOwner
-    ) throws(ServerFailure) -> AppendOutcome {
+    ) throws -> AppendOutcome {
         let founder = try deviceChain(of: owner.accountID).chain
-        let rows = try database.read { (session) throws(ServerFailure) -> [[SQLValue]] in
+        let rows = try database.read { session in
             _ = try zone(id, of: owner, session)
             return try session.query(
                 "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq", [.bytes(id)])
@@ -166,13 +166,13 @@ extension ServerStore {
 
     func store(
         _ bytes: [UInt8], _ kind: ChainKind, _ id: [UInt8], at number: Int64, now: Int64, _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         try session.run(
             "INSERT INTO links(kind, chain, seq, link, added) VALUES($1, $2, $3, $4, $5)", .int(Int64(kind.rawValue)),
             .bytes(id), .int(number), .bytes(bytes), .int(now))
     }
 
-    private func newestLink(of account: [UInt8], _ session: any SQLSession) throws(ServerFailure) -> [UInt8]? {
+    private func newestLink(of account: [UInt8], _ session: any SQLSession) throws -> [UInt8]? {
         try session.first(
             "SELECT link FROM links WHERE kind = 1 AND chain = $1 ORDER BY seq DESC LIMIT 1", .bytes(account))?[0].bytes
     }
@@ -180,13 +180,13 @@ extension ServerStore {
     /// An account's device chain, in no transaction of the caller's.
     ///
     /// - Complexity: one look-up if it was used a moment ago, else one hash per link.
-    func deviceChain(of account: [UInt8]) throws(ServerFailure) -> StoredDeviceChain {
+    func deviceChain(of account: [UInt8]) throws -> StoredDeviceChain {
         let newest = try database.lookUp(
             "SELECT link FROM links WHERE kind = 1 AND chain = $1 ORDER BY seq DESC LIMIT 1", [.bytes(account)]
         ).first
         guard let newest else { throw ServerFailure(.chainUnknown) }
         if let known = chains.chain(of: account, newest: newest[0].bytes) { return known }
-        let stored = try database.read { (session) throws(ServerFailure) in
+        let stored = try database.read { session in
             try storedDeviceChain(account, session, verify: VerifiedDeviceChain.resume)
         }
         chains.keep(stored)
@@ -199,7 +199,7 @@ extension ServerStore {
     func storedDeviceChain(
         _ account: [UInt8], _ session: any SQLSession,
         verify: ([UnverifiedLink], ChainID) throws(TrustError) -> VerifiedDeviceChain
-    ) throws(ServerFailure) -> StoredDeviceChain {
+    ) throws -> StoredDeviceChain {
         let rows = try session.query(
             "SELECT link, added FROM links WHERE kind = 1 AND chain = $1 ORDER BY seq", [.bytes(account)])
         guard !rows.isEmpty, let id = ChainID(account) else { throw ServerFailure(.chainUnknown) }
@@ -215,7 +215,7 @@ extension ServerStore {
     /// Writes who may log in, where that changed, and ends the sessions of those who may not any more.
     func setDevices(
         of chain: VerifiedDeviceChain, before: VerifiedDeviceChain?, _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         let account = chain.accountID.bytes
         for device in before?.devices ?? [] where chain.device(device.id)?.isTrusted != device.isTrusted {
             try session.run(

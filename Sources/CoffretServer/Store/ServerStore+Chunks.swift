@@ -24,13 +24,13 @@ extension ServerStore {
     /// Takes a part of a chunk, or all of it.
     package func upload(
         _ part: [UInt8], at offset: Int, of total: Int, address: [UInt8], in id: [UInt8], by owner: SessionOwner
-    ) throws(ServerFailure) -> UploadOutcome {
+    ) throws -> UploadOutcome {
         // The last part is stored beside the ones before it, until they go.
         guard database.hasRoom(for: offset + part.count < total ? part.count : total) else {
             throw ServerFailure(.storageFull)
         }
         let now = now
-        return try database.write { (session) throws(ServerFailure) -> UploadOutcome in
+        return try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
             try noteStaging(in: zone.number, by: owner, session)
             let key: [SQLValue] = [.int(zone.number), .bytes(address), .bytes(owner.accountID)]
@@ -84,7 +84,7 @@ extension ServerStore {
     /// Forgets the parts of an upload, which count on its account's space. The zone is locked.
     ///
     /// - Parameter key: number of the zone, address, account.
-    func dropUpload(_ key: [SQLValue], _ session: any SQLSession) throws(ServerFailure) {
+    func dropUpload(_ key: [SQLValue], _ session: any SQLSession) throws {
         let condition = "WHERE number = $1 AND address = $2 AND account = $3"
         let row = try session.query(
             "SELECT CAST(COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) AS BIGINT) FROM uploads \(condition)",
@@ -98,8 +98,8 @@ extension ServerStore {
     /// How far an upload of this account is.
     package func uploadOffset(
         address: [UInt8], in id: [UInt8], for owner: SessionOwner
-    ) throws(ServerFailure) -> Int {
-        try database.read { (session) throws(ServerFailure) -> Int in
+    ) throws -> Int {
+        try database.read { session in
             let zone = try zone(id, of: owner, session)
             let row = try session.first(
                 "SELECT COALESCE(MAX(start + LENGTH(data)), 0) FROM uploads WHERE number = $1 AND address = $2 AND account = $3",
@@ -113,7 +113,7 @@ extension ServerStore {
     /// - Throws: `.objectUnknown`.
     package func chunk(
         address: [UInt8], variant: Int, in id: [UInt8], for owner: SessionOwner
-    ) throws(ServerFailure) -> StoredChunk {
+    ) throws -> StoredChunk {
         // One statement for nearly all: this is what is read most. Their order matters only where there are several.
         let found = try database.lookUp(.chunk, [.bytes(id), .bytes(owner.accountID), .bytes(address)])
         if found.isEmpty {
@@ -136,10 +136,10 @@ extension ServerStore {
     /// Those of some chunks that are not here in exactly this form.
     package func missing(
         _ list: ChunkList, in id: [UInt8], for owner: SessionOwner
-    ) throws(ServerFailure) -> ChunkList {
+    ) throws -> ChunkList {
         // Who asks is about to name them: from here on they are not swept by others.
         try noteStaging(in: id, by: owner)
-        return try database.read { (session) throws(ServerFailure) -> ChunkList in
+        return try database.read { session in
             let zone = try zone(id, of: owner, session)
             var missing: [ChunkList.Chunk] = []
             for chunk in list.chunks {
@@ -160,10 +160,10 @@ extension ServerStore {
     /// For one device only the newest wait: one that never takes its mail, such as one on paper, must not keep the newest
     /// from coming.
     /// - Throws: `.recipientUnknown` for a device that the account does not trust; `.quotaExceeded`.
-    package func post(_ mail: MailboxPost, by owner: SessionOwner) throws(ServerFailure) {
+    package func post(_ mail: MailboxPost, by owner: SessionOwner) throws {
         let id = UniqueID.generate(from: random)
         let (now, account) = (age.now, owner.accountID)
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             let row = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(account))
             guard row != nil else { throw ServerFailure(.accountUnknown) }
@@ -183,7 +183,7 @@ extension ServerStore {
 
     private func makeRoom(
         for device: [UInt8], of account: [UInt8], _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         let known = try session.first(
             "SELECT signing FROM devices WHERE account = $1 AND device = $2 AND revoked = 0", .bytes(account),
             .bytes(device))
@@ -201,7 +201,7 @@ extension ServerStore {
     }
 
     /// What waits for a device, at most 4 MiB at a time.
-    package func mail(for owner: SessionOwner) throws(ServerFailure) -> MailboxEntries {
+    package func mail(for owner: SessionOwner) throws -> MailboxEntries {
         let rows = try database.lookUp(
             "SELECT id, device, data FROM mail WHERE account = $1 AND (device = $2 OR LENGTH(device) = 0) ORDER BY created, id LIMIT 64",
             [.bytes(owner.accountID), .bytes(owner.deviceID)])
@@ -214,8 +214,8 @@ extension ServerStore {
     }
 
     /// Removes a message that a device has taken; one for another device stays.
-    package func deleteMail(_ id: UniqueID, for owner: SessionOwner) throws(ServerFailure) {
-        try database.write { (session) throws(ServerFailure) in
+    package func deleteMail(_ id: UniqueID, for owner: SessionOwner) throws {
+        try database.write { session in
             let row = try session.first(
                 """
                 DELETE FROM mail WHERE id = $1 AND account = $2 AND (device = $3 OR LENGTH(device) = 0)

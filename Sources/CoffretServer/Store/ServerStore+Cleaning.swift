@@ -14,10 +14,10 @@ extension ServerStore {
     /// The newest mail for a device stays: a device on paper fetches it when all others are lost, whenever that is.
     ///
     /// - Parameter mayGoOn: asked again and again; false leaves the rest for the next time.
-    package func clean(while mayGoOn: () -> Bool = { true }) throws(ServerFailure) {
+    package func clean(while mayGoOn: () -> Bool = { true }) throws {
         try noteAge()
         let now = now
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try session.run("DELETE FROM challenges WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM sessions WHERE expiry < $1", .int(now))
             try session.run("DELETE FROM invitations WHERE expiry < $1", .int(now))
@@ -39,9 +39,9 @@ extension ServerStore {
     /// Deletes mail that nobody took in time.
     ///
     /// - Returns: whether there may be more.
-    private func deleteMail() throws(ServerFailure) -> Bool {
+    private func deleteMail() throws -> Bool {
         let end = SQLValue.int(age.now - Self.mailMilliseconds)
-        return try database.write { (session) throws(ServerFailure) -> Bool in
+        return try database.write { session in
             let rows = try session.query(
                 """
                 DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE created < $1 AND (device = $2 OR
@@ -61,7 +61,7 @@ extension ServerStore {
     /// Forgets an upload of which no part came for a day.
     ///
     /// - Returns: whether there may be more.
-    private func dropUpload() throws(ServerFailure) -> Bool {
+    private func dropUpload() throws -> Bool {
         let end = SQLValue.int(age.now - Self.uploadMilliseconds)
         let resting = try database.lookUp(
             """
@@ -70,7 +70,7 @@ extension ServerStore {
             """, [end]
         ).first
         guard let key = resting else { return false }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try lockZone(key[0], session)
             let fresh = try session.query(
                 "SELECT start FROM uploads WHERE number = $1 AND address = $2 AND account = $3 AND updated >= $4",
@@ -83,14 +83,14 @@ extension ServerStore {
     /// Deletes what was swept and whose time is over.
     ///
     /// - Returns: whether there may be more.
-    private func deleteSwept() throws(ServerFailure) -> Bool {
+    private func deleteSwept() throws -> Bool {
         let end = SQLValue.int(age.now - Self.sweptMilliseconds)
         // What is on its way back stays, however long that takes.
         let kept = "NOT EXISTS (SELECT 1 FROM returns r WHERE r.account = swept.account AND r.device = swept.device)"
         guard
             let zone = try database.lookUp("SELECT number FROM swept WHERE time < $1 AND \(kept) LIMIT 1", [end]).first
         else { return false }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try lockZone(zone[0], session)
             // The sign: by the time, and not through all that was swept of the zone.
             let rows = try session.query(
@@ -112,7 +112,7 @@ extension ServerStore {
     }
 
     /// The zone's lock first, as everybody does; one that is gone has nothing any more.
-    private func lockZone(_ number: SQLValue, _ session: any SQLSession) throws(ServerFailure) {
+    private func lockZone(_ number: SQLValue, _ session: any SQLSession) throws {
         _ = try session.first("SELECT seq FROM zones WHERE number = $1" + session.lockClause, number)
     }
 }

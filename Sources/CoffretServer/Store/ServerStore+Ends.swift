@@ -18,9 +18,9 @@ extension ServerStore {
     ///   than the account may use.
     package func deleteZone(
         _ deletion: ZoneDeletion, _ id: [UInt8], by owner: SessionOwner
-    ) throws(ServerFailure) {
+    ) throws {
         let now = age.now
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
             let proof = ZoneProof.deletion(accountID: owner.accountID)
             guard let key = try signingKey(of: owner, session),
@@ -49,8 +49,8 @@ extension ServerStore {
     /// Brings a zone back that this device deleted; makes nothing.
     ///
     /// - Returns: false if there is none.
-    func bringBack(_ id: [UInt8], for owner: SessionOwner) throws(ServerFailure) -> Bool {
-        try database.write { (session) throws(ServerFailure) -> Bool in
+    func bringBack(_ id: [UInt8], for owner: SessionOwner) throws -> Bool {
+        try database.write { session in
             let zone = try session.first(
                 "SELECT number FROM zones WHERE zone = $1 AND LENGTH(account) = 0" + session.lockClause, .bytes(id))
             guard let zone,
@@ -69,7 +69,7 @@ extension ServerStore {
     /// What counts on the account's space of all that lies in a zone.
     private func countedByteCount(
         of zone: Int64, _ id: [UInt8], _ session: any SQLSession
-    ) throws(ServerFailure) -> Int64 {
+    ) throws -> Int64 {
         let row = try session.first(
             """
             SELECT CAST(
@@ -84,7 +84,7 @@ extension ServerStore {
     }
 
     /// What is kept of sweeps and of deleted zones.
-    func keptByteCount(of account: [UInt8], _ session: any SQLSession) throws(ServerFailure) -> Int64 {
+    func keptByteCount(of account: [UInt8], _ session: any SQLSession) throws -> Int64 {
         let row = try session.first(
             """
             SELECT CAST(
@@ -95,7 +95,7 @@ extension ServerStore {
     }
 
     /// The key of a session's device; nil if it is not trusted any more.
-    func signingKey(of owner: SessionOwner, _ session: any SQLSession) throws(ServerFailure) -> VerifyingKey? {
+    func signingKey(of owner: SessionOwner, _ session: any SQLSession) throws -> VerifyingKey? {
         let device = try session.first(
             "SELECT signing FROM devices WHERE account = $1 AND device = $2 AND revoked = 0", .bytes(owner.accountID),
             .bytes(owner.deviceID))
@@ -106,7 +106,7 @@ extension ServerStore {
 
     /// Undoes what a device took away: it was revoked, and may have done that as somebody else's. Zones are back with this;
     /// what was swept is put back by and by, and is served meanwhile. Nothing here can fail for want of room.
-    func undo(by device: [UInt8], of account: [UInt8], _ session: any SQLSession) throws(ServerFailure) {
+    func undo(by device: [UInt8], of account: [UInt8], _ session: any SQLSession) throws {
         let key: [SQLValue] = [.bytes(account), .bytes(device)]
         try session.execute(
             """
@@ -125,7 +125,7 @@ extension ServerStore {
     /// Puts some of what a revoked device swept back.
     ///
     /// - Returns: whether there may be more.
-    func putBack() throws(ServerFailure) -> Bool {
+    func putBack() throws -> Bool {
         let due = try database.lookUp(
             """
             SELECT r.account, r.device, s.number FROM returns r JOIN swept s ON s.account = r.account AND s.device = r.device
@@ -134,7 +134,7 @@ extension ServerStore {
         ).first
         guard let due else {
             // A zone that was deleted may come back yet, with what was swept of it.
-            try database.write { (session) throws(ServerFailure) in
+            try database.write { session in
                 try session.run(
                     """
                     DELETE FROM returns WHERE NOT EXISTS (SELECT 1 FROM swept
@@ -143,7 +143,7 @@ extension ServerStore {
             }
             return false
         }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             guard let zone = try session.first("SELECT seq FROM zones WHERE number = $1" + session.lockClause, due[2])
             else { return }
             let rows = try session.query(
@@ -177,11 +177,11 @@ extension ServerStore {
     /// Deletes some of what lies in a zone that was deleted 30 days ago.
     ///
     /// - Returns: whether there may be more.
-    func deleteEnded() throws(ServerFailure) -> Bool {
+    func deleteEnded() throws -> Bool {
         let end = SQLValue.int(age.now - Self.sweptMilliseconds)
         guard let number = try database.lookUp("SELECT number FROM deletions WHERE time < $1 LIMIT 1", [end]).first?[0]
         else { return false }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             guard
                 let zone = try session.first(
                     "SELECT zone FROM zones WHERE number = $1 AND LENGTH(account) = 0" + session.lockClause, number)
@@ -211,9 +211,9 @@ extension ServerStore {
 
     /// Takes back a chunk that this device put down and that no head of its names: kept like what was swept. Nothing happens
     /// to any other.
-    package func withdrawChunk(address: [UInt8], in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+    package func withdrawChunk(address: [UInt8], in id: [UInt8], by owner: SessionOwner) throws {
         let now = age.now
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
             try dropUpload([.int(zone.number), .bytes(address), .bytes(owner.accountID)], session)
             let own = try session.run(
@@ -231,7 +231,7 @@ extension ServerStore {
     /// Notes that a device put a chunk down, until it moves the head.
     func notePlaced(
         _ address: [UInt8], in zone: Int64, by owner: SessionOwner, _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         try session.run(
             "INSERT INTO placed(number, device, address) VALUES($1, $2, $3) ON CONFLICT DO NOTHING", .int(zone),
             .bytes(owner.deviceID), .bytes(address))

@@ -38,9 +38,9 @@ extension ServerStore {
     package func storedAddresses(
         _ kind: StoredKind, after: [UInt8], in id: [UInt8], for owner: SessionOwner,
         countMax: Int = ServerLimits.addressCountMax
-    ) throws(ServerFailure) -> AddressPage {
+    ) throws -> AddressPage {
         let limit = Int64(countMax)
-        return try database.read { (session) throws(ServerFailure) -> AddressPage in
+        return try database.read { session in
             let zone = try zone(id, of: owner, session)
             let rows: [[SQLValue]]
             if kind == .object {
@@ -69,9 +69,9 @@ extension ServerStore {
     ///   what was swept than the account may use.
     package func sweep(
         _ request: ZoneSweep, of id: [UInt8], by owner: SessionOwner
-    ) throws(ServerFailure) -> SweepOutcome {
+    ) throws -> SweepOutcome {
         let now = now
-        return try database.write { (session) throws(ServerFailure) -> SweepOutcome in
+        return try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
             let proof = SweepProof(
                 zoneID: id, expectedHead: request.expectedHead, objects: request.objects, chunks: request.chunks)
@@ -111,7 +111,7 @@ extension ServerStore {
     func sweep(
         _ kind: StoredKind, _ address: [UInt8], _ zone: Int64, _ owner: SessionOwner, _ now: Int64,
         _ session: any SQLSession
-    ) throws(ServerFailure) -> [[SQLValue]] {
+    ) throws -> [[SQLValue]] {
         // The sign keeps both databases from going through the whole zone by this column, instead of by the address.
         let place = "WHERE number = $1 AND address = $2 AND +\(kind.mark) > 0"
         let rows = try session.query(
@@ -134,21 +134,21 @@ extension ServerStore {
     // MARK: Coming back
 
     /// Whether something of a zone was swept and is kept; elsewhere nothing can come back.
-    func hasSwept(_ zone: Int64, _ session: any SQLSession) throws(ServerFailure) -> Bool {
+    func hasSwept(_ zone: Int64, _ session: any SQLSession) throws -> Bool {
         try session.first("SELECT kind FROM swept WHERE number = $1 LIMIT 1", .int(zone)) != nil
     }
 
     /// Notes that what was put down counts, and was swept no more.
     func forgetSweep(
         of kind: StoredKind, _ address: [UInt8], _ digest: [UInt8], in zone: Int64, _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         try session.run(
             "DELETE FROM swept WHERE number = $1 AND kind = $2 AND address = $3 AND digest = $4", .int(zone),
             .int(kind.rawValue), .bytes(address), .bytes(digest))
     }
 
     /// Takes the locks of an account's zones, which always come before the account's own.
-    func lockZones(of account: [UInt8], _ session: any SQLSession) throws(ServerFailure) {
+    func lockZones(of account: [UInt8], _ session: any SQLSession) throws {
         guard !session.lockClause.isEmpty else { return }
         _ = try session.query(
             "SELECT number FROM zones WHERE account = $1 ORDER BY number" + session.lockClause, [.bytes(account)])
@@ -159,7 +159,7 @@ extension ServerStore {
     /// Notes that a device puts something down that no head names yet. The zone is locked.
     func noteStaging(
         in zone: Int64, by owner: SessionOwner, _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         try session.run(
             """
             INSERT INTO staging(number, device, time) VALUES($1, $2, $3)
@@ -168,7 +168,7 @@ extension ServerStore {
     }
 
     /// The same before a device is told what is there already, since it relies on that.
-    func noteStaging(in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
+    func noteStaging(in id: [UInt8], by owner: SessionOwner) throws {
         let fresh = try database.lookUp(
             """
             SELECT s.time FROM zones z JOIN staging s ON s.number = z.number
@@ -179,13 +179,13 @@ extension ServerStore {
                 .int(now - Self.stagingNoteMilliseconds),
             ])
         guard fresh.isEmpty else { return }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try noteStaging(in: zone(id, of: owner, session, locking: true).number, by: owner, session)
         }
     }
 
     /// A device moved the head: what it had put down is named by it.
-    func endStaging(in zone: Int64, by owner: SessionOwner, _ session: any SQLSession) throws(ServerFailure) {
+    func endStaging(in zone: Int64, by owner: SessionOwner, _ session: any SQLSession) throws {
         try session.run(
             "DELETE FROM placed WHERE number = $1 AND device = $2", .int(zone), .bytes(owner.deviceID))
         try session.run(

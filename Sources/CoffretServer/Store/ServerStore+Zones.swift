@@ -44,7 +44,7 @@ extension ServerStore {
     /// - Throws: `.zoneUnknown`, also for zones of others.
     func zone(
         _ id: [UInt8], of owner: SessionOwner, _ session: any SQLSession, locking: Bool = false
-    ) throws(ServerFailure) -> ZoneRow {
+    ) throws -> ZoneRow {
         let row = try session.first(
             "SELECT \(ZoneRow.columns) FROM zones WHERE zone = $1 AND account = $2"
                 + (locking ? session.lockClause : ""), .bytes(id), .bytes(owner.accountID))
@@ -58,7 +58,7 @@ extension ServerStore {
             setter: UniqueID(bytes: zone.setter), headBefore: zone.previous.isEmpty ? nil : zone.previous)
     }
 
-    package func zones(of owner: SessionOwner) throws(ServerFailure) -> [[UInt8]] {
+    package func zones(of owner: SessionOwner) throws -> [[UInt8]] {
         try database.lookUp(
             "SELECT zone FROM zones WHERE account = $1 ORDER BY number", [.bytes(owner.accountID)]
         ).map { $0[0].bytes }
@@ -67,7 +67,7 @@ extension ServerStore {
     /// Makes a zone for a vault that the account founded.
     ///
     /// - Returns: nil if the founding link does not verify for this account.
-    package func createZone(_ request: ZoneCreation, by owner: SessionOwner) throws(ServerFailure) -> ZoneHead? {
+    package func createZone(_ request: ZoneCreation, by owner: SessionOwner) throws -> ZoneHead? {
         // A device asks whenever it is not sure: for one that is there nothing is verified, and nobody waits.
         if let head = try existingZone(request.vaultID, of: owner) { return head }
         let now = now
@@ -75,7 +75,7 @@ extension ServerStore {
         guard let vaultID = VaultID(request.vaultID), let link = try? UnverifiedLink(decoding: request.link),
             (try? VerifiedMemberChain.verify([link], founder: founder, vaultID: vaultID)) != nil
         else { return nil }
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
             guard try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(request.vaultID)) == nil
@@ -94,7 +94,7 @@ extension ServerStore {
     }
 
     /// - Throws: `.zoneExists` for one of another account: a vault's id names its founder, so nobody else can have made it.
-    private func existingZone(_ id: [UInt8], of owner: SessionOwner) throws(ServerFailure) -> ZoneHead? {
+    private func existingZone(_ id: [UInt8], of owner: SessionOwner) throws -> ZoneHead? {
         guard let row = try database.lookUp("SELECT account FROM zones WHERE zone = $1", [.bytes(id)]).first
         else { return nil }
         if row[0].bytes.isEmpty {
@@ -107,7 +107,7 @@ extension ServerStore {
     }
 
     /// One look-up, whatever the zone holds.
-    package func head(_ id: [UInt8], for owner: SessionOwner) throws(ServerFailure) -> ZoneHead {
+    package func head(_ id: [UInt8], for owner: SessionOwner) throws -> ZoneHead {
         let row = try database.lookUp(
             "SELECT \(ZoneRow.columns) FROM zones WHERE zone = $1 AND account = $2",
             [.bytes(id), .bytes(owner.accountID)]
@@ -120,12 +120,12 @@ extension ServerStore {
 
     package func push(
         _ push: ZonePush, to id: [UInt8], by owner: SessionOwner
-    ) throws(ServerFailure) -> PushOutcome {
+    ) throws -> PushOutcome {
         let pushed = push.objects.reduce(0) { $0 + $1.ciphertext.count }
         guard pushed == 0 || database.hasRoom(for: pushed) else { throw ServerFailure(.storageFull) }
         // Digests before the lock: this is the longest part.
         let digests = push.objects.map { BLAKE2b.hash($0.ciphertext) }
-        return try database.write { (session) throws(ServerFailure) -> PushOutcome in
+        return try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
             let isRepeated = !push.isStaging && zone.head == push.newHead
             guard isRepeated || zone.head == push.expectedHead ?? [] else { return .conflict(wire(zone)) }
@@ -180,7 +180,7 @@ extension ServerStore {
     /// A push is its device's own word, and its epoch one that the account's chain can have made: that of a link.
     private func checkWord(
         for push: ZonePush, _ zone: ZoneRow, _ id: [UInt8], by owner: SessionOwner, _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         let proof = ZoneProof.push(expectedHead: push.expectedHead, newHead: push.newHead, epoch: push.epoch)
         guard let key = try signingKey(of: owner, session),
             (try? proof.verify(push.signature, zone: id, by: key)) != nil
@@ -194,7 +194,7 @@ extension ServerStore {
     /// A head is something that lies in the zone.
     private func checkHead(
         _ push: ZonePush, _ zone: ZoneRow, _ session: any SQLSession
-    ) throws(ServerFailure) {
+    ) throws {
         // The sign: by the address, and not through the whole zone in order.
         let there = try session.first(
             "SELECT seq FROM objects WHERE number = $1 AND address = $2 AND +seq > 0 LIMIT 1", .int(zone.number),
@@ -207,8 +207,8 @@ extension ServerStore {
     /// What was stored after a cursor; an unknown cursor is the beginning.
     package func changes(
         in id: [UInt8], since cursor: [UInt8], for owner: SessionOwner
-    ) throws(ServerFailure) -> ChangeBatch {
-        try database.read { (session) throws(ServerFailure) -> ChangeBatch in
+    ) throws -> ChangeBatch {
+        try database.read { session in
             let zone = try zone(id, of: owner, session)
             let start = position(cursor, upTo: zone.seq)
             // Sizes first, so that what is fetched is bounded by bytes and not by rows.
@@ -256,8 +256,8 @@ extension ServerStore {
     /// - Returns: as many as one batch holds, and where the next goes on; nil at the end.
     package func objects(
         at addresses: [[UInt8]], from place: FetchPlace = FetchPlace(), in id: [UInt8], for owner: SessionOwner
-    ) throws(ServerFailure) -> (batch: ChangeBatch, next: FetchPlace?) {
-        try database.read { (session) throws(ServerFailure) -> (ChangeBatch, FetchPlace?) in
+    ) throws -> (batch: ChangeBatch, next: FetchPlace?) {
+        try database.read { session in
             let zone = try zone(id, of: owner, session)
             var objects: [(object: ZoneObject, uploader: [UInt8])] = []
             var (place, byteCount) = (place, 0)
@@ -295,8 +295,8 @@ extension ServerStore {
 
     // MARK: Acknowledgements
 
-    package func acknowledge(_ bytes: [UInt8], in id: [UInt8], by owner: SessionOwner) throws(ServerFailure) {
-        try database.write { (session) throws(ServerFailure) in
+    package func acknowledge(_ bytes: [UInt8], in id: [UInt8], by owner: SessionOwner) throws {
+        try database.write { session in
             // Locked, so that the zone is not deleted meanwhile, and one word of a device follows the other.
             let zone = try zone(id, of: owner, session, locking: true)
             let before = try session.first(
@@ -312,8 +312,8 @@ extension ServerStore {
         }
     }
 
-    package func acknowledgements(in id: [UInt8], for owner: SessionOwner) throws(ServerFailure) -> Acknowledgements {
-        try database.read { (session) throws(ServerFailure) -> Acknowledgements in
+    package func acknowledgements(in id: [UInt8], for owner: SessionOwner) throws -> Acknowledgements {
+        try database.read { session in
             let zone = try zone(id, of: owner, session)
             let rows = try session.query(
                 "SELECT device, data FROM acks WHERE number = $1 ORDER BY device", [.int(zone.number)])

@@ -64,12 +64,12 @@ package struct ServerStore: Sendable {
     package init(
         database: any SQLDatabase, random: any RandomSource, clock: any WallClock, quota: Quota = Quota(),
         uptime: (@Sendable () -> Int64)? = nil
-    ) throws(ServerFailure) {
+    ) throws {
         self.database = database
         self.random = random
         self.clock = clock
         self.quota = quota
-        let values = try database.read { (session) throws(ServerFailure) -> [[UInt8]] in
+        let values = try database.read { session in
             try ServerSchema.check(session)
             var values: [[UInt8]] = []
             for name in [ServerSchema.incarnationName, ServerSchema.challengeKeyName, ServerSchema.ageName] {
@@ -85,10 +85,10 @@ package struct ServerStore: Sendable {
     }
 
     /// Makes the tables in an empty database.
-    package static func initialize(_ database: any SQLDatabase, random: any RandomSource) throws(ServerFailure) {
+    package static func initialize(_ database: any SQLDatabase, random: any RandomSource) throws {
         let incarnation = random.bytes(count: incarnationByteCount)
         let challengeKey = random.bytes(count: challengeKeyByteCount)
-        try database.write { (session) throws(ServerFailure) in
+        try database.write { session in
             try ServerSchema.create(in: session, incarnation: incarnation, challengeKey: challengeKey)
         }
     }
@@ -129,7 +129,7 @@ package struct ServerStore: Sendable {
     /// - Throws: `.quotaExceeded`, `.accountUnknown`.
     func charge(
         _ accountID: [UInt8], _ byteCount: Int64, _ session: any SQLSession, _ allowance: Allowance = .none
-    ) throws(ServerFailure) {
+    ) throws {
         guard byteCount != 0 else { return }
         let limit: Int64 =
             switch allowance {
@@ -144,7 +144,7 @@ package struct ServerStore: Sendable {
     }
 
     /// What all rows that count on an account's space come to: as it should stand with the account.
-    package func countedByteCount(of account: SQLValue, _ session: any SQLSession) throws(ServerFailure) -> Int64 {
+    package func countedByteCount(of account: SQLValue, _ session: any SQLSession) throws -> Int64 {
         var total: Int64 = 0
         let there = "number NOT IN (SELECT number FROM deletions)"
         for (rows, bytes) in [
@@ -164,7 +164,7 @@ package struct ServerStore: Sendable {
     }
 
     /// What an account uses of its space.
-    package func usage(of owner: SessionOwner) throws(ServerFailure) -> AccountUsage {
+    package func usage(of owner: SessionOwner) throws -> AccountUsage {
         let row = try database.lookUp("SELECT used FROM accounts WHERE account = $1", [.bytes(owner.accountID)]).first
         guard let row else { throw ServerFailure(.accountUnknown) }
         return AccountUsage(usedByteCount: UInt64(max(row[0].int, 0)), byteCountMax: UInt64(max(quota.byteCount, 0)))

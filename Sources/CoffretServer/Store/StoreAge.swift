@@ -51,9 +51,9 @@ final class StoreAge: Sendable {
 extension ServerStore {
     /// Notes how far the time of what is kept has come: by the clock, and no further than this process ran meanwhile. Several
     /// processes on one database note it in turn, and none counts what another has counted.
-    func noteAge() throws(ServerFailure) {
+    func noteAge() throws {
         let (wall, ran, own) = (now, age.ran, age.now)
-        let next = try database.write { (session) throws(ServerFailure) -> Int64 in
+        let next = try database.write { session in
             let row = try session.first(
                 "SELECT value FROM meta WHERE name = $1" + session.lockClause, ServerSchema.ageName)
             let stored = row.flatMap { StoreAge.decode($0[0].bytes) }
