@@ -39,6 +39,8 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
         case logForked = "storage.log.forked"
         case logBroken = "storage.log.broken"
         case stateDiffers = "storage.state.differs"
+        /// The stored state is damaged, or not of these links and entries (L1): it is computed anew.
+        case stateMalformed = "storage.state.malformed"
         case checkpointUnproven = "storage.checkpoint.unproven"
         case checkpointDiffers = "storage.checkpoint.differs"
         // Frontiers that are no frontiers (F6); a refused head hides nothing.

@@ -182,6 +182,87 @@ struct MachineRuleTests {
         #expect(rebuilt.texts(1) == machine.texts(1) && rebuilt.frontier == machine.frontier)
     }
 
+    @Test("K6a: a root waits a day for an end's entries, and what was judged without them is judged again")
+    func missingEvidence() throws {
+        let world = MachineWorld(devices: [["a", "b", "c"]])
+        let log = world.context("b")
+        let root = world.entry(log, 1, changes: [MachineWorld.put(1, "root")])
+        let left = world.entry(log, 2, after: root, changes: [MachineWorld.put(1, "left", replacing: [root])])
+        let right = world.entry(log, 2, after: root, changes: [MachineWorld.put(1, "right", replacing: [root])])
+        let mine = world.entry(
+            world.context("a"), 1, seen: [left], changes: [MachineWorld.put(1, "mine", replacing: [left])])
+        // The author of the end has both, and builds a root on it.
+        var author = world.machine("c")
+        author.sync(world, [root, left, mine])
+        author.sync(world, [right])
+        let end = LogEnd(lastCommonNumber: 1, first: left.name, second: right.name)
+        var (due, mayWriteRoot) = (author.due(), author.mayWriteRoot())
+        #expect(due.ends == [log.instance] && mayWriteRoot)
+        let link = world.link(by: "c", checkpoint: checkpoint([left, mine], ends: [log.instance: end]))
+        author.sync(world)
+        #expect(author.texts(1) == ["left", "mine"])
+        let tree = [MachineWorld.key(1): author.facts(under: MachineWorld.key(1))]
+        world.trees[MachineWorld.rootName(tree)] = tree
+        let next = world.link(
+            by: "c", checkpoint: checkpoint([left, mine], root: MachineWorld.rootName(tree)))
+        author.store.trees = world.trees
+        author.sync(world)
+        // A reader who was not given one of the two: he asks for it, writes no root and refutes none.
+        var reader = world.machine("a")
+        let hour: Milliseconds = 3_600_000
+        for now in 0..<3 {
+            reader.sync(world, [root, left, mine], now: Milliseconds(now) * 8 * hour)
+            (due, mayWriteRoot) = (reader.due(), reader.mayWriteRoot())
+            #expect(reader.missingEvidence == [right.name] && !mayWriteRoot && reader.refuted == [])
+            #expect(reader.base == nil && !due.betterRoot)
+        }
+        var dark = reader
+        dark.sync(world, now: 24 * hour)
+        mayWriteRoot = dark.mayWriteRoot()
+        #expect(mayWriteRoot && dark.refuted == [next], "after a day the end says nothing")
+        // Both ways he ends where the author is.
+        for late in [reader, dark] {
+            var late = late
+            late.sync(world, [right], now: 25 * hour)
+            let limit = late.limit(of: log.instance)
+            #expect(late.missingEvidence == [] && late.base == next && late.refuted == [])
+            #expect(limit?.link == link && limit?.number == 2)
+            #expect(late.texts(1) == author.texts(1) && late.frontier == author.frontier)
+        }
+        // An end that names one entry twice, or one of another log, is not waited for.
+        for second in [left, mine] {
+            let other = MachineWorld(devices: [["a", "b", "c"]])
+            let end = LogEnd(lastCommonNumber: 1, first: left.name, second: second.name)
+            other.link(by: "c", checkpoint: checkpoint([mine], ends: [log.instance: end]))
+            var machine = world.machine("a")
+            machine.sync(other, [root, left, mine])
+            mayWriteRoot = machine.mayWriteRoot()
+            #expect(machine.missingEvidence == [] && mayWriteRoot)
+        }
+    }
+
+    @Test("C9: a root that accepts more of a closed log than the link that closed it is refuted by every reader")
+    func raisedLimit() throws {
+        let world = MachineWorld(devices: [["a", "b"], ["w"]])
+        let one = world.entry(world.context("b"), 1, changes: [MachineWorld.put(1, "one")])
+        let two = world.entry(world.context("b"), 2, after: one, changes: [MachineWorld.put(2, "dated back")])
+        world.revoke("b")
+        world.link(opens: true, checkpoint: checkpoint([one]))
+        var author = world.machine("a")
+        author.sync(world, links: 2, known: [2, 1], [one, two])
+        let facts = [1, 2].map { (MachineWorld.key($0), author.facts(under: MachineWorld.key($0))) }
+        let tree = Dictionary(uniqueKeysWithValues: facts)
+        let root = MachineWorld.rootName(tree)
+        world.trees[root] = tree
+        let raising = world.link(by: "w", checkpoint: checkpoint([two], root: root))
+        var reader = world.machine("a")
+        reader.sync(world, [one, two])
+        #expect(reader.computedRoot(at: Frontier([two.instance: two.mark]), from: nil) == root, "the tree is right")
+        #expect(reader.refuted == [raising] && reader.base == nil && reader.texts(2) == [])
+        let due = reader.due()
+        #expect(due.betterRoot)
+    }
+
     @Test("section 6: of a closed log without its tip nothing counts until the gap closes")
     func gap() throws {
         let world = MachineWorld(devices: [["a", "b"]])

@@ -16,6 +16,7 @@ struct MemoryHistoryStore: HistoryStore {
     private var byInstance: [InstanceID: Set<BlobName>] = [:]
     var here: [BlobName: Dot] = [:]
     private(set) var applied: Set<BlobName> = []
+    private var gone: Set<BlobName> = []
     private(set) var present: [FactKey: CurrentFacts] = [:]
     /// Names of entries that this program does not read all of.
     var unsupported: Set<BlobName> = []
@@ -91,6 +92,13 @@ struct MemoryHistoryStore: HistoryStore {
         byInstance[stored.entry.instance]?.remove(name)
         for change in stored.entry.body.changes.list { byKey[change.key]?.remove(name) }
     }
+
+    mutating func dropForGood(_ name: BlobName) {
+        drop(name)
+        gone.insert(name)
+    }
+
+    func wasDroppedForGood(_ name: BlobName) -> Bool { gone.contains(name) }
 
     mutating func withdraw(_ name: BlobName) {
         drop(name)

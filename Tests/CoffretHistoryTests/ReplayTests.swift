@@ -34,6 +34,13 @@ struct Replay {
     /// The first difference of each kind: event, field, what the model says, what came of it here.
     private(set) var differences: [String] = []
     private(set) var stepCount = 0
+    /// Whether each machine is stored and read back after each of its steps.
+    let resumes: Bool
+
+    init(world: ReplayWorld) {
+        self.world = world
+        resumes = world.seed % 2 == 0
+    }
 
     mutating func run() {
         for (index, event) in world.json.at("events").list.enumerated() {
@@ -53,6 +60,7 @@ struct Replay {
             guard var device = devices[tid] else { continue }
             devices[tid] = nil
             step(what, given, &device)
+            if resumes, device.saved == nil { resume(&device, "event \(index), device \(tid), \(what)") }
             compare(event.list[3], &device, "event \(index), device \(tid), \(what)")
             devices[tid] = device
             stepCount += 1
@@ -122,11 +130,25 @@ struct Replay {
             } else {
                 device.machine.release()
             }
+            device.saved = nil
         case "drop": device.machine.drop(unacknowledged: Set(names(given.at("unsent"))))
         case "purge":
             device.machine.purge(
                 unacknowledged: Set(names(given.at("unsent"))), refused: Set(given.at("refused").numbers), now: now)
         default: Issue.record("the model exports \(what), which is not played")
+        }
+    }
+
+    /// Stops a program behind a step and starts it again (L1).
+    private mutating func resume(_ device: inout ReplayDevice, _ place: String) {
+        let machine = device.machine
+        do {
+            let state = try MachineState(decoding: device.machine.suspend().encoded)
+            device.machine = try HistoryMachine(
+                resuming: state, store: device.machine.store, account: machine.account, device: machine.device,
+                accounts: machine.members.accounts, chain: machine.members.chain, times: machine.times)
+        } catch {
+            differences.append("world \(world.seed), \(place): resumed\n  here  \(error)")
         }
     }
 

@@ -89,6 +89,18 @@ struct SourceRuleTests {
         #expect(calls == [])
     }
 
+    @Test("a verified member link is made where it is checked, and copied in its author's plan, and nowhere else")
+    func linksAreVerified() {
+        let places = SourceTree.sources.flatMap { file in
+            file.lines.filter { $0.contains("VerifiedMemberLink(") }.map { _ in file.path }
+        }
+        let folder = "Sources/CoffretHistory/Members/"
+        // Of bytes: the founding link and each later one. Of a link: `with`.
+        #expect(
+            places.sorted() == [folder + "MemberState.swift"]
+                + [String](repeating: folder + "MemberVerifier.swift", count: 2))
+    }
+
     @Test("no path of one machine stands in the project")
     func noLocalPaths() {
         let marks = ["/wo" + "rk/", "/ro" + "ot/"]

@@ -22,7 +22,14 @@ extension HistoryMachine {
 
     /// C8, C9: looks at the checkpoints above the base.
     mutating func chooseBase(now: Milliseconds, isFresh: Bool, isCollected: (Int) -> Bool) {
+        let doubted = firstDoubtedLink
         for link in candidates {
+            // K6: a root may rest on an end that is not shown here yet.
+            if baseTrust == .verified, let doubted, link >= doubted { continue }
+            if raisesLimit(link, above: base) {
+                refuted.insert(link)
+                continue
+            }
             switch judge(link, now: now, isFresh: isFresh, isCollected: isCollected(link)) {
             case .passOver: continue
             case .take(let baseTrust):
@@ -129,21 +136,29 @@ extension HistoryMachine {
     /// C7: an unverified base is verified by all older entries, or comes to be believed.
     private mutating func verifyBase(now: Milliseconds, isCollected: (Int) -> Bool) {
         guard let link = base else { return }
-        let accepted = self.accepted
-        if !accepted.isEmpty, let root = computedRoot(at: accepted, from: nil) {
-            if root == members.chain.links[link].checkpoint?.root {
-                baseTrust = .verified
-                return
-            }
+        switch isTrue(link) {
+        case true?:
+            baseTrust = .verified
+            return
+        case false?:
             refuted.insert(link)
             base = nil
             baseTrust = .verified
             chooseBase(now: now, isFresh: false, isCollected: isCollected)
             return
+        case nil: break
         }
         if waits.passed(times.belief, for: .unverified(link: link), now: now) {
             believed.insert(link)
             baseTrust = .believed
         }
+    }
+
+    /// Whether the base's root is what all older entries give; nil: it cannot be told.
+    private func isTrue(_ link: Int) -> Bool? {
+        guard !accepted.isEmpty else { return nil }
+        if raisesLimit(link, above: nil) { return false }
+        if let doubted = firstDoubtedLink, doubted <= link { return nil }
+        return computedRoot(at: accepted, from: nil).map { $0 == members.chain.links[link].checkpoint?.root }
     }
 }

@@ -89,8 +89,7 @@ extension HistoryMachine {
                 guard !isKept, changes(of: entry).contains(where: { entities.contains($0.key.entity) }) else {
                     continue
                 }
-                store.drop(entry.name)
-                purgedNames.insert(entry.name)
+                store.dropForGood(entry.name)
             }
         }
         purged.insert(link)

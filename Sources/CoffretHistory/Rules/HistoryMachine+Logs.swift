@@ -31,11 +31,7 @@ extension HistoryMachine {
 
     /// The first end of a log, up to a link, of which both entries are, or were, here (K6).
     func end(of instance: InstanceID, at link: Int) -> EndedLog? {
-        members.chain.states[link].ended[instance]?.first { ended in
-            let dot = Dot(instance, ended.end.lastCommonNumber + 1)
-            let names = [ended.end.first, ended.end.second]
-            return names[0] != names[1] && names.allSatisfy { store.dot(of: $0) == dot }
-        }
+        members.chain.states[link].ended[instance]?.first { evidence(for: $0, of: instance) == .whole }
     }
 
     /// The chain of names up to a limit, or to what was applied.

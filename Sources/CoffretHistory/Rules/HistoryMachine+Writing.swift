@@ -79,7 +79,7 @@ extension HistoryMachine {
         }
         let isWorse = roots.last.map { refuted.contains($0) || hasPassedOver && base ?? -1 < $0 } ?? false
         return DueLinks(
-            closings: members.accountsDue, ends: open, betterRoot: isWorse && isSure,
+            closings: members.accountsDue, ends: open, betterRoot: isWorse && isSure && firstDoubtedLink == nil,
             unconfirmed: members.unconfirmedLinks(spokenForBy: account))
     }
 
@@ -109,18 +109,32 @@ extension HistoryMachine {
         }
     }
 
-    /// C1, C2: whether a root may be written now. Else the checkpoint is rootless.
-    package mutating func mayWriteRoot(now: Milliseconds) -> Bool {
-        guard isSure else { return false }
+    /// C1, C2, K6: whether a root may be written now, as of the last `settle`. Else the checkpoint is rootless.
+    package mutating func mayWriteRoot() -> Bool {
+        isSure && firstDoubtedLink == nil && (!lacksClosedLogs() || waits.isOver(times.entries, for: .closedLogs))
+    }
+
+    /// C2: whether entries of closed logs are missing, up to limits that were set behind the base.
+    private mutating func lacksClosedLogs() -> Bool {
         for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1) {
             for instance in members.chain.states[link].accepted.marks.keys {
-                guard let limit = limit(of: instance), limit.number > frontier.number(of: instance),
+                if let limit = limit(of: instance), limit.number > frontier.number(of: instance),
                     let owner = owners[instance], let closing = members.closingLink(of: owner), closing > base ?? -1
-                else { continue }
-                return waits.passed(times.entries, for: .closedLogs, now: now)
+                {
+                    return true
+                }
             }
         }
-        return true
+        return false
+    }
+
+    /// Begins the wait for closed logs, or ends it. Once in a sync.
+    mutating func lookForClosedLogs(now: Milliseconds) {
+        if lacksClosedLogs() {
+            _ = waits.passed(times.entries, for: .closedLogs, now: now)
+        } else {
+            waits.end(.closedLogs)
+        }
     }
 
     /// What the checkpoint of an own link says, by the rules with this link (C1, C1a, K6, P2).

@@ -45,10 +45,10 @@ package struct HistoryMachine<Store: HistoryStore> {
     var replacedEarly: [FactKey: Set<Dot>] = [:]
     /// Instances of which two entries with one number are here (K6).
     package internal(set) var forked: Set<InstanceID> = []
+    /// Ends of which an entry is not here (K6).
+    package internal(set) var lackedEnds: Set<EndPlace> = []
     /// Entities that were deleted for good here, by link (P3).
     package internal(set) var purged: Set<Int> = []
-    /// Names of entries that went with them and are not taken again (P4).
-    package internal(set) var purgedNames: Set<BlobName> = []
 
     /// Whose log an instance is, of all that an entry came of.
     var owners: [InstanceID: InstanceOwner] = [:]
@@ -180,7 +180,7 @@ package struct HistoryMachine<Store: HistoryStore> {
     /// Whether an entry is to be kept: it is above the base, or the tip of a checkpoint, or verifies a base that was taken
     /// (C7), and was not deleted for good.
     package func takes(_ entry: VerifiedEntry, tips: Set<BlobName>) -> Bool {
-        if purgedNames.contains(entry.name) { return false }
+        if store.wasDroppedForGood(entry.name) { return false }
         if base != nil, !isSure { return true }
         return entry.number > accepted.number(of: entry.instance) || tips.contains(entry.name)
     }
@@ -191,9 +191,11 @@ package struct HistoryMachine<Store: HistoryStore> {
     package mutating func settle(now: Milliseconds, isCollected: (Int) -> Bool) {
         guard members.takenCount > 0 else { return }
         let before = base
+        lookForEnds(now: now)
         chooseBase(now: now, isFresh: frontier.isEmpty && base == nil, isCollected: isCollected)
         if base != before { needsRebuilding = true }
         update()
+        lookForClosedLogs(now: now)
     }
 
     /// Brings the state up to date without a look at checkpoints.

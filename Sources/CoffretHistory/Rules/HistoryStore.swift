@@ -65,6 +65,9 @@ package protocol HistoryStore {
 
     /// Takes an entry out; its name stays known, and whether it was applied.
     mutating func drop(_ name: BlobName)
+    /// Takes an entry out that was deleted for good: it is not taken again (P4). The names outlive restarts.
+    mutating func dropForGood(_ name: BlobName)
+    func wasDroppedForGood(_ name: BlobName) -> Bool
     /// Takes an own entry out that another copy of this store does not have, and forgets that it was applied (I2).
     mutating func withdraw(_ name: BlobName)
 }

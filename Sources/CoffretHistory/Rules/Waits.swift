@@ -20,6 +20,8 @@ package struct Waits: Hashable, Sendable {
         case key(epoch: UInt32)
         /// F3: what a head named and did not come.
         case head
+        /// K6: the two entries of ends that this device stated.
+        case ends(device: UniqueID)
     }
 
     package struct Wait: Hashable, Sendable {
@@ -49,6 +51,11 @@ package struct Waits: Hashable, Sendable {
         return passed >= duration
     }
 
+    /// The same, without a look at the clock.
+    package func isOver(_ duration: Milliseconds, for subject: Subject) -> Bool {
+        waits[subject].map { $0.passed >= duration } ?? false
+    }
+
     package mutating func end(_ subject: Subject) { waits[subject] = nil }
 }
 
@@ -56,7 +63,7 @@ package struct Waits: Hashable, Sendable {
 package struct HistoryTimes: Sendable {
     private static let day: Milliseconds = 86_400_000
 
-    /// C7, C9: for entries, and for a checkpoint that covers both.
+    /// C2, C7, C9, K6: for entries, and for a checkpoint that covers both.
     package let entries: Milliseconds
     /// C7: until an unverified base is believed.
     package let belief: Milliseconds

@@ -26,6 +26,21 @@ class Attackers:
         else:
             w.lies[d.name] = {}
 
+    def hide_evidence(w):
+        """The server withholds one of two entries with one number from some devices that have not got it (K6)."""
+        q, by = w.q, {}
+        for e in w.server.entries.values():
+            by.setdefault(e.dot, []).append(e.id)
+        twice = [x for d, x in sorted(by.items()) if len(x) > 1]
+        if not twice:
+            return
+        hidden = q.choice(q.choice(twice))
+        for d in w.devices:
+            if hidden not in d.ids and q.random() < 0.6:
+                hide = w.lies.setdefault(d.name, {}).get('hide', ())
+                w.lies[d.name]['hide'] = {hidden, *hide}
+                w.note('entry of a fork withheld')
+
     def fork_chain(w):
         """The server shows some devices another continuation of the member chain (R95)."""
         S = w.server
@@ -115,15 +130,35 @@ class Attackers:
             # Or one that everybody has, under a number that is not its own.
             L.accept[i] = (L.accept[i][0] + 50, -9 if w.count % 3 else L.accept[i][1])
             if w.count % 2:  # an end of somebody's log, without two entries
-                L.ended[i] = L.ended.get(i, ()) + ((L.k, 0, -9, -9),)
+                L.ended[i] = L.ended.get(i, ()) + ((L.k, 0, -9, -9 if w.count % 5 else -8),)
             L.bare = {i: -9} if w.r.random() < 0.5 else {}
             w.bares = True
+        elif L.root is not None and w.q.random() < 0.5 and w.raise_limit(d, L):
+            w.note('limit raised by a thief')
         else:
             L.root = {}
             w.tainted = True  # a tree that is not true
         L.refutes = {k for k in range(L.k) if w.r.random() < 0.3}
         d.base, d.verified = L.parent, True
         d.rebuild()
+
+    def raise_limit(w, d, L):
+        """A root that accepts more of an ended or closed log than the link that shut it, with the tree that belongs to it."""
+        for e in sorted(d.store.values(), key=lambda e: -e.n):
+            at = L.accept.get(e.inst, (0, 0))
+            if d.limit(e.inst) is None or e.n <= at[0]:
+                continue
+            line, x = [], e
+            while x is not None and x.n > at[0]:
+                line.append(x)
+                x = d.store.get(x.prev)
+            if len(line) != e.n - at[0] or line[-1].prev != at[1]:
+                continue
+            L.accept[e.inst] = (e.n, e.id)
+            for x in reversed(line):
+                d.apply(L.root, x, set())
+            return True
+        return False
 
     def dark_link(w, d, trusted):
         """A thief gives somebody a right, or takes it, with a link that states an old head of its device chain (K7)."""

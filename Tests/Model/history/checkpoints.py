@@ -40,6 +40,13 @@ class Judging:
             L = s.link(k)
             if L.root is None or k in s.void or not s.proven(k):
                 continue
+            if s.verified and s.doubt is not None and k >= s.doubt:
+                s.w.note('waits for the entries of an end')
+                continue
+            if s.raises(k):
+                s.void.add(k)
+                s.w.note('limit raised')
+                continue
             acc = s.accept()
             less = [i for i, (n, x) in acc.items() if L.accept.get(i, (0, 0))[0] < n]
             shut = [i for i, (n, x) in L.accept.items() if n > acc.get(i, (0, 0))[0] and s.base >= 0 and s.stopped(i, s.base)]
@@ -84,12 +91,21 @@ class Judging:
             s.verify()
         return s.base != old[0]
 
+    def raises(s, k):
+        """C9: does a checkpoint accept more of an instance than the link above the base that closed or ended it, and no link before that one?"""
+        for i, (n, x) in s.links[k].accept.items():
+            stops = [c for c in (s.closing(i, k), (s.end(i, k) or (None,))[0]) if c is not None]
+            if stops and min(stops) > s.base and n > s.links[min(stops)].accept.get(i, (0, 0))[0] and on('C9 raised'):
+                if not any(L.accept.get(i) == (n, x) for L in s.links[: min(stops)]):
+                    return True
+        return False
+
     def verify(s):
         """C7: an unverified base is verified by all older entries, or by 30 days in which nobody refuted it it comes to be believed."""
         L, keep = s.link(s.base), (s.f, s.state)
         if on('C7 past') and len(s.links[L.k].accept) > 0:
             k, s.base = s.base, -1
-            state = s.compute(L)
+            state = 'raised' if s.raises(k) else s.compute(L) if s.doubt is None or k < s.doubt else None
             s.base = k
             s.f, s.state = keep
             if state is not None:
@@ -155,13 +171,9 @@ class Linking:
                 if any(s.f.get(i, (0, 0))[0] < n and s.limit(i) is None for i, (n, x) in chain[k].accept.items()):
                     return False
         root = root and (s.sure() or not on('C1'))  # C1: who is unverified writes cuts only
-        lacks = any(
-            s.limit(i)[0] > s.f.get(i, (0, 0))[0]
-            for L in chain[s.base + 1 : s.m]
-            for i in L.accept
-            if s.limit(i) is not None and s.closing(i) is not None and s.closing(i) > s.base
-        )
-        if root and lacks and on('C2 root') and not s.waited('closed', 24):
+        if s.doubt is not None:
+            root = False  # K6: a root waits a day for the entries of ends
+        if s.lacks_closed() and not s.is_over('closed', 24) and on('C2 root'):
             root = False  # C2: a root waits a day for closed logs
         merged = s.write_merged() if root and not s.bad else {}
         L = Link(s.m, chain[-1], (s.acct.i, s.name))
@@ -172,6 +184,8 @@ class Linking:
             else:
                 L.roles[a] = r
             L.keyed.setdefault(a, s.newest(a))
+            if a not in chain[-1].roles:  # who was revoked before his account came got no letter
+                w.keys[L.kids[L.epoch]] -= {x for x in w.accounts[a].where if w.accounts[a].out(x, L.keyed[a])}
             L.heads[a] = max(L.heads.get(a, (0, 0)), s.newest(a))
         for a in L.roles:
             L.heads[a] = max(L.heads.get(a, (0, 0)), s.newest(a))
@@ -224,6 +238,15 @@ class Linking:
             if s.base == L.k and L.accept == whole and set(s.state.get(key, {})) == dots and s.shown(key)[:2] != (text, False):
                 raise Broken('merged text lost by a checkpoint')
         return True
+
+    def lacks_closed(s):
+        """C2: are entries of closed logs missing, up to limits that were set behind the base?"""
+        return any(
+            s.limit(i)[0] > s.f.get(i, (0, 0))[0]
+            for L in s.links[s.base + 1 : s.m]
+            for i in L.accept
+            if s.limit(i) is not None and s.closing(i) is not None and s.closing(i) > s.base
+        )
 
     def unended(s):
         """K6: forked logs that no link ended, with both entries here: an end without them says nothing."""
@@ -315,7 +338,7 @@ class Linking:
 
     def kept(s):
         """What a plan that is thrown away leaves as it was."""
-        fields = ('m', 'base', 'verified', 'void', 'seasoned', 'applied', 'asked', 'passed')
+        fields = ('m', 'base', 'verified', 'void', 'seasoned', 'applied', 'asked', 'passed', 'lacked', 'doubt')
         return {x: copy.copy(getattr(s, x)) for x in fields}
 
 

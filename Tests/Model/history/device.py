@@ -22,6 +22,10 @@ class Knowledge:
         s.asked[what] = (done, s.clock())
         return done >= hours * HOUR
 
+    def is_over(s, what, hours):
+        """The same, without a look at the clock."""
+        return s.asked.get(what, (0, 0))[0] >= hours * HOUR
+
     # -- member chain and device chains ------------------------------------------------------------------------------------
     @property
     def side(s):
@@ -127,12 +131,47 @@ class Knowledge:
 
     def end(s, inst, k=None):
         """(link, last common number) of the first link that ended this log with two entries that are, or were, here (K6)."""
-        made = s.w.made
         for c, n, x, y in s.link(k).ended.get(inst, ()):
-            both = x != y and {x, y} <= s.ids and all(z in made and made[z].dot == (inst, n + 1) for z in (x, y))
-            if both or not on('K6 proof'):
+            if s.shown_by(inst, n, x, y) or not on('K6 proof'):
                 return (c, n)
         return None
+
+    def shown_by(s, inst, n, x, y):
+        """Are, or were, the two entries here that an end names? None: one is not here; False: these show nothing."""
+        made = s.w.made
+        here = [z for z in (x, y) if z in s.ids]
+        if x == y or any(z not in made or made[z].dot != (inst, n + 1) for z in here):
+            return False
+        return True if len(here) == 2 else None
+
+    def lacking(s):
+        """Ends of which an entry is not here, but those behind one that holds: (link, instance)."""
+        out = set()
+        for inst, ends in s.link().ended.items():
+            for c, n, x, y in ends:
+                found = s.shown_by(inst, n, x, y)
+                if found is None:
+                    out.add((c, inst))
+                if found:
+                    break
+        return out
+
+    def look_for_ends(s):
+        """K6: roots wait a day for the two entries of an end, in all for the ends that one device stated; what was judged without them is judged again."""
+        lacked, s.lacked = s.lacked, s.lacking()
+        by = {}
+        for c, inst in s.lacked:
+            by.setdefault(s.links[c].signer[1], []).append(c)
+        for x in [x for x in s.asked if x[0] == 'ends' and x[1] not in by]:
+            del s.asked[x]
+        waiting = [c for x in sorted(by) for c in by[x] if not s.waited(('ends', x), 24)]
+        s.doubt = min(waiting, default=None) if on('K6 wait') else None
+        came = [c for c, inst in lacked - s.lacked if (s.end(inst) or (None,))[0] == c]
+        if came and on('K6 late'):
+            s.void = {k for k in s.void if k < min(came)}
+            if s.verified and s.base >= min(came):
+                s.verified = False
+                s.w.note('base without an end')
 
     def due(s):
         """Accounts of which a device lost its right behind the heads that the newest epoch knew of (K2, K3)."""

@@ -34,6 +34,7 @@ SHOWN_BY = {
     'T2': (229, 'any', 'several texts'),
     'T5': (8, 'any', 'lost lines'),
     'T6': (1, 'any', 'merged text lost by a checkpoint'),
+    'C9 raised': (20481, 'lying', 'dated back'),
     'E7': (144, 'honest', 'closing link leaves out what the head named'),
     'F5': (7, 'any', 'false alarm: rolled back or forked'),
     'I4': (1, 'any', 'lost lines'),
@@ -41,5 +42,5 @@ SHOWN_BY = {
     'N3': (302366, 'any', 'several states'),
     'P2': (351, 'any', 'several states'),
     'P3 wait': (1, 'any', 'deleted before seven days'),
-    'P3 signer': (38, 'any', 'purge by a revoked device'),
+    'P3 signer': (44, 'any', 'purge by a revoked device'),
 }

@@ -8,6 +8,13 @@ from .rules import on
 class Syncing:
     def send(s):
         known = s.w.server.entries
+        at = {}
+        for e in s.store.values():
+            at.setdefault(e.dot, []).append(e)
+        for es in at.values():
+            if len(es) > 1:  # K6: both are pushed as evidence, before a link that ends the log
+                for e in es:
+                    known.setdefault(e.id, e)
         for e in s.store.values():
             if e.n > s.accept().get(e.inst, (0, 0))[0] and (e.inst == s.inst or s.counts(e) is not False):
                 known.setdefault(e.id, e)
@@ -104,7 +111,7 @@ class Syncing:
             s.post()
         roots = [k for k in range(s.m) if s.link(k).root is not None and s.proven(k)]
         worse = roots and (roots[-1] in s.void or s.passed and s.base < roots[-1])
-        if s.sure() and worse and s.may_write() and stop > 4 and w.r.random() < 0.5:
+        if s.sure() and worse and s.doubt is None and s.may_write() and stop > 4 and w.r.random() < 0.5:
             s.post(again=True)  # C6, C9: a better one
         if s.may_write():
             if s.inst is not None:
@@ -149,11 +156,16 @@ class Syncing:
     def resettle(s):
         if not s.m:
             return
+        s.look_for_ends()
         moved = s.take(fresh=not s.f and s.base < 0)
         if moved or s.built != s.m or s.forks:
             s.rebuild()
         else:
             s.settle()
+        if s.lacks_closed():
+            s.waited('closed', 24)
+        else:
+            s.asked.pop('closed', None)
         s.told('settle', gone=s.w.trace.gone(s))
 
     def told(s, what, **given):
@@ -170,6 +182,7 @@ class Device(Knowledge, Counting, Writing, Judging, Linking, Dropping, Syncing):
         s.store, s.ids = {}, set()  # retained entries; ids of all that were ever here: proof of a tip (C4)
         s.base, s.verified, s.void = -1, True, set()  # checkpoint that the state builds on; checkpoints found to be wrong
         s.f, s.state, s.forks, s.killed = {}, {}, set(), set()
+        s.lacked, s.doubt = set(), None  # ends of which an entry is not here; the first link whose root waits for one (K6)
         s.nonce, s.inst, s.said = 0, None, {}
         s.applied, s.wrote, s.again, s.redone, s.copied = set(), set(), {}, set(), False
         s.remember, s.since = {}, None  # what this server had (F4); where listing began (N3)

@@ -29,6 +29,8 @@ class World(Attackers, Checks):
         w.skews, w.hammers, w.badlinks = r.random() < 0.4, r.random() < 0.2, r.random() < 0.3
         w.haunted = r.random() < 0.3
         w.room = r.choice([99, 99, 4])
+        w.q = random.Random(f'forks {seed}')  # of its own, so that worlds without these steps stay what they were
+        w.hides = w.lying and w.q.random() < 0.3
         w.upgrading = r.random() < 0.2
         w.ending = False
         w.steps = steps or r.randint(20, 110)
@@ -105,6 +107,8 @@ class World(Attackers, Checks):
             w.note('clock set')
         if w.hammers:
             w.hammer()
+        if w.hides and w.q.random() < 0.3:
+            w.hide_evidence()
         if r.random() < 0.04:
             w.compare()
         if w.theme and r.random() < 0.12:
@@ -128,7 +132,12 @@ class World(Attackers, Checks):
                 d.post(root=r.random() < 0.8)
         elif a == 10 and d.base >= 0 and d.sure():  # collects at the server what it knows (G5)
             acc, known = d.accept(), w.server.entries
-            tips = d.tips() - {x for k in d.purged if k < d.m for x in d.link(k).bare.values()}
+            ends = {x for L in d.links[: d.m] for ends in L.ended.values() for end in ends for x in end[2:]}
+            at = {}
+            for e in known.values():
+                at.setdefault(e.dot, set()).add(e.id)
+            twice = {x for y in at.values() if len(y) > 1 for x in y}
+            tips = (d.tips() | ends | twice) - {x for k in d.purged if k < d.m for x in d.link(k).bare.values()}
             if len(w.server.chains) == 1:  # behind a fork of the chain it would withhold from the other side
                 w.server.entries = {i: e for i, e in known.items() if e.n > acc.get(e.inst, (0, 0))[0] or i in tips or i not in d.applied}
         elif a == 11 and len(w.devices) < 9 and alive:
@@ -344,7 +353,7 @@ class World(Attackers, Checks):
             if a.taken_over is not None and a.paper:
                 w.recover(a)
         waits = any(L.purges for chain in w.server.chains for L in chain)
-        for rnd in range(14 + 22 * waits):
+        for rnd in range(18 + 22 * waits):
             w.t += 1 if rnd < 2 else 30  # a day passes: C5
             for d in w.good():
                 if w.lying:

@@ -1,0 +1,90 @@
+// Ends of forked logs, and the two entries that show them (Spec/history.md section 7, K6). The one thing to keep true: an
+// end holds with both entries alone; roots wait for them, but not for ever.
+
+internal import CoffretBase
+package import CoffretStorage
+
+/// A log that a link ended.
+package struct EndPlace: Hashable, Sendable {
+    package let link: Int
+    package let instance: InstanceID
+}
+
+extension HistoryMachine {
+    enum Evidence {
+        /// Both entries are, or were, here.
+        case whole
+        case missing
+        /// They are one entry, or one of them is another log's or number's: no fork.
+        case none
+    }
+
+    func evidence(for ended: EndedLog, of instance: InstanceID) -> Evidence {
+        let (dot, names) = (Dot(instance, ended.end.lastCommonNumber + 1), [ended.end.first, ended.end.second])
+        let dots = names.map { store.dot(of: $0) }
+        guard names[0] != names[1], dots.allSatisfy({ $0 == nil || $0 == dot }) else { return .none }
+        return dots.contains(nil) ? .missing : .whole
+    }
+
+    /// Ends of which an entry is not here, but those behind one that holds.
+    private var endsWithoutEvidence: Set<EndPlace> {
+        var found: Set<EndPlace> = []
+        for (instance, ends) in members.newestState.ended {
+            for ended in ends {
+                let evidence = evidence(for: ended, of: instance)
+                if evidence == .missing { found.insert(EndPlace(link: ended.link, instance: instance)) }
+                if evidence == .whole { break }
+            }
+        }
+        return found
+    }
+
+    /// Names of entries that show ends and are not here; they are asked for by address (N3).
+    package var missingEvidence: Set<BlobName> {
+        var names: Set<BlobName> = []
+        for lacked in lackedEnds {
+            for ended in members.newestState.ended[lacked.instance] ?? [] where ended.link == lacked.link {
+                names.formUnion([ended.end.first, ended.end.second].filter { store.dot(of: $0) == nil })
+            }
+        }
+        return names
+    }
+
+    /// The first link whose root waits for the entries of an end; nil: none does.
+    var firstDoubtedLink: Int? {
+        lackedEnds.map(\.link).filter { !waits.isOver(times.entries, for: .ends(device: signer(of: $0))) }.min()
+    }
+
+    private func signer(of link: Int) -> UniqueID { members.chain.links[link].deviceID }
+
+    /// Looks which ends hold now. Once in a sync, before checkpoints are looked at.
+    mutating func lookForEnds(now: Milliseconds) {
+        let lacked = lackedEnds
+        lackedEnds = endsWithoutEvidence
+        let signers = Set(lackedEnds.map { signer(of: $0.link) })
+        for case .ends(let device) in waits.waits.keys where !signers.contains(device) {
+            waits.end(.ends(device: device))
+        }
+        for device in signers { _ = waits.passed(times.entries, for: .ends(device: device), now: now) }
+        // What was judged without an end is judged again.
+        let came = lacked.subtracting(lackedEnds).filter { end(of: $0.instance, at: members.newest)?.link == $0.link }
+        guard let first = came.map(\.link).min() else { return }
+        refuted = refuted.filter { $0 < first }
+        if baseTrust == .verified, let base, base >= first { baseTrust = .unverified }
+    }
+
+    /// C9: whether a checkpoint accepts more of an instance than the link that closed or ended it, and no link before that
+    /// one accepts just that.
+    ///
+    /// - Parameter base: closings up to this link are looked at by other rules.
+    func raisesLimit(_ link: Int, above base: Int?) -> Bool {
+        let states = members.chain.states
+        return states[link].accepted.marks.contains { instance, mark in
+            let closing = owners[instance].flatMap { members.closingLink(of: $0, upTo: link) }
+            guard let stop = [closing, end(of: instance, at: link)?.link].compactMap(\.self).min(), stop > base ?? -1,
+                mark.number > states[stop].accepted.number(of: instance)
+            else { return false }
+            return !(0..<stop).contains { states[$0].accepted[instance] == mark }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// What of a machine is stored, so that a store opens in the same time however long its history is. The one thing to keep
+// true: bytes of the disk are checked against the chain and the entries that are here; they are never believed.
+
+package import CoffretBase
+internal import CoffretStorage
+package import CoffretTrust
+
+/// One log as the state knows it.
+package struct LogState: Equatable, Sendable {
+    let instance: InstanceID
+    /// Of its context; nil: no entry of it came.
+    var owner: InstanceOwner?
+    var applied: EntryMark?
+    /// The link that closed or ended it, where the state was computed by that.
+    var limitLink: UInt32?
+    var limitMark: EntryMark?
+    /// Whether its next entry is here and not applied.
+    var isPending: Bool
+    var isForked: Bool
+}
+
+/// Facts under one key that were replaced before they came (S1).
+package struct EarlyReplacements: Equatable, Sendable {
+    var key: FactKey
+    var dots: [Dot]
+}
+
+extension EndPlace: Comparable {
+    package static func < (left: EndPlace, right: EndPlace) -> Bool {
+        left.link != right.link ? left.link < right.link : left.instance < right.instance
+    }
+}
+
+/// The state of a `HistoryMachine` between two of its steps. Spec: Spec/history.md section 15, L1.
+package struct MachineState: Equatable, Sendable {
+    var takenCount: UInt32
+    var base: UInt32?
+    var baseTrust: BaseTrust
+    var hasPassedOver: Bool
+    /// Ascending by instance.
+    var logs: [LogState]
+    var replacedEarly: [EarlyReplacements]
+    var lackedEnds: [EndPlace]
+    var refuted: [UInt32]
+    var believed: [UInt32]
+    var purged: [UInt32]
+    var waits: Waits
+}
+
+extension HistoryMachine {
+    /// What has to be stored, after the facts that changed were put into a tree. Not while a plan is held (K8).
+    ///
+    /// - Complexity: linear in the logs, whatever their lengths; `flush` is linear in the keys that changed.
+    package mutating func suspend() -> MachineState {
+        precondition(heldFrom == nil && !needsRebuilding, "a plan is not stored")
+        flush()
+        let all = Set(owners.keys).union(frontier.marks.keys).union(settledLimits.keys)
+        let logs = all.sorted().map { instance in
+            let limit = settledLimits[instance]
+            return LogState(
+                instance: instance, owner: owners[instance], applied: frontier[instance],
+                limitLink: limit.map { UInt32($0.link) }, limitMark: limit?.mark,
+                isPending: pending.contains(instance) || arrived.contains(instance), isForked: forked.contains(instance)
+            )
+        }
+        func links(_ links: Set<Int>) -> [UInt32] { links.sorted().map { UInt32($0) } }
+        return MachineState(
+            takenCount: UInt32(members.takenCount), base: base.map { UInt32($0) }, baseTrust: baseTrust,
+            hasPassedOver: hasPassedOver, logs: logs,
+            replacedEarly: replacedEarly.sorted { $0.key < $1.key }.map {
+                EarlyReplacements(key: $0.key, dots: $0.value.sorted())
+            },
+            lackedEnds: lackedEnds.sorted(), refuted: links(refuted), believed: links(believed), purged: links(purged),
+            waits: waits)
+    }
+
+    /// Goes on from a stored state. Entries that were stored behind it are told by `receive`.
+    ///
+    /// - Parameters:
+    ///   - store: its newest tree is the one that was there when the state was stored.
+    ///   - chain: all links that are here, verified; those that the state calls taken among them.
+    /// - Throws: `.stateMalformed` for a state that does not fit links or entries; then it is computed anew.
+    /// - Complexity: linear in the logs; two reads of the store for each.
+    package init(
+        resuming state: MachineState, store: Store, account: ChainID, device: UniqueID,
+        accounts: [ChainID: AccountDevices], chain: MemberState, times: HistoryTimes = HistoryTimes()
+    ) throws(HistoryError) {
+        self.init(store: store, account: account, device: device, times: times)
+        guard state.takenCount <= chain.count else { throw Self.malformed("links taken") }
+        members = MemberView(accounts: accounts, chain: chain, takenCount: Int(state.takenCount))
+        func links(_ links: [UInt32], _ what: String) throws(HistoryError) -> Set<Int> {
+            guard links.allSatisfy({ $0 < state.takenCount }) else { throw Self.malformed(what) }
+            return Set(links.map { Int($0) })
+        }
+        base = state.base.map { Int($0) }
+        guard base.map({ $0 < members.takenCount && chain.links[$0].checkpoint?.root != nil }) ?? true else {
+            throw Self.malformed("base")
+        }
+        baseTrust = state.baseTrust
+        hasPassedOver = state.hasPassedOver
+        refuted = try links(state.refuted, "refuted")
+        believed = try links(state.believed, "believed")
+        purged = try links(state.purged, "purges")
+        waits = state.waits
+        for log in state.logs { try resume(log) }
+        guard frontier.covers(accepted) else { throw Self.malformed("frontier") }
+        for early in state.replacedEarly { replacedEarly[early.key] = Set(early.dots) }
+        for end in state.lackedEnds {
+            guard end.link < members.takenCount, chain.links[end.link].checkpoint?.ends[end.instance] != nil else {
+                throw Self.malformed("ends")
+            }
+            lackedEnds.insert(end)
+        }
+        isStale = members.takenCount > 0
+    }
+
+    private mutating func resume(_ log: LogState) throws(HistoryError) {
+        let instance = log.instance
+        if let mark = log.applied {
+            let isBase = accepted[instance] == mark
+            guard isBase || store.dot(of: mark.name) == Dot(instance, mark.number) && store.wasApplied(mark.name) else {
+                throw Self.malformed("frontier of \(instance)")
+            }
+            // What it says of the device is believed for a log alone of which nothing is kept.
+            if let entry = store.entry(named: mark.name)?.entry {
+                guard log.owner == InstanceOwner(entry.context) else { throw Self.malformed("owner of \(instance)") }
+            }
+        }
+        frontier[instance] = log.applied
+        owners[instance] = log.owner
+        if log.isPending { pending.insert(instance) }
+        if log.isForked { forked.insert(instance) }
+        guard let link = log.limitLink else { return }
+        guard link < members.takenCount else { throw Self.malformed("limit of \(instance)") }
+        settledLimits[instance] = Limit(link: Int(link), mark: log.limitMark)
+    }
+
+    private static func malformed(_ what: String) -> HistoryError { HistoryError(.stateMalformed, place: what) }
+}
