@@ -43,6 +43,8 @@ package struct HistoryError: Error, Equatable, Sendable, CustomStringConvertible
         case stateMalformed = "storage.state.malformed"
         case checkpointUnproven = "storage.checkpoint.unproven"
         case checkpointDiffers = "storage.checkpoint.differs"
+        /// This device dropped what is asked for; the place is the checkpoint (G7).
+        case historyCompacted = "storage.history.compacted"
         // Frontiers that are no frontiers (F6); a refused head hides nothing.
         case headRefused = "sync.head.refused"
         /// A link that an entry states is not here, or another one stands at its number: the entry waits.

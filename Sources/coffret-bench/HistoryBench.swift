@@ -27,9 +27,9 @@ enum HistoryBench {
     }
 
     private struct Authority: EntryAuthority {
-        let key: [UInt8]
+        let key: VerifyingKey
 
-        func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> [UInt8] { key }
+        func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> VerifyingKey { key }
         func isHead(_ later: ChainPosition, atOrAfter earlier: ChainPosition, of context: EntryContext) -> Bool { true }
         func checkEpoch(of context: EntryContext, of entry: BlobName) throws(HistoryError) {}
     }
@@ -61,7 +61,7 @@ enum HistoryBench {
         let written = body.sign(in: context, with: key)
         let entryName = BlobName.derive(type: .entry, content: written.content.span)
         let verifier = EntryVerifier(
-            vaultID: context.vaultID, authority: Authority(key: key.verifyingKey.bytes))
+            vaultID: context.vaultID, authority: Authority(key: key.verifyingKey))
         let read = try UnverifiedEntry.decode(written.content, name: entryName) { _ in context }
         var terms = DigestTerms(splitKey: .generate(from: random), vaultID: context.vaultID)
         var digest = StateDigest()

@@ -32,6 +32,8 @@ struct Main {
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
         BenchMode(
             name: "history", purpose: "entries, stored values and what an edit of a note stores", run: HistoryBench.run),
+        BenchMode(
+            name: "machine", purpose: "the rules of histories over entries of two authors", run: MachineBench.run),
         BenchMode(name: "edits", purpose: "one edit on its way to another device", run: EditBench.run),
         BenchMode(
             name: "nothing", purpose: "syncs with nothing new, at the end of `edits`", run: EditBench.runNothing),

@@ -20,7 +20,7 @@ struct EntryTests {
             let read = try maker.decode(written.content)
             try require(read.body == body && read.context == maker.context)
             let verifier = EntryVerifier(
-                vaultID: maker.context.vaultID, authority: AssumedAuthority(key: maker.key.verifyingKey.bytes))
+                vaultID: maker.context.vaultID, authority: AssumedAuthority(key: maker.key.verifyingKey))
             let signed = try verifier.verifySignature(of: read)
             try require(signed.body == body)
             let bare = try UnverifiedEntry.bareForm(
@@ -86,7 +86,7 @@ struct EntryTests {
     func order() throws {
         let maker = EntryMaker(SeededGenerator(seed: 7))
         let verifier = EntryVerifier(
-            vaultID: maker.context.vaultID, authority: AssumedAuthority(key: maker.key.verifyingKey.bytes))
+            vaultID: maker.context.vaultID, authority: AssumedAuthority(key: maker.key.verifyingKey))
         func signed(_ body: EntryBody, _ context: EntryContext) throws -> SignedEntry {
             let content = body.sign(in: context, with: maker.key).content
             let name = BlobName.derive(type: .entry, content: content.span)

@@ -17,7 +17,7 @@ struct EntryVectorTests {
         vectors = try HistoryVectors.shared.get()
         verifier = EntryVerifier(
             vaultID: try vectors.vaultID(),
-            authority: AssumedAuthority(key: try Hex.decode(vectors.device_public_key_hex)))
+            authority: AssumedAuthority(key: try VerifyingKey(Hex.decode(vectors.device_public_key_hex))))
     }
 
     private func decode(_ content: [UInt8], _ name: BlobName) throws(HistoryError) -> UnverifiedEntry {

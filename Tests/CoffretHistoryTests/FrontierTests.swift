@@ -16,7 +16,9 @@ struct FrontierTests {
     init() throws { vectors = try HistoryVectors.shared.get() }
 
     private func verify(_ content: [UInt8], _ name: BlobName) throws(HistoryError) -> SignedFrontier {
-        guard let vaultID = try? vectors.vaultID(), let key = try? Hex.decode(vectors.device_public_key_hex) else {
+        guard let vaultID = try? vectors.vaultID(),
+            let key = try? VerifyingKey(Hex.decode(vectors.device_public_key_hex))
+        else {
             throw HistoryError(.stateDiffers)
         }
         return try SignedFrontier.verify(

@@ -154,10 +154,10 @@ struct HistoryVectors: Decodable {
 
 /// Says of each author that his device has one key, and the right to write.
 struct AssumedAuthority: EntryAuthority {
-    let key: [UInt8]
+    let key: VerifyingKey
     var epochError: HistoryError?
 
-    func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> [UInt8] { key }
+    func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> VerifyingKey { key }
 
     func isHead(_ later: ChainPosition, atOrAfter earlier: ChainPosition, of context: EntryContext) -> Bool {
         later.number >= earlier.number

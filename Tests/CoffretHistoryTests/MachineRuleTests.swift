@@ -295,7 +295,9 @@ struct MachineRuleTests {
         machine.store.unsupported = [one.name]
         machine.sync(world, [one, two])
         #expect(machine.texts(1) == [] && machine.texts(2) == [])
-        #expect(throws: LinkObstacle.programTooOld) { try machine.checkLink(LinkPurpose(), hasUnreadable: true) }
+        #expect(throws: LinkObstacle.programTooOld) {
+            try machine.checkLink(LinkPurpose(), hasUnreadable: true, now: 0)
+        }
         machine.store.unsupported = []
         machine.programChanged()
         machine.sync(world)
@@ -329,13 +331,13 @@ struct MachineRuleTests {
         #expect(machine.frontier.number(of: one.instance) == 1)
         let link = world.chain.count - 1
         #expect(throws: LinkObstacle.lacks(link: link)) {
-            try machine.checkLink(LinkPurpose(), hasUnreadable: false)
+            try machine.checkLink(LinkPurpose(), hasUnreadable: false, now: 0)
         }
-        try machine.checkLink(LinkPurpose(changesRoles: true), hasUnreadable: false)
-        try machine.checkLink(LinkPurpose(opensEpoch: true), hasUnreadable: false)
+        try machine.checkLink(LinkPurpose(changesRoles: true), hasUnreadable: false, now: 0)
+        try machine.checkLink(LinkPurpose(opensEpoch: true), hasUnreadable: false, now: 0)
         world.revoke("c")
         machine.sync(world)
-        try machine.checkLink(LinkPurpose(), hasUnreadable: false)
+        try machine.checkLink(LinkPurpose(), hasUnreadable: false, now: 0)
         #expect(machine.due().closings == [world.account(0)])
     }
 

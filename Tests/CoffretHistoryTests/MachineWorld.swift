@@ -71,7 +71,7 @@ final class MachineWorld {
     func link(
         by name: String? = nil, roles: [Int: MemberRole] = [:], removing: [Int] = [], confirms: [Int] = [],
         opens: Bool = false,
-        head: Int? = nil, heads: [Int] = [], checkpoint: Checkpoint? = nil
+        head: Int? = nil, heads: [Int] = [], checkpoint: Checkpoint? = nil, time: Milliseconds? = nil
     ) -> Int {
         let signer = name ?? stays[0][0].name
         let own = accountIndex(of: signer)
@@ -98,7 +98,7 @@ final class MachineWorld {
                 roleChanges: changes,
                 accepts: Set(added), confirms: Set(confirms.map(account)), heads: stated, opensEpoch: opens,
                 keyCommitment: nil, splitKeyCommitment: nil, endsReading: ends || !removing.isEmpty,
-                checkpoint: checkpoint, details: nil))
+                checkpoint: checkpoint, details: time.map { MemberDetails(time: $0) }))
         return chain.count - 1
     }
 
@@ -126,14 +126,14 @@ final class MachineWorld {
 
     func entry(
         _ context: EntryContext, _ number: EntryNumber, after before: VerifiedEntry? = nil, height: Height? = nil,
-        seen: [VerifiedEntry] = [], changes: [Change] = []
+        seen: [VerifiedEntry] = [], changes: [Change] = [], tree: BlobName? = nil
     ) -> VerifiedEntry {
         nextID += 1
         let body = EntryBody(
             context: BlobName(Bytes32(0, 0, 0, 0)), number: number, before: before?.name,
             height: height ?? 1 + (([before].compactMap { $0 } + seen).map(\.height).max() ?? 0), time: 0,
             seen: Frontier(Dictionary(uniqueKeysWithValues: seen.map { ($0.instance, $0.mark) })),
-            changes: .list(changes, salt: []))
+            changes: tree.map { .tree($0, salt: []) } ?? .list(changes, salt: []))
         let entry = VerifiedEntry.assumedForReplay(name: BlobName(Bytes32(nextID, 9, 0, 0)), body, context)
         entries[entry.name] = StoredEntry(entry)
         return entry

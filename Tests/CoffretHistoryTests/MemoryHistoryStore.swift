@@ -1,7 +1,10 @@
 // Entries and trees in memory, and how often they were asked for.
 
+import CoffretCrypto
 import CoffretHistory
 import CoffretStorage
+import CoffretTestSupport
+import CoffretTrust
 
 /// Counts what the rules ask of a store.
 final class ReadCounter {
@@ -23,7 +26,19 @@ struct MemoryHistoryStore: HistoryStore {
     var bareForms: [BlobName: VerifiedEntry] = [:]
     var trees: [BlobName: [FactKey: CurrentFacts]] = [:]
     var rootName: ([FactKey: CurrentFacts]) -> BlobName
+    var changeTrees: [BlobName: [Change]] = [:]
+    /// As if each entry had so many bytes.
+    var entryByteCount = 300
     let counter = ReadCounter()
+    private let terms = Terms()
+
+    /// The terms of one vault.
+    private final class Terms {
+        private var terms = DigestTerms(
+            splitKey: .generate(from: SeededGenerator(seed: 1)),
+            vaultID: VaultID([UInt8](repeating: 7, count: 32))!)
+        func term(of fact: Fact) -> StateDigest { terms.term(of: fact) }
+    }
 
     init(rootName: @escaping ([FactKey: CurrentFacts]) -> BlobName) { self.rootName = rootName }
 
@@ -33,7 +48,12 @@ struct MemoryHistoryStore: HistoryStore {
         guard kept.updateValue(stored, forKey: entry.name) == nil else { return }
         byDot[entry.dot, default: []].append(entry.name)
         byInstance[entry.instance, default: []].insert(entry.name)
-        for change in entry.body.changes.list { byKey[change.key, default: []].insert(entry.name) }
+        for change in changes(of: entry) { byKey[change.key, default: []].insert(entry.name) }
+    }
+
+    private func changes(of entry: VerifiedEntry) -> [Change] {
+        if case .tree(let root, _) = entry.body.changes { return changes(inTree: root) }
+        return entry.body.changes.list
     }
 
     private func read(_ name: BlobName) -> StoredEntry? {
@@ -60,7 +80,27 @@ struct MemoryHistoryStore: HistoryStore {
 
     var instances: [InstanceID] { Array(byInstance.keys) }
     func entries(of instance: InstanceID) -> [BlobName] { Array(byInstance[instance] ?? []) }
-    func changes(inTree root: BlobName) -> [Change] { [] }
+    func changes(inTree root: BlobName) -> [Change] { changeTrees[root] ?? [] }
+
+    func unapplied(of instance: InstanceID, above number: EntryNumber) -> (count: Int, byteCount: Int) {
+        let above = (byInstance[instance] ?? []).compactMap { kept[$0]?.entry }.filter { $0.number > number }
+        return (above.count, above.count * entryByteCount)
+    }
+
+    func summary(ofTree root: BlobName?) -> StateSummary {
+        summary(of: root.flatMap { trees[$0] } ?? [:])
+    }
+
+    func summary(of facts: [FactKey: CurrentFacts]) -> StateSummary {
+        var summary = StateSummary()
+        for (key, facts) in facts { summary.replace([:], by: facts) { digestTerm(of: $1, at: $0, under: key) } }
+        return summary
+    }
+
+    func digestTerm(of fact: CurrentFact, at dot: Dot, under key: FactKey) -> StateDigest {
+        let content: FactContent = if case .inPlace(let bytes) = fact.content { .inline(bytes) } else { .inline([]) }
+        return terms.term(of: Fact(key: key, content: content, dot: dot, height: fact.height))
+    }
     func dot(of name: BlobName) -> Dot? { here[name] }
     func wasApplied(_ name: BlobName) -> Bool { applied.contains(name) }
     mutating func noteApplied(_ name: BlobName) { applied.insert(name) }
@@ -90,7 +130,7 @@ struct MemoryHistoryStore: HistoryStore {
         guard let stored = kept.removeValue(forKey: name) else { return }
         byDot[stored.entry.dot]?.removeAll { $0 == name }
         byInstance[stored.entry.instance]?.remove(name)
-        for change in stored.entry.body.changes.list { byKey[change.key]?.remove(name) }
+        for change in changes(of: stored.entry) { byKey[change.key]?.remove(name) }
     }
 
     mutating func dropForGood(_ name: BlobName) {

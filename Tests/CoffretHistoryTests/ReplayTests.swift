@@ -228,6 +228,8 @@ struct Replay {
         var facts = machine.store.present
         facts.merge(machine.overlay) { $1 }
         check("state", world.text(facts), text("state"), isShort: true)
+        let summary = machine.store.summary(of: facts)
+        if machine.summary != summary { differs("summary", "\(machine.summary)", "\(summary)") }
         guard machine.members.takenCount > 0 else { return }
         var asked = machine
         let above = machine.store.kept.filter {

@@ -69,7 +69,7 @@ package struct EntryVerifier<Authority: EntryAuthority> {
         }
         let key = try authority.signerKey(for: entry.context, of: entry.name)
         do throws(CryptoError) {
-            try VerifyingKey(key).verify(entry.signature, .entry, scope: vaultID.bytes, message: entry.message)
+            try key.verify(entry.signature, .entry, scope: vaultID.bytes, message: entry.message)
         } catch {
             throw HistoryError(.entryMalformed, place: place, cause: error)
         }

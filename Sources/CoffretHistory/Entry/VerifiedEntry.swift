@@ -1,6 +1,7 @@
 // Entries that may be believed. The one thing to keep true: `EntryVerifier` alone makes a `VerifiedEntry` of bytes from
 // elsewhere, and only after all checks of section 6 that need no other log.
 
+package import CoffretCrypto
 package import CoffretStorage
 
 /// An entry of its instance's log, signed by the device that its context names, with that device's right at the stated
@@ -41,9 +42,9 @@ package protocol EntryAuthority {
     /// the stated device head is of the account's chain or a replaced branch, not older than what the member chain states,
     /// and the device is trusted there.
     ///
-    /// - Returns: the device's public key of 32 bytes.
+    /// - Returns: the key that the device signs with.
     /// - Throws: `.membersWithheld` (the entry waits), `.entryNotAWriter`.
-    func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> [UInt8]
+    func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> VerifyingKey
 
     /// Step 7, S4: whether the later device head is the earlier one, or comes after it: by number on one branch, a
     /// replaced branch before the recovery that replaced it.

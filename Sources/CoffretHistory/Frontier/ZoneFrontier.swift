@@ -176,7 +176,7 @@ package struct SignedFrontier: Equatable, Sendable {
             }
             let context = try read(body.context)
             guard context.vaultID == vaultID else { throw HistoryError(.entryMalformed, place: place) }
-            let key = try VerifyingKey(authority.signerKey(for: context, of: name))
+            let key = try authority.signerKey(for: context, of: name)
             try key.verify(
                 Array(content.suffix(signatureByteCount)), .frontier, scope: vaultID.bytes,
                 message: BLAKE2b.hash(ZoneFrontier.prefix, bytes))

@@ -1,12 +1,23 @@
 // The checks of an entry that need its own log and the chains alone (Spec/history.md section 6). The one thing to keep
 // true: nothing of other logs is looked at, so one bad entry takes nobody's work with it.
 
+package import CoffretCrypto
 package import CoffretStorage
 internal import CoffretTrust
 
 extension MemberView: EntryAuthority {
+    package func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> VerifyingKey {
+        let bytes = try signerKeyBytes(for: context, of: entry)
+        do throws(CryptoError) {
+            return try VerifyingKey(bytes)
+        } catch {
+            // Its device link was verified, and says what is no key.
+            throw HistoryError(.entryNotAWriter, place: entry.description, cause: error)
+        }
+    }
+
     /// Steps 3 to 5.
-    package func signerKey(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> [UInt8] {
+    private func signerKeyBytes(for context: EntryContext, of entry: BlobName) throws(HistoryError) -> [UInt8] {
         let place = entry.description
         guard let stated = Int(exactly: context.memberHead.number), stated < takenCount,
             chain.links[stated].hash == context.memberHead.hash
@@ -50,7 +61,7 @@ extension MemberView: EntryAuthority {
         guard context.memberHead.number >= UInt64(context.firstLink) else {
             throw HistoryError(.entryInstanceForeign, place: place)
         }
-        _ = try signerKey(for: context, of: entry.name)
+        _ = try signerKeyBytes(for: context, of: entry.name)
         if let before {
             let old = before.context
             guard old.memberHead.number <= context.memberHead.number, old.epoch <= context.epoch,

@@ -81,7 +81,10 @@ extension HistoryMachine {
         }
         let root = leftOut.isEmpty ? computedRoot(at: other, from: base) : nil
         if let root, baseTrust == .verified {
-            if root == members.chain.links[link].checkpoint?.root { return .take(.verified) }
+            if root == members.chain.links[link].checkpoint?.root {
+                checkSummary(of: link)
+                return .take(.verified)
+            }
             refuted.insert(link)
             return .passOver
         }
@@ -100,11 +103,32 @@ extension HistoryMachine {
     ///
     /// - Complexity: reads each entry between them once.
     func computedRoot(at target: Frontier, from base: Int?) -> BlobName? {
+        changedFacts(at: target, from: base).map { store.root(of: tree(of: base), with: $0) }
+    }
+
+    /// The digest and the count of the same state.
+    func computedSummary(at target: Frontier, from base: Int?) -> StateSummary? {
+        changedFacts(at: target, from: base).map { summary(ofTree: tree(of: base), with: $0) }
+    }
+
+    private func tree(of base: Int?) -> BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
+
+    /// S9: a digest that does not fit a root which does is told, and stops nothing.
+    private mutating func checkSummary(of link: Int) {
+        guard let checkpoint = members.chain.links[link].checkpoint,
+            let found = computedSummary(at: members.chain.states[link].accepted, from: base)
+        else { return }
+        if found != StateSummary(digest: StateDigest(checkpoint.digest), factCount: checkpoint.factCount) {
+            misstated.insert(link)
+        }
+    }
+
+    private func changedFacts(at target: Frontier, from base: Int?) -> [FactKey: CurrentFacts]? {
         let from = base.map { members.chain.states[$0].accepted } ?? Frontier()
         guard target.covers(from) else { return nil }
         var facts: [FactKey: CurrentFacts] = [:]
         var replaced: [FactKey: Set<Dot>] = [:]
-        let tree = base.flatMap { members.chain.links[$0].checkpoint?.root }
+        let tree = tree(of: base)
         for (instance, tip) in target.marks {
             var mark: EntryMark? = tip
             let floor = from[instance]
@@ -118,7 +142,7 @@ extension HistoryMachine {
             guard mark == floor else { return nil }
         }
         for (key, dots) in replaced { facts[key] = facts[key]?.filter { !dots.contains($0.key) } }
-        return store.root(of: tree, with: facts)
+        return facts
     }
 
     private func collect(

@@ -20,7 +20,18 @@ extension HistoryMachine {
     /// - Parameter unacknowledged: own entries that the server has not acknowledged.
     package func droppable(unacknowledged: Set<BlobName>) -> [BlobName] {
         guard base != nil, isSure else { return [] }
-        let (accepted, kept) = (accepted, tips.union(unacknowledged))
+        return droppable(upTo: accepted, unacknowledged: unacknowledged)
+    }
+
+    /// Names that ends state (K6); what shows an end is not dropped.
+    var evidenceNames: Set<BlobName> {
+        guard members.takenCount > 0 else { return [] }
+        return Set(members.newestState.ended.values.joined().flatMap { [$0.end.first, $0.end.second] })
+    }
+
+    /// The same up to a frontier that such a base covers.
+    func droppable(upTo accepted: Frontier, unacknowledged: Set<BlobName>) -> [BlobName] {
+        let kept = tips.union(unacknowledged).union(evidenceNames)
         return accepted.marks.flatMap { instance, mark in
             entries(of: instance, upTo: mark.number)
                 .filter { !kept.contains($0.name) && store.entries(at: $0.dot).count < 2 }.map(\.name)
@@ -34,6 +45,7 @@ extension HistoryMachine {
     /// Drops history (G1).
     package mutating func drop(unacknowledged: Set<BlobName>) {
         for name in droppable(unacknowledged: unacknowledged) { store.drop(name) }
+        if isSure { droppedBelow = base ?? droppedBelow }
     }
 
     // MARK: Deleting for good (P3)

@@ -14,7 +14,8 @@ extension HistoryMachine {
     mutating func apply(_ entry: VerifiedEntry) {
         let dot = entry.dot
         for change in changes(of: entry) {
-            var facts = facts(under: change.key)
+            let old = facts(under: change.key)
+            var facts = old
             for replaced in change.replaces where hasEffect(on: replaced, by: entry) {
                 // An entry at or below the base never comes.
                 if facts.removeValue(forKey: replaced) == nil, !accepted.covers(replaced) {
@@ -27,7 +28,7 @@ extension HistoryMachine {
                 }
             }
             forget(dot, under: change.key)
-            overlay[change.key] = facts
+            put(facts, under: change.key, insteadOf: old)
         }
         frontier[entry.instance] = entry.mark
         store.noteApplied(entry.name)
@@ -50,12 +51,14 @@ extension HistoryMachine {
 
     // MARK: Computing anew
 
-    private var baseRoot: BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
+    var baseRoot: BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
 
     /// The state from the base on (S11).
     mutating func rebuild() {
         store.begin(atTree: baseRoot)
         overlay = [:]
+        contested = []
+        summary = store.summary(ofTree: baseRoot)
         replacedEarly = [:]
         frontier = accepted
         waiting = [:]
@@ -134,11 +137,11 @@ extension HistoryMachine {
         let early = replaced.filter { !frontier.covers($0) && !accepted.covers($0) }
         replacedEarly[key] = early.isEmpty ? nil : early
         facts.merge(written) { $1 }
-        overlay[key] = facts.filter { !replaced.contains($0.key) }
+        put(facts.filter { !replaced.contains($0.key) }, under: key, insteadOf: self.facts(under: key))
     }
 
     /// Whether an entry above the base is applied. Of a log with two entries of one number that needs its chain.
-    private func isApplied(_ entry: VerifiedEntry) -> Bool {
+    func isApplied(_ entry: VerifiedEntry) -> Bool {
         guard entry.number > accepted.number(of: entry.instance), let mark = frontier[entry.instance],
             entry.number <= mark.number
         else { return false }

@@ -52,6 +52,10 @@ package enum LinkObstacle: Error, Equatable, Sendable {
     case lacks(link: Int)
     /// Sixteen epochs in a row are the most.
     case epochRow
+    /// C3: this device wrote a plain checkpoint within the hour.
+    case tooSoon
+    /// P1: only an owner with a verified or believed base deletes for good.
+    case mayNotPurge
 }
 
 /// What a link's checkpoint says.
@@ -62,6 +66,8 @@ package struct CheckpointPlan: Sendable {
     /// Whether that is everything applied here; else key 2 has no room for more (C1a).
     package let isWhole: Bool
     package let root: BlobName?
+    /// Of the state at what is accepted.
+    package let summary: StateSummary
     package let ends: [InstanceID: LogEnd]
     package let refutes: [UInt32]
     package let purges: [EntityID]
@@ -88,11 +94,16 @@ extension HistoryMachine {
         waits.passed(3_600_000, for: .key(epoch: epoch), now: now)
     }
 
-    /// Whether this device may write a link now (C2, E7 and the bound of epochs).
-    package mutating func checkLink(_ purpose: LinkPurpose, hasUnreadable: Bool) throws(LinkObstacle) {
+    /// Whether this device may write a link now (C2, C3, E7, P1 and the bound of epochs).
+    ///
+    /// - Parameter hasUnreadable: an entry of a newer format is here.
+    package mutating func checkLink(
+        _ purpose: LinkPurpose, hasUnreadable: Bool, now: Milliseconds
+    ) throws(LinkObstacle) {
         guard members.takenCount == members.chain.count else { throw .behind }
         guard mayWrite else { throw .mayNotWrite }
         guard !hasUnreadable else { throw .programTooOld }
+        guard purpose.purges.isEmpty || members.newestState.isOwner(account) && isSure else { throw .mayNotPurge }
         let due = due()
         let closes = !due.closings.isEmpty
         if purpose.opensEpoch, !closes, members.chain.epochRow(of: device) >= VerifiedMembers.epochRowMax {
@@ -101,6 +112,7 @@ extension HistoryMachine {
         let isPlain =
             !purpose.changesRoles && !purpose.opensEpoch && !purpose.confirms && !closes && due.ends.isEmpty
         guard isPlain else { return }
+        if purpose.purges.isEmpty, !purpose.refutes, wrotePlainCheckpoint(since: now) { throw .tooSoon }
         for link in candidates {
             for (instance, mark) in members.chain.states[link].accepted.marks
             where frontier.number(of: instance) < mark.number && limit(of: instance) == nil {
@@ -171,9 +183,13 @@ extension HistoryMachine {
             guard let entry = store.entry(named: mark.name)?.entry else { return false }
             return !entities.isEmpty && changes(of: entry).contains { entities.contains($0.key.entity) }
         }
+        let isWhole = accepted == planned.frontier
+        let summary = isWhole ? planned.summary : planned.computedSummary(at: accepted, from: base)
         return CheckpointPlan(
-            base: base.map { UInt32($0) }, accepted: accepted, isWhole: accepted == planned.frontier,
-            root: writesRoot ? planned.computedRoot(at: accepted, from: base) : nil, ends: logEnds,
+            base: base.map { UInt32($0) }, accepted: accepted, isWhole: isWhole,
+            root: writesRoot ? planned.computedRoot(at: accepted, from: base) : nil,
+            summary: summary ?? planned.summary,
+            ends: logEnds,
             refutes: refuted.sorted().map { UInt32($0) }, purges: purges.sorted(), purgedTips: tips.mapValues(\.name))
     }
 

@@ -41,6 +41,14 @@ package struct HistoryMachine<Store: HistoryStore> {
     package internal(set) var frontier = Frontier()
     /// Facts under keys that changed since the newest tree was written.
     var overlay: [FactKey: CurrentFacts] = [:]
+    /// Keys with several current facts, of those that an entry above the base touched.
+    var contested: Set<FactKey> = []
+    /// Digest and count of the current facts (S9).
+    package internal(set) var summary = StateSummary()
+    /// Links whose root was computed here, and whose digest or count says another state.
+    package internal(set) var misstated: Set<Int> = []
+    /// The newest checkpoint below which history was dropped here (G7).
+    package internal(set) var droppedBelow: Int?
     /// Facts that were replaced before they came (S1).
     var replacedEarly: [FactKey: Set<Dot>] = [:]
     /// Instances of which two entries with one number are here (K6).
@@ -196,6 +204,7 @@ package struct HistoryMachine<Store: HistoryStore> {
         if base != before { needsRebuilding = true }
         update()
         lookForClosedLogs(now: now)
+        lookForProofs(now: now)
     }
 
     /// Brings the state up to date without a look at checkpoints.

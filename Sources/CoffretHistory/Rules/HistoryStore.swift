@@ -43,6 +43,9 @@ package protocol HistoryStore {
     var instances: [InstanceID] { get }
     /// Names of all entries that are kept of an instance.
     func entries(of instance: InstanceID) -> [BlobName]
+    /// How many entries are kept of an instance above a number, and their bytes as they are stored. They are few: what was
+    /// applied is not above it.
+    func unapplied(of instance: InstanceID, above number: EntryNumber) -> (count: Int, byteCount: Int)
     /// The changes of an entry that has them in a tree (E6).
     func changes(inTree root: BlobName) -> [Change]
 
@@ -54,6 +57,11 @@ package protocol HistoryStore {
 
     /// The facts under a key in the newest tree that was written here: the base's, with what `write` put over it.
     func facts(under key: FactKey) -> CurrentFacts
+    /// The digest and the count of the facts in the tree of a checkpoint; nil: no facts. A store computes it once for each
+    /// tree that it begins with or writes, and remembers it.
+    func summary(ofTree root: BlobName?) -> StateSummary
+    /// The term of a fact that stands (S9).
+    func digestTerm(of fact: CurrentFact, at dot: Dot, under key: FactKey) -> StateDigest
     /// Begins anew with a base's tree; nil: with no facts.
     mutating func begin(atTree root: BlobName?)
     /// Puts the present facts of these keys over the newest tree.

@@ -11,7 +11,7 @@ extension MachineState {
 
     /// Layout: `machine` of Spec/history.md section 15.
     func encode(to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 12)
+        encoder.encodeArrayHeader(count: 16)
         encoder.encode(unsigned: Self.version)
         encoder.encode(unsigned: UInt64(takenCount))
         encoder.encode(base) { $1.encode(unsigned: UInt64($0)) }
@@ -23,6 +23,10 @@ extension MachineState {
             encoder.encode(bytes: early.key.bytes)
             encoder.encode(early.dots) { $1.encode(dot: $0) }
         }
+        encoder.encode(contested) { $1.encode(bytes: $0.bytes) }
+        encoder.encode(bytes32: summary.digest.bytes32)
+        encoder.encode(unsigned: summary.factCount)
+        encoder.encode(droppedBelow) { $1.encode(unsigned: UInt64($0)) }
         encoder.encode(lackedEnds) { end, encoder in
             encoder.encodeArrayHeader(count: 2)
             encoder.encode(unsigned: UInt64(end.link))
@@ -40,7 +44,7 @@ extension MachineState {
     }
 
     init(from decoder: inout CBORDecoder) throws(CBORError) {
-        try decoder.readArrayHeader(count: 12)
+        try decoder.readArrayHeader(count: 16)
         let start = decoder.byteOffset
         guard try decoder.readUnsigned() == Self.version else { throw CBORError(.unexpectedItem, byteOffset: start) }
         takenCount = try decoder.readUnsigned(as: UInt32.self)
@@ -53,6 +57,11 @@ extension MachineState {
         logs = try decoder.readList(by: \.instance) { (decoder) throws(CBORError) in try LogState(from: &decoder) }
         replacedEarly = try decoder.readList(by: \.key) { (decoder) throws(CBORError) in
             try EarlyReplacements(from: &decoder)
+        }
+        contested = try decoder.readList(by: \.self) { (decoder) throws(CBORError) in try decoder.readFactKey() }
+        summary = StateSummary(digest: StateDigest(try decoder.readBytes32()), factCount: try decoder.readUnsigned())
+        droppedBelow = try decoder.readIfNotNull { (decoder) throws(CBORError) in
+            try decoder.readUnsigned(as: UInt32.self)
         }
         lackedEnds = try decoder.readList(by: \.self) { (decoder) throws(CBORError) in
             try decoder.readArrayHeader(count: 2)
@@ -117,10 +126,10 @@ extension EarlyReplacements {
     fileprivate init(from decoder: inout CBORDecoder) throws(CBORError) {
         try decoder.readArrayHeader(count: 2)
         let start = decoder.byteOffset
-        let read = FactKey(encoded: try decoder.readBytes(countMax: FactKey.byteCountMax))
+        let key = try decoder.readFactKey()
         let dots = try decoder.readList(by: \.self) { (decoder) throws(CBORError) in try decoder.readDot() }
-        guard let read, !dots.isEmpty else { throw CBORError(.unexpectedItem, byteOffset: start) }
-        self.init(key: read, dots: dots)
+        guard !dots.isEmpty else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        self.init(key: key, dots: dots)
     }
 }
 
@@ -144,6 +153,9 @@ private struct StoredWait: Comparable {
             case .key(let epoch): (5, epoch, nil)
             case .head: (6, 0, nil)
             case .ends(let device): (7, 0, device)
+            case .proof(let link): (8, UInt32(link), nil)
+            case .seen(let link): (9, UInt32(link), nil)
+            case .setAside(let link): (10, UInt32(link), nil)
             }
         (passed, lastClock) = (wait.passed, wait.lastClock)
     }
@@ -159,6 +171,9 @@ private struct StoredWait: Comparable {
         case (5, nil, _): .key(epoch: number)
         case (6, nil, 0): .head
         case (7, let device?, 0): .ends(device: device)
+        case (8, nil, _): .proof(link: Int(number))
+        case (9, nil, _): .seen(link: Int(number))
+        case (10, nil, _): .setAside(link: Int(number))
         default: nil
         }
     }
@@ -227,6 +242,14 @@ extension CBORDecoder {
             values.append(value)
         }
         return values
+    }
+
+    fileprivate mutating func readFactKey() throws(CBORError) -> FactKey {
+        let start = byteOffset
+        guard let key = FactKey(encoded: try readBytes(countMax: FactKey.byteCountMax)) else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        return key
     }
 
     fileprivate mutating func readLinks() throws(CBORError) -> [UInt32] {

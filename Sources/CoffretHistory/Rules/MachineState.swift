@@ -40,6 +40,10 @@ package struct MachineState: Equatable, Sendable {
     /// Ascending by instance.
     var logs: [LogState]
     var replacedEarly: [EarlyReplacements]
+    /// Keys with several current facts.
+    var contested: [FactKey]
+    var summary: StateSummary
+    var droppedBelow: UInt32?
     var lackedEnds: [EndPlace]
     var refuted: [UInt32]
     var believed: [UInt32]
@@ -70,6 +74,7 @@ extension HistoryMachine {
             replacedEarly: replacedEarly.sorted { $0.key < $1.key }.map {
                 EarlyReplacements(key: $0.key, dots: $0.value.sorted())
             },
+            contested: contested.sorted(), summary: summary, droppedBelow: droppedBelow.map { UInt32($0) },
             lackedEnds: lackedEnds.sorted(), refuted: links(refuted), believed: links(believed), purged: links(purged),
             waits: waits)
     }
@@ -102,6 +107,10 @@ extension HistoryMachine {
         believed = try links(state.believed, "believed")
         purged = try links(state.purged, "purges")
         waits = state.waits
+        contested = Set(state.contested)
+        summary = state.summary
+        droppedBelow = state.droppedBelow.map { Int($0) }
+        guard droppedBelow.map({ $0 <= base ?? -1 }) ?? true else { throw Self.malformed("dropped history") }
         for log in state.logs { try resume(log) }
         guard frontier.covers(accepted) else { throw Self.malformed("frontier") }
         for early in state.replacedEarly { replacedEarly[early.key] = Set(early.dots) }

@@ -22,6 +22,12 @@ package struct Waits: Hashable, Sendable {
         case head
         /// K6: the two entries of ends that this device stated.
         case ends(device: UniqueID)
+        /// C5: what proves the checkpoint of this link.
+        case proof(link: Int)
+        /// G3: since this link's checkpoint was a base or below one here.
+        case seen(link: Int)
+        /// Section 6: somebody who keeps words that this link closed.
+        case setAside(link: Int)
     }
 
     package struct Wait: Hashable, Sendable {
@@ -31,6 +37,13 @@ package struct Waits: Hashable, Sendable {
         package init(passed: Milliseconds, lastClock: Milliseconds) {
             self.passed = passed
             self.lastClock = lastClock
+        }
+
+        /// The same wait as a clock shows it later (N1).
+        func grown(to now: Milliseconds) -> Wait {
+            let (step, overflow) = now.subtractingReportingOverflow(lastClock)
+            let grown = overflow ? (now > 0 ? stepMax : 0) : min(max(step, 0), stepMax)
+            return Wait(passed: passed + grown, lastClock: now)
         }
     }
 
@@ -43,12 +56,9 @@ package struct Waits: Hashable, Sendable {
 
     /// Whether this was waited for so long. The first look begins the wait.
     package mutating func passed(_ duration: Milliseconds, for subject: Subject, now: Milliseconds) -> Bool {
-        let wait = waits[subject] ?? Wait(passed: 0, lastClock: now)
-        let (step, overflow) = now.subtractingReportingOverflow(wait.lastClock)
-        let grown = overflow ? (now > 0 ? Self.stepMax : 0) : min(max(step, 0), Self.stepMax)
-        let passed = wait.passed + grown
-        waits[subject] = Wait(passed: passed, lastClock: now)
-        return passed >= duration
+        let wait = (waits[subject] ?? Wait(passed: 0, lastClock: now)).grown(to: now)
+        waits[subject] = wait
+        return wait.passed >= duration
     }
 
     /// The same, without a look at the clock.
@@ -65,16 +75,20 @@ package struct HistoryTimes: Sendable {
 
     /// C2, C7, C9, K6: for entries, and for a checkpoint that covers both.
     package let entries: Milliseconds
-    /// C7: until an unverified base is believed.
+    /// C7: until an unverified base is believed; G3, G5: the least age of a checkpoint.
     package let belief: Milliseconds
     /// P3: for an objection to a purge.
     package let objection: Milliseconds
+    /// Section 6: for a person who keeps words that were set aside.
+    package let setAside: Milliseconds
 
     package init(
-        entries: Milliseconds = day, belief: Milliseconds = 30 * day, objection: Milliseconds = 7 * day
+        entries: Milliseconds = day, belief: Milliseconds = 30 * day, objection: Milliseconds = 7 * day,
+        setAside: Milliseconds = 30 * day
     ) {
         self.entries = entries
         self.belief = belief
         self.objection = objection
+        self.setAside = setAside
     }
 }

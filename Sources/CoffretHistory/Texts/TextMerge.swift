@@ -29,6 +29,8 @@ package struct ShownText: Hashable, Sendable {
     package let replaces: [Dot]
     /// How many current facts are not in what is shown: above 0, the text is in conflict.
     package let hiddenCount: Int
+    /// Whether it is the merge of several texts that differ, which nobody wrote.
+    package let isMerged: Bool
 }
 
 /// Bounds of T7: what is beyond is in conflict.
@@ -66,14 +68,16 @@ package struct TextMerge {
         for version in ordered { texts.append(try text(of: version.dot)) }
         let shown = texts[texts.count - 1]
         let dots = ordered.map(\.dot).sorted()
-        if texts.allSatisfy({ $0 == shown }) { return ShownText(text: shown, replaces: dots, hiddenCount: 0) }
+        if texts.allSatisfy({ $0 == shown }) {
+            return ShownText(text: shown, replaces: dots, hiddenCount: 0, isMerged: false)
+        }
         let whole = texts.compactMap(\.self)
         if whole.count == texts.count, let merged = try merge(ordered, whole) {
-            return ShownText(text: merged, replaces: dots, hiddenCount: 0)
+            return ShownText(text: merged, replaces: dots, hiddenCount: 0, isMerged: true)
         }
         // S8: the greatest is shown, and an edit replaces it and its equals.
         let equal = zip(ordered, texts).filter { $0.1 == shown }.map(\.0.dot).sorted()
-        return ShownText(text: shown, replaces: equal, hiddenCount: ordered.count - equal.count)
+        return ShownText(text: shown, replaces: equal, hiddenCount: ordered.count - equal.count, isMerged: false)
     }
 
     private func text(of dot: Dot) throws(HistoryError) -> [UInt8]? {

@@ -360,7 +360,8 @@ class Dropping:
         at = {}
         for e in s.store.values():
             at.setdefault(e.dot, set()).add(e.id)
-        kept = lambda e: e.id in tips or len(at[e.dot]) > 1 or s.unsent(e)  # G2, evidence of K6 among it
+        ends = {x for ends in s.link().ended.values() for end in ends for x in end[2:]}
+        kept = lambda e: e.id in tips | ends or len(at[e.dot]) > 1 or s.unsent(e)  # G2, evidence of K6 among it
         gone = {i for i, e in s.store.items() if e.n <= acc.get(e.inst, (0, 0))[0] and not kept(e)}
         unsent = sorted(e.id for e in s.store.values() if s.unsent(e))
         for i in gone:

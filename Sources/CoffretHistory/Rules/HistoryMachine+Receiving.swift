@@ -1,0 +1,71 @@
+// What a device asks for, and how much it takes before its past is here (Spec/history.md sections 10 and 12). The one thing
+// to keep true: the bound is each device's, so that new instances give nobody more room.
+
+internal import CoffretBase
+package import CoffretStorage
+
+/// How much may still be stored of each device whose entries cannot be applied yet. Made for one batch.
+package struct UnappliedAllowance {
+    package static let entryCountMax = 65_536
+    package static let byteCountMax = 64 << 20
+
+    private var held: [UniqueID: (count: Int, byteCount: Int)]
+
+    fileprivate init(_ held: [UniqueID: (count: Int, byteCount: Int)]) { self.held = held }
+
+    /// Whether an entry of this batch is taken; one that is not stays at the server.
+    package mutating func admits(_ entry: VerifiedEntry, byteCount: Int) -> Bool {
+        let device = entry.context.deviceID
+        let (count, bytes) = held[device] ?? (0, 0)
+        guard count < Self.entryCountMax, bytes + byteCount <= Self.byteCountMax else { return false }
+        held[device] = (count + 1, bytes + byteCount)
+        return true
+    }
+}
+
+extension HistoryMachine {
+    /// The room for a batch.
+    ///
+    /// - Complexity: one question to the store for each instance.
+    package func unappliedAllowance() -> UnappliedAllowance {
+        var held: [UniqueID: (count: Int, byteCount: Int)] = [:]
+        for (instance, owner) in owners {
+            let (count, bytes) = store.unapplied(of: instance, above: frontier.number(of: instance))
+            guard count > 0 else { continue }
+            let before = held[owner.deviceID] ?? (0, 0)
+            held[owner.deviceID] = (before.count + count, before.byteCount + bytes)
+        }
+        return UnappliedAllowance(held)
+    }
+
+    /// N3: names that are asked for by address: of the head, of tips of checkpoints above the base, of ends, and what these
+    /// entries come after or have seen, down to the base.
+    ///
+    /// - Parameters:
+    ///   - head: the frontier that the zone's head names.
+    ///   - names: entries that came last; ask again with those that come of it.
+    package func missingNames(head: Frontier?, behind names: [BlobName]) -> Set<BlobName> {
+        var missing = missingEvidence
+        func ask(_ marks: Frontier) {
+            for (instance, mark) in marks.marks
+            where mark.number > accepted.number(of: instance) && store.dot(of: mark.name) == nil {
+                missing.insert(mark.name)
+            }
+        }
+        if let head { ask(head) }
+        for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)
+        where members.chain.links[link].checkpoint?.root != nil {
+            for (_, mark) in members.chain.states[link].accepted.marks where store.dot(of: mark.name) == nil {
+                missing.insert(mark.name)
+            }
+        }
+        for name in names {
+            guard let entry = store.entry(named: name)?.entry else { continue }
+            if let before = entry.body.before {
+                ask(Frontier([entry.instance: EntryMark(number: entry.number - 1, name: before)]))
+            }
+            ask(entry.body.seen)
+        }
+        return missing
+    }
+}
