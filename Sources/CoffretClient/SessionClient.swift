@@ -15,6 +15,11 @@ package protocol SessionAttendant: AnyObject {
     func answer(_ question: SessionQuestion, isOver: @escaping () -> Bool) throws -> SessionAnswer
     /// Waits for what comes of a secret, during which nothing that is typed is shown.
     func quietly(_ wait: () throws -> [UInt8]) throws -> [UInt8]
+    /// Opens a file under OpenPGP with the person's own keys. Both are read from their beginning.
+    ///
+    /// - Returns: nil if the keys do not open it.
+    /// - Throws: why it was not tried; the request fails by it.
+    func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor?
 }
 
 /// The answer to a question of a session.
@@ -30,6 +35,10 @@ package final class SessionClient {
     private let reconnect: () throws -> UnixConnection?
     private var connection: UnixConnection
     fileprivate let isJSON: Bool
+    /// Descriptors that came with the last message.
+    fileprivate private(set) var brought: ReceivedDescriptors?
+    /// Whether the running request is wanted no more; nil once the session was told so.
+    private var isCancelled: (() -> Bool)?
 
     private init(_ connection: UnixConnection, isJSON: Bool, reconnect: @escaping () throws -> UnixConnection?) {
         self.connection = connection
@@ -104,14 +113,18 @@ package final class SessionClient {
     ///
     /// - Parameters:
     ///   - descriptors: travel with the request, at most four; they stay the caller's.
-    ///   - progress: is told meanwhile how far the operation has come; without it the session says nothing until the end.
     ///   - attendant: answers questions of the session; without it they are refused.
+    ///   - progress: is told meanwhile how far the operation has come; without it the session says nothing until the end.
+    ///   - isCancelled: is asked meanwhile, a few times a second, whether nobody wants the result any more.
     /// - Throws: `OperationFailure` if it was refused, with `operation.cancelled` after `cancel`; `NetError.closed` once the
     ///   session is over, as after a lock; what the attendant throws.
     package func perform<Request: StoreOperation>(
         _ request: Request, by asker: Asker = .person, descriptors: [Int32] = [],
-        attendedBy attendant: (any SessionAttendant)? = nil, progress: ((OperationProgress) throws -> Void)? = nil
+        attendedBy attendant: (any SessionAttendant)? = nil, progress: ((OperationProgress) throws -> Void)? = nil,
+        isCancelled: (() -> Bool)? = nil
     ) throws -> Request.Answer {
+        self.isCancelled = isCancelled
+        defer { self.isCancelled = nil }
         let message = OperationRequest(
             request, by: asker, wantsProgress: progress != nil, isAttended: attendant != nil, isJSON: isJSON)
         let exchange = SessionExchange<Request.Answer>(self, attendant, progress)
@@ -143,10 +156,10 @@ package final class SessionClient {
         return try exchange(message.encoded, descriptors: descriptors)
     }
 
-    /// Whether the next message, or the end, is there.
-    fileprivate var hasMessage: Bool {
+    /// Whether the next message, or the end, is there, or comes soon.
+    fileprivate func hasMessage(within milliseconds: Int32) -> Bool {
         var polled = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
-        return unsafe poll(&polled, 1, 0) > 0
+        return unsafe poll(&polled, 1, milliseconds) > 0
     }
 
     fileprivate func send(_ answer: consuming SessionAnswer) throws {
@@ -193,9 +206,15 @@ package final class SessionClient {
 
     /// Waits for the next message of the session.
     package func receive() throws -> [UInt8] {
-        guard let (message, _) = try connection.receive(byteCountMax: AgentSession.messageByteCountMax) else {
-            throw NetError(.closed)
+        while let isCancelled, !hasMessage(within: 200) {
+            guard isCancelled() else { continue }
+            self.isCancelled = nil
+            try cancel()
         }
+        brought = nil
+        let received = try connection.receive(byteCountMax: AgentSession.messageByteCountMax)
+        guard let (message, descriptors) = received else { throw NetError(.closed) }
+        brought = descriptors
         return message.bytes
     }
 }
@@ -249,6 +268,18 @@ package final class SessionExchange<Answer: Record> {
         }
     }
 
+    /// Answers with the opened form of the file that the question brings.
+    private func open(_ attendant: any SessionAttendant) throws {
+        let numbers = client.brought?.take() ?? []
+        guard numbers.count == 1 else {
+            for number in numbers { close(number) }
+            throw WireError(.malformed)
+        }
+        let opened = try attendant.opened(OwnedDescriptor(numbers[0]))
+        let message = SessionClientMessage.encodedAnswer(opened != nil, isJSON: client.isJSON)
+        if let opened { try client.send(message, descriptors: [opened.number]) } else { try client.send(message) }
+    }
+
     /// - Returns: false for a reply.
     private func handle(_ bytes: [UInt8]) throws -> Bool {
         if let progress, let step = OperationProgress(message: bytes, isJSON: client.isJSON) {
@@ -262,7 +293,11 @@ package final class SessionExchange<Answer: Record> {
         }
         guard let question = SessionQuestion(message: bytes, isJSON: client.isJSON) else { return false }
         do {
-            try client.send(try attendant.answer(question) { [client] in client.hasMessage })
+            if question.kind == .openPGP {
+                try open(attendant)
+            } else {
+                try client.send(try attendant.answer(question) { [client] in client.hasMessage(within: 0) })
+            }
         } catch {
             refusal = error
             try client.send(.no)

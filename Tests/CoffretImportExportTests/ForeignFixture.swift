@@ -45,7 +45,7 @@ struct ForeignTrial {
     }
 
     static func keys(_ password: String?, _ keyFile: [UInt8]? = nil) -> SourceKeys {
-        SourceKeys(keyFile: keyFile) { (_) throws(ImportExportError) in
+        SourceKeys(keyFile: keyFile) { _ in
             guard let password else { throw ImportExportError(.passwordNeeded) }
             var bytes = Array(password.utf8)
             return SecretBytes(consuming: &bytes)

@@ -1,9 +1,13 @@
 // Programs of the same user that ask the agent for more than a command. The one thing to keep true: each trap is first shown
 // to work on a program that takes it, so that a mark that is missing means that nothing was loaded.
 
+import CoffretBase
+import CoffretClient
+import CoffretTerminal
 import CoffretTestSupport
 import CoffretWire
 import Foundation
+import Glibc
 import Testing
 
 @Suite("Lawless clients", .enabled(if: TrapLibrary.isAvailable, "a C compiler is missing"))
@@ -32,6 +36,15 @@ struct LawlessClientTests {
         return trap
     }
 
+    /// Has a session import an archive: this process reads nothing of it.
+    private func bring(_ name: String, _ agent: AgentRunner) throws {
+        let variables = home(agent).merging(["XDG_RUNTIME_DIR": agent.runtimeFolder]) { $1 }
+        let store = try #require(AgentLocation.canonical(agent.runner.storePath))
+        let session = try #require(try SessionClient.open(ProcessEnvironment(variables), store: store))
+        let source = try OwnedDescriptor.open("\(agent.runner.workPath)/\(name)", O_RDONLY)
+        #expect(try session.perform(ImportRun(), descriptors: [source.number]).items?.imported == 1)
+    }
+
     @Test("keys 5: R100: a client's GCONV_PATH loads nothing into a process of the agent")
     func characterSets() throws {
         let agent = try AgentRunner()
@@ -44,13 +57,14 @@ struct LawlessClientTests {
         trap.arm()
         #expect(try agent.unlock().exitCode == 0)
         let client = LawlessClient(agent: agent)
-        #expect(try client.run(["import", "two.tar"], variables) == Self.refused)
+        #expect(try client.beginSession(variables) == Self.refused)
+        #expect(try client.beginSession(home(agent)) == .done)
+        try bring("two.tar", agent)
         #expect(!trap.isSprung)
-        #expect(try client.run(["import", "two.tar"], home(agent)) == .exited(code: 0))
         #expect(try agent.succeed("ls").contains("two"))
         for name in ["LD_PRELOAD", "GIO_EXTRA_MODULES", "OPENSSL_CONF", "LOCPATH", "COFFRET_AGENT", "COFFRET_PINENTRY"]
         {
-            #expect(try client.run(["ls"], [name: "/nowhere"]) == Self.refused, "\(name)")
+            #expect(try client.beginSession([name: "/nowhere"]) == Self.refused, "\(name)")
             #expect(try client.unlock(.passphrase, "x", [name: "/nowhere"]) == Self.refused, "\(name)")
         }
     }
@@ -67,7 +81,7 @@ struct LawlessClientTests {
         }
         #expect(try agent.unlock().exitCode == 0)
         trap.arm()
-        #expect(try LawlessClient(agent: agent).run(["import", "three.tar"], home(agent)) == .exited(code: 0))
+        try bring("three.tar", agent)
         #expect(!trap.isSprung)
     }
 
@@ -91,7 +105,7 @@ struct LawlessClientTests {
         try #require(added.exitCode == 0, "\(added.errorText)")
         let client = LawlessClient(agent: agent)
         let variables = home(agent).merging(["COFFRET_TPM": trap.path]) { $1 }
-        #expect(try client.run(["key", "ls"], variables) == Self.refused)
+        #expect(try client.beginSession(variables) == Self.refused)
         #expect(try agent.succeed("key", "ls", environment: ["COFFRET_TPM": trap.path]).contains("tries left"))
         try agent.succeed("lock")
         #expect(try client.unlock(.pin, "2468", variables) == Self.refused)

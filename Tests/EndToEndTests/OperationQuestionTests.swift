@@ -8,6 +8,8 @@ import CoffretNet
 import CoffretTerminal
 import CoffretTestSupport
 import CoffretWire
+import Foundation
+import Glibc
 import Testing
 
 /// Answers each question with the next of these.
@@ -25,6 +27,16 @@ private final class Answers: SessionAttendant {
 
     func take(_ notice: SessionNotice) {}
     func quietly(_ wait: () throws -> [UInt8]) throws -> [UInt8] { try wait() }
+
+    func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor? {
+        var bytes = try #require(try DescriptorIO.readAll(from: file.number, byteCountMax: 1 << 20))
+        // A file that begins with an x does not open; of others the rest is what they hold.
+        guard bytes.removeFirst() != UInt8(ascii: "x") else { return nil }
+        let (source, sink) = try ChildProcess.makePipe()
+        defer { close(sink) }
+        try DescriptorIO.write(bytes, to: sink)
+        return OwnedDescriptor(source)
+    }
 
     func answer(_ question: SessionQuestion, isOver: @escaping () -> Bool) throws -> SessionAnswer {
         questions.append(question)
@@ -113,6 +125,37 @@ struct OperationQuestionTests {
         #expect(try Self.read("Present", session, answers) == "core.note.hidden")
         #expect(try Self.read("Diary", session, answers) == "core.note.locked")
         #expect(answers.questions.isEmpty)
+    }
+
+    /// Imports a folder, and says what came of it.
+    private static func bring(
+        _ files: [String: String], _ world: OperationWorld, _ attendant: Answers?
+    ) throws -> String {
+        let folder = world.agent.runner.folder.file("store")
+        try? FileManager.default.removeItem(atPath: folder)
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
+        let source = try OwnedDescriptor.open(folder, O_RDONLY | O_DIRECTORY)
+        do {
+            let session = try world.session(isJSON: false)
+            let answer = try session.perform(ImportRun(), descriptors: [source.number], attendedBy: attendant)
+            return "\(answer.items?.imported ?? 0)"
+        } catch let failure as OperationFailure {
+            return failure.code
+        }
+    }
+
+    @Test("a session has no key of the person: files under OpenPGP are opened by the client, and none without it")
+    func openPGP() throws {
+        let world = try Self.world()
+        defer { try? world.agent.stop() }
+        let files = ["mail.gpg": ".first\nuser: ada\n", "lone.gpg": ".lone"]
+        #expect(try Self.bring(files, world, nil) == "import.source.password-needed")
+        let answers = Answers()
+        #expect(try Self.bring(["mail.gpg": "x"], world, answers) == "import.source.password-wrong")
+        #expect(try Self.bring(files, world, answers) == "2")
+        #expect(answers.questions.isEmpty)
+        #expect(try world.agent.succeed("read", "coffret://Personal/mail/password").contains("first"))
     }
 
     @Test("a list comes in parts that make up the whole, and the reply repeats none of them")

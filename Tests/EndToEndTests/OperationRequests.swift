@@ -247,7 +247,14 @@ extension OperationTests {
         add(ImportRun(), refusedAs: invalidDescriptor)
         add(ImportRun(), refusedAs: invalidDescriptor, bringing: .content("# A pipe\n"))
         add(ImportRun(), refusedAs: "operation.request.invalid", bringing: .notes) { $0.format = "teapot" }
+        add(ImportRun(), refusedAs: invalidDescriptor, bringing: .notes) { $0.bringsKeyFile = true }
+        add(ImportRun(), refusedAs: invalidDescriptor, bringing: .notes, .notes) { $0.bringsKeyFile = true }
+        add(ImportRun(), bringing: .notes, .content("a key"), .content("constants")) {
+            ($0.vault, $0.isDryRun, $0.bringsKeyFile, $0.bringsConstants) = ("Work", true, true, true)
+        }
         add(ItemList()) { ($0.vault, $0.order) = ("Work", .title) }
+        add(ExportRun()) { ($0.vault, $0.isTrial) = ("Work", true) }
+        add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .target) { $0.vault = "Work" }
         add(ExportRun(), bringing: .target) { ($0.vault, $0.name) = ("Work", "notes") }
         add(ExportRun(), bringing: .target) { ($0.format, $0.name) = (.json, "all.json") }
         add(ExportRun(), bringing: .target) { ($0.onlyUnsent, $0.name) = (true, "unsent") }

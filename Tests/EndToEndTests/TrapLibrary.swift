@@ -53,14 +53,9 @@ struct LawlessClient {
         throw CoffretRunner.Failed(text: "no answer")
     }
 
-    /// Runs a command with nothing to read, and nowhere to write to.
-    func run(_ arguments: [String], _ variables: [String: String]) throws -> AgentResponse {
-        let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
-        defer { close(null) }
-        let command = AgentCommand(
-            store: agent.runner.storePath, arguments: arguments, workingDirectory: agent.runner.workPath,
-            environment: variables)
-        return try ask(.run(command), descriptors: [null, null, null])
+    /// Opens a session with these variables, and closes it again.
+    func beginSession(_ variables: [String: String]) throws -> AgentResponse {
+        try ask(.session(AgentSession(store: agent.runner.storePath, environment: variables, isUse: true)))
     }
 
     func unlock(_ kind: AgentSecretKind, _ secret: String, _ variables: [String: String]) throws -> AgentResponse {

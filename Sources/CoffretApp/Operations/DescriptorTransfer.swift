@@ -1,6 +1,7 @@
 // Contents in and out by descriptors that a client sent. Invariant: a client that lets its descriptor wait, or goes away,
 // keeps nothing but its own request waiting, and that one can be cancelled.
 
+internal import CPlatform
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretStorage
@@ -19,16 +20,27 @@ extension StoreDesk {
 
     /// The one descriptor that came with the request.
     ///
-    /// - Throws: `OperationError.descriptorInvalid`, and what came: `none`, `several`, `folder`, `file`, `stream`.
+    /// - Throws: `OperationError.descriptorInvalid`, and what came: `none`, `few`, `several`, `folder`, `file`, `stream`.
     func takeDescriptor(_ wanted: DescriptorKind = .stream) throws -> OwnedDescriptor {
-        let numbers = work.takeDescriptors()
-        guard numbers.count == 1 else {
-            for number in numbers { close(number) }
-            throw OperationError(.descriptorInvalid, at: numbers.isEmpty ? "none" : "several")
+        OwnedDescriptor(try takeDescriptors([wanted]).take()[0])
+    }
+
+    /// The descriptors that came with the request, of these kinds.
+    ///
+    /// - Throws: as `takeDescriptor`.
+    func takeDescriptors(_ wanted: [DescriptorKind]) throws -> BroughtFiles {
+        let brought = BroughtFiles(work.takeDescriptors())
+        guard brought.numbers.count == wanted.count else {
+            let came = brought.numbers.isEmpty ? "none" : brought.numbers.count < wanted.count ? "few" : "several"
+            throw OperationError(.descriptorInvalid, at: came)
         }
-        let descriptor = OwnedDescriptor(numbers[0])
+        for (number, wanted) in zip(brought.numbers, wanted) { try Self.check(number, wanted) }
+        return brought
+    }
+
+    private static func check(_ number: Int32, _ wanted: DescriptorKind) throws {
         var information = stat()
-        guard unsafe fstat(descriptor.number, &information) == 0 else { throw SystemFailure.last }
+        guard unsafe fstat(number, &information) == 0 else { throw SystemFailure.last }
         let came: (isFolder: Bool, isFile: Bool) = (
             information.st_mode & S_IFMT == S_IFDIR, information.st_mode & S_IFMT == S_IFREG
         )
@@ -41,7 +53,21 @@ extension StoreDesk {
         guard fits else {
             throw OperationError(.descriptorInvalid, at: came.isFolder ? "folder" : came.isFile ? "file" : "stream")
         }
-        return descriptor
+    }
+}
+
+/// Descriptors of a request; closed with this object.
+final class BroughtFiles {
+    private(set) var numbers: [Int32]
+
+    fileprivate init(_ numbers: [Int32]) { self.numbers = numbers }
+
+    deinit { for number in numbers { close(number) } }
+
+    /// Hands over all of them.
+    fileprivate func take() -> [Int32] {
+        defer { numbers = [] }
+        return numbers
     }
 }
 
@@ -68,6 +94,43 @@ enum DescriptorTransfer {
             if count >= 0 { return count }
             guard errno == EINTR || errno == EAGAIN else { throw SystemFailure.last }
         }
+    }
+
+    /// All bytes of a short file.
+    ///
+    /// - Throws: `CommandFailure` `.inputTooLarge`.
+    static func bytes(
+        from descriptor: Int32, byteCountMax: Int, _ what: String, _ work: OperationWork
+    ) throws -> [UInt8] {
+        var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+        defer { buffer.zero() }
+        while true {
+            let count = try unsafe buffer.withUnsafeMutableBytes { try unsafe read(into: $0, from: descriptor, work) }
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+            guard bytes.count <= byteCountMax else {
+                bytes.zero()
+                throw CommandFailure(
+                    .badInput, .inputTooLarge, "\(what) is larger than \(NumberText.bytes(byteCountMax))")
+            }
+        }
+    }
+
+    /// The name that an open file has now; nil if that cannot be told.
+    static func name(of descriptor: Int32) -> String? {
+        guard let path = unsafe realpath("/proc/self/fd/\(descriptor)", nil) else { return nil }
+        defer { unsafe free(path) }
+        return unsafe String(validatingCString: path).map(PathText.name)
+    }
+
+    /// A file in memory, which is read from its beginning.
+    static func memoryFile(_ bytes: [UInt8]) throws -> OwnedDescriptor {
+        let number = coffret_memory_file()
+        guard number >= 0 else { throw SystemFailure.last }
+        let file = OwnedDescriptor(number)
+        try DescriptorIO.write(bytes, to: number)
+        guard lseek(number, 0, SEEK_SET) == 0 else { throw SystemFailure.last }
+        return file
     }
 
     /// A secret: what comes before the first line end, or before the end.

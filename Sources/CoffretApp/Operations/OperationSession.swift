@@ -138,9 +138,7 @@ package final class OperationSession {
             stateDirectory: environment.stateDirectory, person: person, check: check,
             policy: { try BrokenSchemes.policy(variables.value(.brokenSchemes)) }
         ) { [unowned self] vault, _ in
-            vault.observeIndex(progress: { [unowned self] done, total in
-                desk.work.report(OperationProgress(done: done, total: total, stage: OperationProgress.indexing))
-            })
+            vault.observeIndex(progress: { [unowned self] in desk.reportIndex($0, of: $1) })
         }
         if !terms.isBrief {
             surroundings.requirePresence = { [person] store, item in
@@ -243,7 +241,7 @@ package final class OperationSession {
         var last: ContinuousClock.Instant?
         work.report = { [connection, isJSON = terms.isJSON] progress in
             let now = ContinuousClock.now
-            let isLast = progress.stage == OperationProgress.indexing && progress.done == progress.total
+            let isLast = progress.done == progress.total
             if let last, !isLast, now - last < Self.progressInterval { return }
             last = now
             // A client that is gone is noticed by the next question whether it cancels.

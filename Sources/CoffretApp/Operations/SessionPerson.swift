@@ -63,13 +63,7 @@ final class SessionPerson: OperationPerson {
     }
 
     func secret(_ question: SessionQuestion) throws -> SecretBytes {
-        let descriptors = try ask(question)
-        let numbers = descriptors.take()
-        guard numbers.count == 1 else {
-            for number in numbers { close(number) }
-            throw OperationError(.descriptorInvalid, at: numbers.isEmpty ? "none" : "several")
-        }
-        let source = OwnedDescriptor(numbers[0])
+        let source = try Self.only(ask(question))
         var work = OperationWork()
         work.isCancelled = { [inbox] in inbox.isCurrentCancelled() }
         return try DescriptorTransfer.secret(from: source.number, work)
@@ -82,14 +76,31 @@ final class SessionPerson: OperationPerson {
         } catch let error as OperationError where error.code == .unanswered { return false }
     }
 
+    func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor? {
+        guard isAttended else { throw OperationError(.unanswered) }
+        let question = SessionQuestion(.openPGP, "Open a file with OpenPGP", reason: "open the export")
+        do {
+            return try Self.only(ask(question, bringing: [file.number]))
+        } catch let error as OperationError where error.code == .unanswered { return nil }
+    }
+
     func deriving<Value>(_ body: () throws -> Value) throws -> Value { try body() }
 
     /// - Throws: `OperationError.unanswered` for a no.
-    private func ask(_ question: SessionQuestion) throws -> ReceivedDescriptors {
+    private func ask(_ question: SessionQuestion, bringing descriptors: [Int32] = []) throws -> ReceivedDescriptors {
         guard isAttended else { throw OperationError(.unanswered) }
-        try connection.send(question.message(isJSON: isJSON))
+        try connection.send(question.message(isJSON: isJSON), descriptors: descriptors)
         let (isYes, descriptors) = try inbox.nextAnswer()
         guard isYes else { throw OperationError(.unanswered) }
         return descriptors
+    }
+
+    private static func only(_ descriptors: ReceivedDescriptors) throws -> OwnedDescriptor {
+        let numbers = descriptors.take()
+        guard numbers.count == 1 else {
+            for number in numbers { close(number) }
+            throw OperationError(.descriptorInvalid, at: numbers.isEmpty ? "none" : "several")
+        }
+        return OwnedDescriptor(numbers[0])
     }
 }

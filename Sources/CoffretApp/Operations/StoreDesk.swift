@@ -24,6 +24,8 @@ package struct DeskSurroundings {
     package var requirePresence: (Store, Item) throws -> Void = { _, item in
         throw CoreError(.noteHidden, at: item.title)
     }
+    /// Who is asked and told; nil for nobody.
+    package var person: (any OperationPerson)?
     /// Whether somebody answers questions.
     package var isAttended: () -> Bool = { false }
     /// Whether there is a way to find out.
@@ -51,6 +53,7 @@ package final class StoreDesk {
     private var vaults: [VaultID: Vault] = [:]
     /// Vaults whose index somebody waited for in vain: it is made once the answer is on its way.
     private var dueIndexes: [VaultID: Vault] = [:]
+    private var indexStage = OperationProgress.indexing
 
     package init(_ store: Store, _ surroundings: DeskSurroundings, grant: AccessGrant = .everything) {
         self.store = store
@@ -134,6 +137,20 @@ package final class StoreDesk {
     package func catchUp() -> [SearchError] {
         defer { dueIndexes = [:] }
         return dueIndexes.values.compactMap { vault in (try? vault.synchronizeIndex()) ?? nil }
+    }
+
+    /// Takes how far an index is that is being made.
+    package func reportIndex(_ done: Int, of total: Int) {
+        work.report(OperationProgress(done: done, total: total, stage: indexStage))
+    }
+
+    /// Makes a vault's index as a part of the request, so that the first search need not. What is saved stays saved,
+    /// whatever becomes of it.
+    func makeIndex(of vault: Vault) throws {
+        indexStage = "index"
+        defer { indexStage = OperationProgress.indexing }
+        guard let obstacle = try vault.synchronizeIndex() else { return }
+        surroundings.person?.note("\(obstacle.words) Everything is saved, and is found without the index.")
     }
 
     // MARK: Items

@@ -4,9 +4,9 @@
 internal import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
-package import CoffretImportExport
-package import CoffretKeys
-package import CoffretStorage
+internal import CoffretImportExport
+internal import CoffretKeys
+internal import CoffretStorage
 internal import CoffretSync
 internal import CoffretTerminal
 package import CoffretWire
@@ -22,39 +22,53 @@ extension OperationWork {
 }
 
 extension StoreDesk {
-    /// Runs `body` with a path of the one descriptor that came with the request.
-    fileprivate func withBrought<Result>(_ kind: DescriptorKind, _ body: (String) throws -> Result) throws -> Result {
-        let descriptor = try takeDescriptor(kind)
-        let path = "/proc/self/fd/\(descriptor.number)"
+    /// Runs `body` with a path of a descriptor that came with the request.
+    fileprivate func withPath<Result>(
+        of descriptor: Int32, _ body: (String) throws -> Result
+    ) throws -> Result {
+        let path = "/proc/self/fd/\(descriptor)"
         do {
             return try body(path)
         } catch let error as ImportExportError {
             if error.code == .stopped { throw OperationError(.cancelled) }
-            // The client knows what it sent by another name.
-            let subject = error.subject?.replacing(path + "/", with: "").replacing(path, with: "the descriptor")
+            // The client knows what it sent by the name of the file.
+            let subject = error.subject?.replacing(path + "/", with: "")
+                .replacing(path, with: DescriptorTransfer.name(of: descriptor) ?? "the descriptor")
             throw ImportExportError(error.code, at: error.place, subject: subject, cause: error.cause)
         }
     }
 
     /// Makes sure that a person is there before all of a vault leaves it.
-    package func requirePresence(forAllOf vault: Vault) throws {
+    fileprivate func requirePresence(forAllOf vault: Vault) throws {
+        if let veiled = try firstVeiled(in: vault) { try surroundings.requirePresence(store, veiled) }
+    }
+
+    /// - Returns: nil also where a person has shown to be there.
+    fileprivate func firstVeiled(in vault: Vault) throws -> Item? {
         do {
             try vault.checkNothingIsVeiled()
+            return nil
         } catch let error as CoreError where error.code == .noteHidden {
             var veiled: Item?
             try vault.present.forEachItem { if veiled == nil, $0.isVeiled { veiled = $0 } }
-            if let veiled { try surroundings.requirePresence(store, veiled) }
+            return veiled
         }
     }
 }
 
 extension ImportRun: PerformedOperation {
+    /// The most bytes of a key file.
+    private static let keyByteCountMax = 64 << 20
+
     package func perform(on desk: StoreDesk) throws -> Answer {
-        try desk.withBrought(.folderOrFile) { path in
+        let keyCount = [bringsKeyFile, bringsConstants].count { $0 == true }
+        let brought = try desk.takeDescriptors([.folderOrFile] + Array(repeating: .stream, count: keyCount))
+        let keys = try keys(brought.numbers.dropFirst(), on: desk)
+        return try desk.withPath(of: brought.numbers[0]) { path in
             var answer = Answer()
             if format == nil, Vault.isFullExport(atPath: path) {
                 if isDryRun == true { throw OperationError(.requestInvalid, at: "isDryRun") }
-                answer.everything = FullExportMessage(try importedEverything(fromPath: path, on: desk).report)
+                answer.everything = FullExportMessage(try importedEverything(fromPath: path, on: desk))
                 return answer
             }
             let importer = try format.map { name in
@@ -63,50 +77,80 @@ extension ImportRun: PerformedOperation {
                 }
                 return importer
             }
-            let report = try imported(openImportSource(atPath: path), with: importer, on: desk).report
-            answer.items = message(of: report)
+            do {
+                answer.items = message(of: try imported(openImportSource(atPath: path), importer, keys, on: desk))
+            } catch {
+                throw keys.refusal ?? error
+            }
             return answer
         }
     }
 
-    /// - Parameter importer: nil to tell the format from the content.
-    /// - Returns: also the vault, whose index is not made yet.
-    package func imported(
-        _ source: any ImportSource, with importer: (any Importer)?, on desk: StoreDesk
-    ) throws -> (report: ImportReport, vault: Vault) {
+    private func imported(
+        _ source: any ImportSource, _ importer: (any Importer)?, _ keys: SourceKeys, on desk: StoreDesk
+    ) throws -> ImportReport {
         let work = desk.work
-        return try writing(on: desk) { vault in
+        // The files are read, and the person is asked, before anything is locked.
+        let begun = try (importer ?? ImporterRegistry.detect(source)).begun(on: source, keys: keys)
+        let record = try desk.record(vault)
+        let report = try desk.writing(record) { vault in
             try vault.importFrom(
-                source, with: importer, files: SealedFileContentStore(try vault.contents()),
+                source, with: begun, files: SealedFileContentStore(try vault.contents()),
                 isDryRun: isDryRun ?? false, progress: work.pass, isStopped: work.isCancelled)
         }
+        if isDryRun != true, !report.isNothingNew { try desk.makeIndex(of: desk.vault(record)) }
+        return report
     }
 
-    /// Brings back a full export, with its whole history, into an empty vault. It cannot be cancelled.
-    package func importedEverything(
-        fromPath path: String, on desk: StoreDesk
-    ) throws -> (report: FullExportReport, vault: Vault) {
-        let work = desk.work
-        return try writing(on: desk) { vault in
+    /// Brings back a full export, with its whole history, into an empty vault.
+    private func importedEverything(fromPath path: String, on desk: StoreDesk) throws -> FullExportReport {
+        let (work, record) = (desk.work, try desk.record(vault))
+        let report = try desk.writing(record) { vault in
             try vault.importEverything(
-                fromPath: path, files: SealedFileContentStore(try vault.contents()), progress: work.pass)
+                fromPath: path, files: SealedFileContentStore(try vault.contents()), progress: work.pass,
+                isStopped: work.isCancelled)
         }
+        try desk.makeIndex(of: desk.vault(record))
+        return report
     }
 
-    private func writing<Report>(
-        on desk: StoreDesk, _ body: (Vault) throws -> Report
-    ) throws -> (report: Report, vault: Vault) {
-        let record = try desk.record(vault)
-        let report = try desk.writing(record, body)
-        let vault = try desk.vault(record)
-        if isDryRun != true { desk.indexIsDue(record, vault) }
-        return (report, vault)
+    /// What opens a protected export, in the hands of the person who is asked.
+    private func keys(_ numbers: ArraySlice<Int32>, on desk: StoreDesk) throws -> SourceKeys {
+        var left = numbers
+        func take(_ isBrought: Bool?, _ what: String) throws -> [UInt8]? {
+            guard isBrought == true, let number = left.popFirst() else { return nil }
+            return try DescriptorTransfer.told {
+                try DescriptorTransfer.bytes(from: number, byteCountMax: Self.keyByteCountMax, what, desk.work)
+            }
+        }
+        let person = desk.surroundings.person
+        func ask<Value: ~Copyable>(_ body: (any OperationPerson) throws -> Value) throws -> Value {
+            do {
+                guard let person else { throw OperationError(.unanswered) }
+                return try body(person)
+            } catch let error as OperationError where error.code == .unanswered {
+                throw ImportExportError(.passwordNeeded)
+            }
+        }
+        let keys = SourceKeys(keyFile: try take(bringsKeyFile, "the key file")) { question in
+            let question = SessionQuestion(
+                .sourcePassword, TextWidth.displaySafe(question), reason: "open the export")
+            return try ask { try $0.secret(question) }
+        }
+        keys.constants = try take(bringsConstants, "the file of constants")
+        keys.decryptOpenPGP = { ciphertext in
+            let sealed = try DescriptorTransfer.memoryFile(ciphertext)
+            guard let opened = try ask({ try $0.opened(sealed) }) else { return nil }
+            return try DescriptorTransfer.bytes(
+                from: opened.number, byteCountMax: Self.keyByteCountMax, "an opened file", desk.work)
+        }
+        return keys
     }
 }
 
 extension ImportRun {
     /// The report as the request wants it.
-    package func message(of report: ImportReport) -> ImportMessage {
+    private func message(of report: ImportReport) -> ImportMessage {
         var message = ImportMessage(report, isDryRun: isDryRun ?? false)
         guard listsItems == true else { return message }
         message.perItem = report.items.map { item in
@@ -148,7 +192,7 @@ extension ImportMessage {
 }
 
 extension FullExportMessage {
-    package init(_ report: FullExportReport) {
+    fileprivate init(_ report: FullExportReport) {
         self.init()
         items = report.items
         commits = report.commits
@@ -161,33 +205,50 @@ extension FullExportMessage {
 }
 
 /// What an export has written.
-package struct ExportOutcome {
+private struct ExportOutcome {
     /// Of Markdown, or of Bitwarden's JSON.
-    package var items: ExportReport?
+    var items: ExportReport?
     /// Of JSON.
-    package var everything: FullExportReport?
+    var everything: FullExportReport?
     /// Files that were left out.
-    package var faulty: [FaultyAttachment] = []
+    var faulty: [FaultyAttachment] = []
 }
 
 extension ExportRun: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let isName = !name.isEmpty && name != "." && name != ".." && !name.utf8.contains { $0 == 0x2F || $0 == 0 }
-        guard isName else { throw OperationError(.requestInvalid, at: "name") }
         guard onlyUnsent != true || format == .markdown else {
             throw OperationError(.requestInvalid, at: "onlyUnsent")
         }
         let record = try desk.record(vault)
-        return try desk.withBrought(.folder) { folder in
+        if isTrial == true {
+            var answer = Answer()
+            answer.trial = try trial(record, on: desk)
+            return answer
+        }
+        guard let name, !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 })
+        else { throw OperationError(.requestInvalid, at: "name") }
+        let folder = try desk.takeDescriptor(.folder)
+        return try desk.withPath(of: folder.number) { folder in
             try desk.requirePresence(forAllOf: desk.vault(record))
             return Answer(try written(record, to: "\(folder)/\(name)", only: only(record, on: desk), on: desk))
         }
     }
 
+    private func trial(_ record: VaultRecord, on desk: StoreDesk) throws -> ExportTrialMessage {
+        let (vault, only) = (try desk.vault(record), try only(record, on: desk))
+        let items = try vault.list(.everything).filter { only?.contains($0.id) ?? true }
+        var message = ExportTrialMessage()
+        (message.vault, message.name) = (record.vaultID.hex, vault.name)
+        message.isSynced = record.kind == .synced
+        (message.itemCount, message.secretCount) = (items.count, items.count { $0.kind != .note })
+        message.hasHidden = try desk.firstVeiled(in: vault) != nil
+        return message
+    }
+
     /// The items that are written; nil for all.
     ///
     /// - Throws: `CommandFailure` `.vaultNotSynced`, and one if it is not known what the server has.
-    package func only(_ record: VaultRecord, on desk: StoreDesk) throws -> Set<EntityID>? {
+    private func only(_ record: VaultRecord, on desk: StoreDesk) throws -> Set<EntityID>? {
         guard onlyUnsent == true else { return nil }
         guard record.kind == .synced else { throw CommandFailure.notSynced(record) }
         guard let items = try VaultSyncer.unsentItems(of: desk.vault(record)) else {
@@ -199,7 +260,7 @@ extension ExportRun: PerformedOperation {
     }
 
     /// Writes a vault; the caller has made sure that a person is there where one has to be.
-    package func written(
+    private func written(
         _ record: VaultRecord, to path: String, only: Set<EntityID>?, on desk: StoreDesk
     ) throws -> ExportOutcome {
         let (vault, work) = (try desk.vault(record), desk.work)
@@ -232,22 +293,24 @@ extension ExportRun: PerformedOperation {
 }
 
 extension ExportRun.Answer {
-    package init(_ outcome: ExportOutcome) {
+    fileprivate init(_ outcome: ExportOutcome) {
         self.init()
         items = outcome.items.map { ExportMessage($0) }
         everything = outcome.everything.map { FullExportMessage($0) }
-        faulty = outcome.faulty.map { file in
-            var message = FaultyFileMessage()
-            message.item = file.attachment.item.uuid.hex
-            message.attachment = file.attachment.name
-            message.fault = file.fault.rawValue
-            return message
-        }
+        faulty = outcome.faulty.map { FaultyFileMessage($0) }
+    }
+}
+
+extension FaultyFileMessage {
+    package init(_ file: FaultyAttachment) {
+        self.init()
+        (item, title) = (file.attachment.item.uuid.hex, file.itemTitle)
+        (attachment, fault) = (file.attachment.name, file.fault.rawValue)
     }
 }
 
 extension ExportMessage {
-    package init(_ report: ExportReport) {
+    fileprivate init(_ report: ExportReport) {
         self.init()
         notes = report.notes
         identical = report.identical

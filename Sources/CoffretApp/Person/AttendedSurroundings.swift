@@ -4,7 +4,7 @@ internal import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
-internal import CoffretSearch
+package import CoffretSearch
 package import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
@@ -19,6 +19,7 @@ extension DeskSurroundings {
         observe: @escaping (Vault, _ isWritable: Bool) -> Void
     ) {
         self.init(stateDirectory: stateDirectory)
+        self.person = person
         let now = clock.now
         let open = { (store: Store, record: VaultRecord, isWritable: Bool) throws -> Vault in
             let vault = try store.openVault(record.vaultID.hex, isWritable: isWritable)
@@ -91,6 +92,18 @@ extension OperationPerson {
         case .unfinished: "The search index was left unfinished"
         case .unknownVersion: "The search index is of another version"
         case .damaged: "The search index is damaged"
+        }
+    }
+}
+
+extension SearchError {
+    /// Why an index could not be made, in a sentence.
+    package var words: String {
+        switch code {
+        case .indexFull: "There is no space for the search index."
+        case .indexBusy: "Another coffret is at work on the search index."
+        case .indexReadOnly: "The search index cannot be written here."
+        default: "The search index cannot be used now [\(code.rawValue)]."
         }
     }
 }

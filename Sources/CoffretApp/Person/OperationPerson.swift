@@ -1,6 +1,7 @@
 // The person for whom an operation works. Invariant: an operation asks by a typed question, and knows neither terminal nor socket.
 
 package import CoffretBase
+package import CoffretTerminal
 package import CoffretWire
 
 /// Takes what an operation has to say and to ask beside its answer.
@@ -12,6 +13,10 @@ package protocol OperationPerson: AnyObject {
     func secret(_ question: SessionQuestion) throws -> SecretBytes
     /// - Throws: as `secret`.
     func confirm(_ question: SessionQuestion) throws -> Bool
+    /// Opens a file under OpenPGP with the person's own keys. Both are read from their beginning.
+    ///
+    /// - Returns: nil if the keys do not open it.
+    func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor?
     /// Takes a second, during which nothing that is typed is shown.
     func deriving<Value>(_ body: () throws -> Value) throws -> Value
 }

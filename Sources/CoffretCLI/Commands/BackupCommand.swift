@@ -1,10 +1,12 @@
 // `coffret backup`: one file with everything, encrypted as the store is.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretTerminal
+internal import CoffretWire
 internal import Glibc
 
 enum BackupCommand {
@@ -45,18 +47,19 @@ enum BackupCommand {
             progress.update(done: done, total: total, byteCount: done)
         }
         progress.end()
+        let faulty = report.faulty.map { FaultyFileMessage($0) }
         try context.confirmDone(
             .fields([
                 "event": .string("done"), "file": .string(path), "vaults": .strings(report.vaultNames),
                 "fileCount": .integer(report.fileCount), "byteCount": .integer(report.byteCount),
-                "faultyAttachments": FaultyFiles.json(report.faulty),
+                "faultyAttachments": .array(faulty.map(\.json)),
             ])
         ) {
             "Wrote \(TextWidth.displaySafe(path)): \(NumberText.counted(report.vaultNames.count, "vault")), "
                 + "\(NumberText.bytes(report.byteCount))."
         }
-        if !report.faulty.isEmpty {
-            throw FaultyFiles.failure(report.faulty, isSynced: false, "not whole in the backup; all else is")
+        if !faulty.isEmpty {
+            throw FaultyFiles.failure(faulty, isSynced: false, "not whole in the backup; all else is")
         }
     }
 

@@ -1,14 +1,7 @@
 // `coffret export`: everything leaves, in formats that others read.
 
-internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretCrypto
-internal import CoffretImportExport
-internal import CoffretKeys
-internal import CoffretMessages
-internal import CoffretStorage
-internal import CoffretSync
+internal import CoffretClient
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -40,10 +33,8 @@ enum ExportCommand {
 
     /// A vault and where it goes.
     private struct Target {
-        let record: VaultRecord
-        let vault: Vault
         let path: String
-        let only: Set<EntityID>?
+        let trial: ExportTrialMessage
     }
 
     static func run(_ context: CommandContext) throws {
@@ -51,7 +42,6 @@ enum ExportCommand {
         let isAll = context.arguments.isSet(allVaults)
         let named = context.arguments.value(format).flatMap { ExportRun.Format(rawValue: $0) }
         let format = named ?? (!isAll && path.hasSuffix(".json") ? .json : .markdown)
-        let isFile = format.isFile
         let isUnsent = context.arguments.isSet(unsent)
         guard !isUnsent || format == .markdown else {
             throw CommandFailure(
@@ -63,96 +53,108 @@ enum ExportCommand {
                 .usage, code: UsageError.Code.conflict.rawValue,
                 "--all-vaults excludes \(isUnsent ? "--unsent" : "--vault")")
         }
-        try PathCheck.target(ofExport: path, isFile: isFile && !isAll)
-        let store = try StoreSession.open(context, with: .passphrase)
+        try PathCheck.target(ofExport: path, isFile: format.isFile && !isAll)
+        let store = try CommandStore.open(context)
         var request = ExportRun()
-        request.format = format
-        request.onlyUnsent = isUnsent
+        (request.format, request.onlyUnsent) = (format, isUnsent)
         let targets = try isAll ? targets(inFolder: path, request, store) : [oneTarget(path, request, store)]
         try confirm(targets, path, context)
-        for target in targets { try store.desk.requirePresence(forAllOf: target.vault) }
         if isAll { try PosixFileSystem().makeDirectories(path) }
-        // Files that are missing in one vault keep none of the others from being written.
+        // Files that are missing in one vault keep none of the others from being written. Where somebody has to be there, the
+        // first of these vaults asks.
         var failure: CommandFailure?
-        for target in targets {
+        for target in targets.filter(\.trial.hasHidden) + targets.filter({ !$0.trial.hasHidden }) {
             if let found = try write(target, request, store) { failure = failure ?? found }
         }
         if let failure { throw failure }
     }
 
-    private static func oneTarget(_ path: String, _ request: ExportRun, _ store: StoreSession) throws -> Target {
-        let record = try store.desk.record(store.namedVault)
-        let only = try request.only(record, on: store.desk)
-        let count = try store.store.vaults.count
+    private static func trial(
+        _ vault: String?, _ request: ExportRun, _ store: CommandStore
+    ) throws -> ExportTrialMessage {
+        var request = request
+        (request.vault, request.isTrial) = (vault, true)
+        guard let trial = try store.perform(request).trial else { throw WireError(.malformed, place: "trial") }
+        return trial
+    }
+
+    private static func oneTarget(_ path: String, _ request: ExportRun, _ store: CommandStore) throws -> Target {
+        let target = Target(path: path, trial: try trial(store.namedVault, request, store))
+        let count = try store.vaultCount
         if count > 1 {
             store.context.note(
-                "Only \(name(of: record)) is written, one of \(count); --vault NAME names another one, --all-vaults all."
+                "Only \(name(of: target)) is written, one of \(count); --vault NAME names another one, --all-vaults all."
             )
         }
-        return Target(record: record, vault: try store.desk.vault(record), path: path, only: only)
+        return target
     }
 
     /// Every vault under its name, which holds no slash.
     private static func targets(
-        inFolder folder: String, _ request: ExportRun, _ store: StoreSession
+        inFolder folder: String, _ request: ExportRun, _ store: CommandStore
     ) throws -> [Target] {
         var taken: Set<String> = []
-        return try store.store.vaults.map { record in
-            let vault = try store.desk.vault(record)
-            var name = vault.name
+        return try store.perform(VaultList()).vaults.map { vault in
+            let trial = try trial(vault.id, request, store)
+            var name = trial.name
             if name.hasPrefix(".") { name = "vault" + name }
             // Devices may have made vaults of one name; and some file systems hold names for equal that differ in case.
             if !taken.insert(name.lowercased()).inserted {
-                name += " " + record.vaultID.hex.prefix(8)
+                name += " " + trial.vault.prefix(8)
                 taken.insert(name.lowercased())
             }
-            let path = PathText.join(folder, request.format.isFile ? name + ".json" : name)
-            return Target(record: record, vault: vault, path: path, only: nil)
+            return Target(path: PathText.join(folder, request.format.isFile ? name + ".json" : name), trial: trial)
         }
     }
 
-    private static func name(of record: VaultRecord) -> String { "the vault \"\(TextWidth.displaySafe(record.name))\"" }
+    private static func name(of target: Target) -> String {
+        "the vault \"\(TextWidth.displaySafe(target.trial.name))\""
+    }
 
     private static func confirm(_ targets: [Target], _ path: String, _ context: CommandContext) throws {
-        let items = try targets.flatMap { target in
-            try target.vault.list(.everything).filter { target.only?.contains($0.id) ?? true }
+        let (items, secrets) = targets.reduce((0, 0)) { sums, target in
+            (sums.0 + target.trial.itemCount, sums.1 + target.trial.secretCount)
         }
-        let secrets = items.filter { $0.kind != .note }.count
-        let what = targets.count == 1 ? name(of: targets[0].record) : "\(targets.count) vaults"
+        let what = targets.count == 1 ? name(of: targets[0]) : "\(targets.count) vaults"
         try context.confirmDanger(
-            "This writes \(NumberText.counted(items.count, "item")) of \(what) unencrypted to \(TextWidth.displaySafe(path)), "
+            "This writes \(NumberText.counted(items, "item")) of \(what) unencrypted to \(TextWidth.displaySafe(path)), "
                 + "\(NumberText.grouped(secrets)) of them with secrets.",
             question: "Write them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
     }
 
     /// - Returns: what has to be said of attachments that are not there as they should be.
     private static func write(
-        _ target: Target, _ request: ExportRun, _ store: StoreSession
+        _ target: Target, _ request: ExportRun, _ store: CommandStore
     ) throws -> CommandFailure? {
         let context = store.context
-        let reporter = ImportCommand.stages(store, unit: "item")
-        let outcome = try request.written(target.record, to: target.path, only: target.only, on: store.desk)
+        let reporter = ProgressStages(context, unit: "item")
+        var request = request
+        // A folder that is there may be named by a path that ends with no name, such as a point.
+        let path = AgentLocation.canonical(target.path) ?? target.path
+        (request.vault, request.name) = (target.trial.vault, PathText.name(of: path))
+        let folder = try ForeignFile.open(PathText.parent(of: path))
+        let answer = try store.perform(request, descriptors: [folder.number], progress: reporter.show)
         reporter.end()
-        if let report = outcome.everything {
-            try context.print(ImportCommand.event(FullExportMessage(report).json)) {
+        if let report = answer.everything {
+            try context.print(ImportCommand.event(report.json)) {
                 context.isQuiet
                     ? ""
                     : "Exported \(NumberText.counted(report.items, "item")) with "
                         + "\(NumberText.counted(report.commits, "change")) of history and "
                         + "\(NumberText.counted(report.attachments, "attachment")), "
-                        + "\(NumberText.bytes(Int(report.byteCount))), to \(TextWidth.displaySafe(target.path))."
+                        + "\(NumberText.bytes(report.byteCount)), to \(TextWidth.displaySafe(target.path))."
                         + conflictText(report.conflicts)
             }
         }
-        if let report = outcome.items {
+        if let report = answer.items {
             let path = JSONValue.Member("path", .string(target.path))
-            try context.print(ImportCommand.event(ExportMessage(report).json, path)) {
+            try context.print(ImportCommand.event(report.json, path)) {
                 context.isQuiet ? "" : text(report, target.path)
             }
         }
-        guard !outcome.faulty.isEmpty else { return nil }
+        guard !answer.faulty.isEmpty else { return nil }
         return FaultyFiles.failure(
-            outcome.faulty, isSynced: target.record.kind == .synced, "left out; all else is written")
+            answer.faulty, isSynced: target.trial.isSynced, "left out; all else is written")
     }
 
     private static func conflictText(_ count: Int) -> String {
@@ -162,11 +164,11 @@ enum ExportCommand {
             + "history. coffret conflicts ls"
     }
 
-    private static func text(_ report: ExportReport, _ path: String) -> String {
+    private static func text(_ report: ExportMessage, _ path: String) -> String {
         var parts = [NumberText.counted(report.notes, "note")]
         if report.otherItems > 0 { parts.append(NumberText.counted(report.otherItems, "other item")) }
         if report.attachments > 0 { parts.append(NumberText.counted(report.attachments, "attachment")) }
-        let size = NumberText.bytes(Int(report.byteCount))
+        let size = NumberText.bytes(report.byteCount)
         var lines = ["Exported \(parts.joined(separator: ", ")), \(size), to \(TextWidth.displaySafe(path))."]
         if report.trashed > 0 {
             lines.append("\(NumberText.counted(report.trashed, "item")) in the trash stayed behind.")

@@ -5,7 +5,6 @@ internal import CoffretBase
 internal import CoffretCore
 internal import CoffretImportExport
 internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -48,58 +47,53 @@ enum ImportCommand {
 
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
-        let isFull = context.arguments.value(format) == nil && Vault.isFullExport(atPath: path)
-        if isFull {
-            try importEverything(path, context)
-            return
-        }
-        // Opened first: a wrong path is told before the passphrase is asked for.
-        let source = try openImportSource(atPath: path)
-        let chosen = context.arguments.value(format).flatMap(ImporterRegistry.named)
-        // The files are read while the key is derived; a protected export is opened before the store.
-        let importer = try begun(chosen ?? ImporterRegistry.detect(source), on: source, context)
-        let store = try StoreSession.open(context, with: .passphrase)
         var request = ImportRun()
-        (request.vault, request.isDryRun) = (store.namedVault, context.arguments.isSet(dryRun))
-        request.listsItems = context.arguments.isSet(Self.report)
-        let reporter = stages(store, unit: "file")
+        request.format = context.arguments.value(format)
+        (request.isDryRun, request.listsItems) = (context.arguments.isSet(dryRun), context.arguments.isSet(Self.report))
+        let isFull = request.format == nil && Vault.isFullExport(atPath: path)
+        if isFull, request.isDryRun == true {
+            throw CommandFailure(
+                .usage, code: UsageError.Code.conflict.rawValue,
+                "a full export comes in whole; --dry-run does not apply")
+        }
+        // A wrong path is told before the passphrase is asked for.
+        let source = OwnedDescriptor(try openSourceDescriptor(atPath: path))
+        let keys = try [keyFile, bearConstants].map { try context.arguments.value($0).map { try KeyFile($0) } }
+        (request.bringsKeyFile, request.bringsConstants) = (keys[0] != nil, keys[1] != nil)
+        let store = try CommandStore.open(context)
+        request.vault = store.namedVault
+        let reporter = ProgressStages(context, unit: isFull ? "change" : "file")
         // Until the result is shown: whoever stops it hears whether it was done.
         let interruption = Interruption()
-        store.desk.work.isCancelled = { interruption.isWanted }
-        let (report, vault) = try request.imported(source, with: importer, on: store.desk)
-        let isDryRun = request.isDryRun == true
-        if !isDryRun, !report.isNothingNew { try index(vault, reporter, context) }
+        let answer = try stoppable {
+            try store.perform(
+                request, descriptors: [source.number] + keys.compactMap { $0?.file.number }, progress: reporter.show,
+                isCancelled: { interruption.isWanted })
+        }
         reporter.end()
-        try context.print(event(request.message(of: report).json)) {
-            text(report, isDryRun: isDryRun, context)
+        if let report = answer.items {
+            try context.print(event(report.json)) { text(report, context) }
+        }
+        if let report = answer.everything {
+            try context.print(event(report.json)) { context.isQuiet ? "" : text(report) }
         }
         try context.output.flush()
-        withExtendedLifetime(interruption) {}
+        withExtendedLifetime((interruption, keys)) {}
     }
 
-    /// The importer with the secrets that the export wants.
-    private static func begun(
-        _ importer: any Importer, on source: any ImportSource, _ context: CommandContext
-    ) throws -> any Importer {
-        let file = try context.arguments.value(keyFile).map { try ForeignFile.read($0) }
-        var failure: (any Error)?
-        let keys = SourceKeys(keyFile: file) { question throws(ImportExportError) in
-            do {
-                return try PassphraseSource(context: context).ofSource(
-                    from: password, TextWidth.displaySafe(question))
-            } catch {
-                failure = error
-                throw ImportExportError(.passwordNeeded)
-            }
-        }
-        keys.constants = try context.arguments.value(bearConstants).map { try ForeignFile.read($0) }
-        keys.decryptOpenPGP = { ciphertext throws(ImportExportError) in
-            try OpenPGPProgram(context: context).decrypted(ciphertext)
-        }
+    /// A file that opens the source, which the session reads.
+    private final class KeyFile {
+        let file: OwnedDescriptor
+
+        init(_ path: String) throws { file = try ForeignFile.open(path) }
+    }
+
+    /// Says of an import that was stopped that nothing came in.
+    private static func stoppable<Value>(_ body: () throws -> Value) throws -> Value {
         do {
-            return try importer.begun(on: source, keys: keys)
-        } catch {
-            throw failure ?? error
+            return try body()
+        } catch  where FailureCode.of(error) == OperationError.Code.cancelled.rawValue {
+            throw ImportExportError(.stopped)
         }
     }
 
@@ -109,62 +103,13 @@ enum ImportCommand {
         return .object([JSONValue.Member("event", .string("done"))] + more + members)
     }
 
-    /// Shows the stages of an import or export as they come.
-    static func stages(_ store: StoreSession, unit: String) -> ProgressReporter {
-        let reporter = store.context.progress()
-        var stage: String?
-        store.desk.work.report = { work in
-            if work.stage != stage {
-                reporter.begin(work.stage.flatMap(WorkProgress.Stage.init).map(name) ?? "", unit: unit)
-                stage = work.stage
-            }
-            reporter.update(done: work.done, total: work.total ?? work.done, byteCount: work.byteCount ?? 0)
-        }
-        return reporter
+    private static func text(_ report: FullExportMessage) -> String {
+        "Imported \(NumberText.counted(report.items, "item")) with "
+            + "\(NumberText.counted(report.commits, "change")) of history and "
+            + "\(NumberText.counted(report.attachments, "attachment"))."
     }
 
-    /// Makes what came in searchable, so that the first search need not.
-    private static func index(_ vault: Vault, _ reporter: ProgressReporter, _ context: CommandContext) throws {
-        reporter.begin("Indexing", unit: "item")
-        vault.observeIndex(progress: { reporter.update(done: $0, total: $1) })
-        try IndexProgress.makeIndex(of: vault, context)
-    }
-
-    /// Brings back what `coffret export --format json` wrote, with its whole history, into an empty vault.
-    private static func importEverything(_ path: String, _ context: CommandContext) throws {
-        guard !context.arguments.isSet(dryRun) else {
-            throw CommandFailure(
-                .usage, code: UsageError.Code.conflict.rawValue,
-                "a full export comes in whole; --dry-run does not apply")
-        }
-        let store = try StoreSession.open(context, with: .passphrase)
-        var request = ImportRun()
-        request.vault = store.namedVault
-        let reporter = stages(store, unit: "change")
-        let (result, vault) = try request.importedEverything(fromPath: path, on: store.desk)
-        try index(vault, reporter, context)
-        reporter.end()
-        try context.print(event(FullExportMessage(result).json)) {
-            context.isQuiet
-                ? ""
-                : "Imported \(NumberText.counted(result.items, "item")) with "
-                    + "\(NumberText.counted(result.commits, "change")) of history and "
-                    + "\(NumberText.counted(result.attachments, "attachment"))."
-        }
-    }
-
-    static func name(of stage: WorkProgress.Stage) -> String {
-        switch stage {
-        case .listing: "Listing"
-        case .reading: "Reading"
-        case .attaching: "Attaching"
-        case .saving: "Saving"
-        case .writing: "Writing"
-        case .verifying: "Verifying"
-        }
-    }
-
-    private static func text(_ report: ImportReport, isDryRun: Bool, _ context: CommandContext) -> String {
+    private static func text(_ report: ImportMessage, _ context: CommandContext) -> String {
         if context.isQuiet { return "" }
         var lines: [String] = []
         if report.isNothingNew {
@@ -175,7 +120,7 @@ enum ImportCommand {
                         ? "Nothing new: the one item is already here."
                         : "Nothing new: all \(NumberText.counted(report.unchanged, "item")) are already here.")
         } else {
-            lines.append(summary(report, isDryRun: isDryRun))
+            lines.append(summary(report))
         }
         if report.conflicts > 0 {
             lines.append(
@@ -197,12 +142,12 @@ enum ImportCommand {
         }
         if context.arguments.isSet(Self.report) {
             lines.append("Read as: \(report.format)")
-            lines += report.items.filter { !$0.raw.isEmpty }.map { item in
+            lines += report.perItem.filter { !$0.raw.isEmpty }.map { item in
                 "  \(TextWidth.displaySafe(item.name)): \(NumberText.counted(item.mapped, "value")) with a place, "
                     + "kept raw: \(TextWidth.displaySafe(item.raw.joined(separator: ", ")))"
             }
             lines += report.warnings.map { "  " + TextWidth.displaySafe($0) }
-            lines += ImportRun().message(of: report).rawFields.map { field in
+            lines += report.rawFields.map { field in
                 let place = TextWidth.displaySafe(field.example)
                 let others = field.count > 1 ? " and \(NumberText.counted(field.count - 1, "other"))" : ""
                 return "  kept as a raw field: \(TextWidth.displaySafe(field.label)) (\(place)\(others))"
@@ -214,15 +159,20 @@ enum ImportCommand {
     }
 
     /// `Imported 7,425 notes, 212 attachments, 88 tags.  Kept as raw fields: 14 (see --report).  Dropped: 0.`
-    private static func summary(_ report: ImportReport, isDryRun: Bool) -> String {
+    private static func summary(_ report: ImportMessage) -> String {
         var parts = [NumberText.counted(report.imported, "item")]
         if report.attachments > 0 { parts.append(NumberText.counted(report.attachments, "attachment")) }
         if report.tags > 0 { parts.append(NumberText.counted(report.tags, "tag")) }
-        var text = "\(isDryRun ? "Would import" : "Imported") \(parts.joined(separator: ", "))."
+        var text = "\(report.isDryRun ? "Would import" : "Imported") \(parts.joined(separator: ", "))."
         if report.updated > 0 { text += "  Updated: \(NumberText.grouped(report.updated))." }
         if report.unchanged > 0 { text += "  Already here: \(NumberText.grouped(report.unchanged))." }
         text += "  Values with a place: \(NumberText.grouped(report.mapped))."
         if report.keptAsRaw > 0 { text += "  Kept as raw fields: \(NumberText.grouped(report.keptAsRaw))." }
         return text + "  Dropped: \(NumberText.grouped(report.dropped))."
     }
+}
+
+extension ImportMessage {
+    /// Whether the vault is as it was.
+    fileprivate var isNothingNew: Bool { imported + updated + conflicts + attachments == 0 }
 }

@@ -44,6 +44,7 @@ enum StatusCommand {
         let known = try isSynced ? session.store.store.standing(of: vault) : nil
         // Files of a synced vault may lie at the server; of what is here, size and head are looked at.
         let faulty = try vault.faultyAttachments(reads: false).filter { !isSynced || $0.fault != .missing }
+            .map { FaultyFileMessage($0) }
         let value = JSONValue.fields([
             "store": .string(path), "storeID": .string(session.store.storeIDText),
             "vault": .string(vault.name), "vaults": .strings(vaults.map(\.name)),
@@ -54,7 +55,7 @@ enum StatusCommand {
             "synced": .bool(isSynced), "headCode": headCode.map { .string($0) },
             "sync": standing.map(\.json), "agentSync": isSynced ? SyncStatus.json(agentState) : nil,
             "serverVersion": known?.serverHead.map { .string($0.description) },
-            "faultyAttachments": FaultyFiles.json(faulty),
+            "faultyAttachments": .array(faulty.map(\.json)),
             "devices": known.map { .array($0.peers.map { json($0, session.store) }) },
             "remembered": .bool(session.store.store.keyring.instanceStatus == .current),
             "olderCopy": .bool(vault.isOlderCopy), "unlocked": .bool(HostedCommand.isRunning),

@@ -91,7 +91,7 @@ enum ForeignFile {
             hint: "choose another name; files are never replaced")
     }
 
-    private static func open(_ path: String) throws -> OwnedDescriptor {
+    static func open(_ path: String) throws -> OwnedDescriptor {
         do throws(SystemFailure) {
             return try OwnedDescriptor.open(path, O_RDONLY)
         } catch {

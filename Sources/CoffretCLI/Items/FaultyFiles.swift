@@ -5,17 +5,18 @@ internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum FaultyFiles {
     /// So many are named one by one.
     private static let namedCountMax = 20
 
     /// - Parameter isSynced: whether a file that is missing may lie at a server.
-    static func lines(_ faulty: [FaultyAttachment], isSynced: Bool) -> [String] {
+    static func lines(_ faulty: [FaultyFileMessage], isSynced: Bool) -> [String] {
         var lines = faulty.prefix(namedCountMax).map { file in
-            let name = TextWidth.displaySafe(file.attachment.name)
-            let title = TextWidth.displaySafe(file.itemTitle)
-            let words = isSynced && file.fault == .missing ? "the file is not on this device" : file.fault.words
+            let (name, title) = (TextWidth.displaySafe(file.attachment), TextWidth.displaySafe(file.title ?? ""))
+            let fault = AttachmentFault(rawValue: file.fault)
+            let words = isSynced && fault == .missing ? "the file is not on this device" : fault?.words ?? file.fault
             return "\(name) of \"\(title)\": \(words)"
         }
         if faulty.count > namedCountMax {
@@ -24,23 +25,13 @@ enum FaultyFiles {
         return lines
     }
 
-    static func json(_ faulty: [FaultyAttachment]) -> JSONValue {
-        .array(
-            faulty.map {
-                .fields([
-                    "item": .string($0.attachment.item.uuid.hex), "attachment": .string($0.attachment.name),
-                    "fault": .string($0.fault.rawValue),
-                ])
-            })
-    }
-
     /// The end of a command that did everything but for these files.
-    static func failure(_ faulty: [FaultyAttachment], isSynced: Bool, _ consequence: String) -> CommandFailure {
+    static func failure(_ faulty: [FaultyFileMessage], isSynced: Bool, _ consequence: String) -> CommandFailure {
         CommandFailure(
             .damaged, .attachmentsFaulty,
             "\(NumberText.counted(faulty.count, "attachment")) \(consequence)",
             details: lines(faulty, isSynced: isSynced),
-            hint: isSynced && faulty.contains { $0.fault == .missing }
+            hint: isSynced && faulty.contains { $0.fault == AttachmentFault.missing.rawValue }
                 ? "coffret attach get ITEM fetches what lies at the server"
                 : "a backup may have them: coffret backup restore FILE --store PATH")
     }

@@ -27,6 +27,7 @@ final class CommandStore {
         self.context = context
         self.place = place
         person = TerminalPerson(context)
+        rest()
     }
 
     /// Opens the store that the command line means: in the agent if one runs and has, or gets, the store open.
@@ -64,26 +65,33 @@ final class CommandStore {
     /// - Parameters:
     ///   - descriptors: stay the caller's.
     ///   - progress: is told how far the operation has come.
+    ///   - isCancelled: is asked meanwhile whether nobody wants the result any more.
     /// - Throws: what the operation refuses; `AgentRefused` if the session ended meanwhile.
     func perform<Request: PerformedOperation>(
         _ request: Request, by asker: Asker = .person, descriptors: [Int32] = [],
-        progress: ((OperationProgress) throws -> Void)? = nil
+        progress: ((OperationProgress) throws -> Void)? = nil, isCancelled: (() -> Bool)? = nil
     ) throws -> Request.Answer {
         switch place {
         case .here(let session):
-            var work = OperationWork()
-            work.takeDescriptors = { descriptors.map { fcntl($0, F_DUPFD_CLOEXEC, 0) } }
-            work.report = { [self] step in try? take(step, progress) }
-            session.desk.work = work
-            defer { session.desk.work = OperationWork() }
+            session.desk.work.takeDescriptors = { descriptors.map { fcntl($0, F_DUPFD_CLOEXEC, 0) } }
+            session.desk.work.report = { [self] step in try? take(step, progress) }
+            if let isCancelled { session.desk.work.isCancelled = isCancelled }
+            defer { rest() }
             return try request.perform(on: session.desk)
         case .session(let client, let store):
             return try told(store) {
-                try client.perform(request, by: asker, descriptors: descriptors, attendedBy: attendant(asker)) {
-                    [self] in try take($0, progress)
-                }
+                try client.perform(
+                    request, by: asker, descriptors: descriptors, attendedBy: attendant(asker),
+                    progress: { [self] in try take($0, progress) }, isCancelled: isCancelled)
             }
         }
+    }
+
+    /// Between two operations indexes alone are worth telling.
+    private func rest() {
+        guard case .here(let session) = place else { return }
+        session.desk.work = OperationWork()
+        session.desk.work.report = { [unowned self] step in try? take(step, nil) }
     }
 
     /// Asks for an answer that comes in parts.
@@ -114,7 +122,7 @@ final class CommandStore {
         guard case .here(let session) = place else { return }
         try context.output.flush()
         for obstacle in context.timings.measure("index", session.desk.catchUp) {
-            context.note("\(IndexProgress.words(obstacle)) Everything is saved, and is found without the index.")
+            context.note("\(obstacle.words) Everything is saved, and is found without the index.")
         }
     }
 

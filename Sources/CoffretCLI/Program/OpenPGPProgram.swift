@@ -1,4 +1,4 @@
-// gpg, which opens files under the person's own OpenPGP keys. Invariant: the opened bytes come by a pipe and lie in no file.
+// gpg, which opens files under the person's own OpenPGP keys. Invariant: the opened bytes lie in memory alone, and in no file of a disk.
 
 internal import CPlatform
 internal import CoffretBase
@@ -10,32 +10,20 @@ internal import Glibc
 struct OpenPGPProgram {
     let context: CommandContext
 
-    /// The most that a file may hold when it is open.
-    private static let byteCountMax = 64 << 20
-
     /// Decrypts one file. gpg asks for the passphrase of its key by itself.
-    func decrypted(_ ciphertext: [UInt8]) throws(ImportExportError) -> [UInt8] {
+    ///
+    /// - Returns: the opened one, in memory; nil if gpg refuses it.
+    func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor? {
         guard let gpg = ProgramFinder(environment: context.environment).find("gpg") else {
             throw ImportExportError(.libraryMissing, at: "gnupg")
         }
-        do throws(SystemFailure) {
-            // A file in memory: a pipe would fill while gpg writes into the other.
-            let memory = coffret_memory_file()
-            guard memory >= 0 else { throw SystemFailure.last }
-            let input = OwnedDescriptor(memory)
-            try DescriptorIO.write(ciphertext, to: input.number)
-            guard lseek(input.number, 0, SEEK_SET) == 0 else { throw SystemFailure.last }
-            let (outputEnd, outputSink) = try ChildProcess.makePipe()
-            defer { close(outputEnd) }
-            let child = try ChildProcess.start(
-                [gpg, "--quiet", "--batch", "--decrypt"], input: .descriptor(input.number),
-                output: .descriptor(outputSink), error: .null)
-            close(outputSink)
-            let output = try DescriptorIO.readAll(from: outputEnd, byteCountMax: Self.byteCountMax)
-            guard child.wait() == .exited(0), let output else { throw SystemFailure(number: EBADMSG) }
-            return output
-        } catch {
-            throw ImportExportError(.passwordWrong, at: "gpg")
-        }
+        let memory = coffret_memory_file()
+        guard memory >= 0 else { throw SystemFailure.last }
+        let output = OwnedDescriptor(memory)
+        let child = try ChildProcess.start(
+            [gpg, "--quiet", "--batch", "--decrypt"], input: .descriptor(file.number),
+            output: .descriptor(output.number), error: .null)
+        guard child.wait() == .exited(0), lseek(output.number, 0, SEEK_SET) == 0 else { return nil }
+        return output
     }
 }

@@ -92,9 +92,9 @@ final class StoreSession {
             stateDirectory: AgentLocation.stateDirectory(of: context.environment) ?? "", person: person,
             check: personCheck,
             policy: { [context] in try BrokenSchemes.policy(context.environment.value(.brokenSchemes)) }
-        ) { [context] vault, isWritable in
+        ) { [context, unowned self] vault, isWritable in
             if isWritable { context.written.append(vault) }
-            IndexProgress.observe(vault, context)
+            vault.observeIndex(progress: { [unowned self] in desk.reportIndex($0, of: $1) })
         }
     }
 

@@ -34,6 +34,9 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
     func secret(_ question: SessionQuestion) throws -> SecretBytes { try secret(question, isOver: nil) }
 
     private func secret(_ question: SessionQuestion, isOver: (() -> Bool)?) throws -> SecretBytes {
+        if question.kind == .sourcePassword {
+            return try PassphraseSource(context: context).ofSource(from: ImportCommand.password, question.text)
+        }
         if question.kind == .notePassphrase {
             return try PassphraseSource(context: context).noteTyped(question.text, isOver: isOver)
         }
@@ -50,6 +53,10 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
     func confirm(_ question: SessionQuestion) throws -> Bool {
         guard context.terminal.inputIsTerminal, !context.isJSON, let prompt = context.prompt() else { return false }
         return try prompt.confirm(question.text, isYesDefault: true)
+    }
+
+    func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor? {
+        try OpenPGPProgram(context: context).opened(file)
     }
 
     func deriving<Value>(_ body: () throws -> Value) throws -> Value { try context.deriving(body) }

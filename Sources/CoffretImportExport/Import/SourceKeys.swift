@@ -4,26 +4,26 @@ package import CoffretBase
 
 /// Gives the secrets of a protected export to the importer that asks for them.
 package final class SourceKeys {
-    private let password: (_ question: String) throws(ImportExportError) -> SecretBytes
+    private let password: (_ question: String) throws -> SecretBytes
     private var keyFile: [UInt8]?
     /// The constants of the program that sealed notes of the source, as the person's file has them.
     package var constants: [UInt8]?
-    /// Decrypts a file under OpenPGP with the person's own keys; nil where that cannot be.
-    package var decryptOpenPGP: ((_ ciphertext: [UInt8]) throws(ImportExportError) -> [UInt8])?
+    /// Decrypts a file under OpenPGP with the person's own keys; its result is nil if they do not open it.
+    package var decryptOpenPGP: ((_ ciphertext: [UInt8]) throws -> [UInt8]?)?
+    /// Why the person gave no password, or did not open a file.
+    package private(set) var refusal: (any Error)?
 
     /// - Parameters:
     ///   - keyFile: the content of a key file, for a format that has such; zeroed when this object goes.
     ///   - password: asked once, and only if the export is protected.
-    package init(
-        keyFile: [UInt8]? = nil, password: @escaping (_ question: String) throws(ImportExportError) -> SecretBytes
-    ) {
+    package init(keyFile: [UInt8]? = nil, password: @escaping (_ question: String) throws -> SecretBytes) {
         self.keyFile = keyFile
         self.password = password
     }
 
     /// No keys: a protected export is refused.
     package static func none() -> SourceKeys {
-        SourceKeys { (_) throws(ImportExportError) in throw ImportExportError(.passwordNeeded) }
+        SourceKeys { _ in throw ImportExportError(.passwordNeeded) }
     }
 
     /// Whether there is a key file.
@@ -34,10 +34,18 @@ package final class SourceKeys {
     /// - Throws: `.passwordWrong` if the person's keys do not open it, `.passwordNeeded` where they cannot be used.
     func decrypt(_ ciphertext: [UInt8], of name: String) throws(ImportExportError) -> [UInt8] {
         guard let decryptOpenPGP else { throw ImportExportError(.passwordNeeded, subject: name) }
-        do throws(ImportExportError) {
-            return try decryptOpenPGP(ciphertext)
+        guard let bytes = try asked({ try decryptOpenPGP(ciphertext) }) else {
+            throw ImportExportError(.passwordWrong, at: "gpg", subject: name)
+        }
+        return bytes
+    }
+
+    private func asked<Value: ~Copyable>(_ ask: () throws -> Value) throws(ImportExportError) -> Value {
+        do {
+            return try ask()
         } catch {
-            throw ImportExportError(error.code, at: error.place, subject: name)
+            refusal = error
+            throw ImportExportError(.passwordNeeded, cause: error)
         }
     }
 
@@ -53,7 +61,7 @@ package final class SourceKeys {
     func withPassword<Result>(
         of name: String, _ body: ([UInt8]) throws(ImportExportError) -> Result
     ) throws(ImportExportError) -> Result {
-        let secret = try password("Password of \(name): ")
+        let secret = try asked { try password("Password of \(name): ") }
         // EXPOSE: into an array for key derivation in C; zeroed below.
         var bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
         defer { bytes.zero() }

@@ -10,10 +10,9 @@ internal import Glibc
 extension Vault {
     /// Whether what lies at `path` is a full export of a vault, by its first bytes.
     package static func isFullExport(atPath path: String) -> Bool {
-        guard let source = try? openImportSource(atPath: path), source is SingleFileSource,
-            let prefix = try? source.prefix(ofEntry: 0, byteCount: 64)
-        else { return false }
-        return FullExport.hasMarker(prefix)
+        guard let descriptor = try? openSourceDescriptor(atPath: path) else { return false }
+        let file = FullExportFile(path: path, file: OwnedDescriptor(descriptor), byteCount: 0)
+        return (try? file.read(at: 0, count: 64)).map(FullExport.hasMarker) ?? false
     }
 
     /// Brings a full export back: the same facts, the same sequence of states with their times, signed anew by
@@ -21,12 +20,12 @@ extension Vault {
     ///
     /// The file is read three times: its check value, its grammar and contents, then for writing. All commits are
     /// written aside, compared with the state hash that the file states, and then made visible with one sync.
-    /// - Throws: `.vaultNotEmpty`, `.formatTruncated`, `.checkMismatch`, `.formatInvalid`, `.formatVersionUnknown`,
+    /// - Throws: `.stopped`, `.vaultNotEmpty`, `.formatTruncated`, `.checkMismatch`, `.formatInvalid`, `.formatVersionUnknown`,
     ///   `.vaultFailed`, `.stateMismatch` if the file states another hash than results. The vault is then as it
     ///   was; files that were sealed already stay, named by nothing, until it is compacted.
     package func importEverything(
         fromPath path: String, files: (any FileContentStore)? = nil, limits: ImportLimits = ImportLimits(),
-        progress: @escaping (WorkProgress) -> Void = { _ in }
+        progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(ImportExportError) -> FullExportReport {
         let files = try fileContents(files)
         guard try wrappingVaultErrors({ try present.snapshot.factCount() }) == 0 else {
@@ -53,7 +52,8 @@ extension Vault {
         let staged = try wrappingVaultErrors { try beginStaging() }
         defer { staged.cancel() }
         let aside = staged.vault
-        var run = FullImportRun(vault: aside, files: files, commitCount: trial.commitCount, progress: progress)
+        var run = FullImportRun(
+            vault: aside, files: files, commitCount: trial.commitCount, progress: progress, isStopped: isStopped)
         let stated = try file.parse(into: &run, limits: limits)
         run.report.byteCount = file.byteCount
         try wrappingVaultErrors { try aside.present.forEachItem { _ in run.report.items += 1 } }
@@ -87,18 +87,21 @@ private struct FullImportRun: FullExportHandler {
     let files: any FileContentStore
     let commitCount: Int
     let progress: (WorkProgress) -> Void
+    let isStopped: () -> Bool
     var report = FullExportReport()
     private var references: [[UInt8]] = []
     private var bulk: BulkCommit?
     private var time: Milliseconds = 0
 
     init(
-        vault: Vault, files: any FileContentStore, commitCount: Int, progress: @escaping (WorkProgress) -> Void
+        vault: Vault, files: any FileContentStore, commitCount: Int, progress: @escaping (WorkProgress) -> Void,
+        isStopped: @escaping () -> Bool
     ) {
         self.vault = vault
         self.files = files
         self.commitCount = commitCount
         self.progress = progress
+        self.isStopped = isStopped
     }
 
     mutating func attachment(
@@ -115,6 +118,7 @@ private struct FullImportRun: FullExportHandler {
     }
 
     mutating func beginCommit(time: Milliseconds) throws(ImportExportError) {
+        if isStopped() { throw ImportExportError(.stopped) }
         self.time = time
         bulk = try wrappingVaultErrors { try vault.repository.beginBulk() }
     }

@@ -130,14 +130,7 @@ package func openImportSource(
     atPath path: String, limits: ImportLimits = ImportLimits()
 ) throws(ImportExportError) -> any ImportSource {
     let location = absolutePath(path)
-    // O_NONBLOCK so that a pipe in the place of a file cannot make us wait for a writer.
-    let descriptor = unsafe coffret_open(path, O_RDONLY | O_NONBLOCK, 0)
-    guard descriptor >= 0 else {
-        throw ImportExportError(
-            errno == ENOENT || errno == ENOTDIR ? .sourceMissing : .sourceUnreadable,
-            at: "errno \(errno)", subject: printableText(path.utf8))
-    }
-    let file = OwnedDescriptor(descriptor)
+    let file = OwnedDescriptor(try openSourceDescriptor(atPath: path))
     let status = try file.status(subject: path)
     switch status.kind {
     case .folder:
@@ -150,6 +143,26 @@ package func openImportSource(
     case .symbolicLink, .special:
         throw ImportExportError(.sourceUnreadable, at: "not a file or folder", subject: printableText(path.utf8))
     }
+}
+
+/// Opens what lies at `path`, which is not looked at yet.
+///
+/// - Returns: a descriptor, which is the caller's to close.
+/// - Throws: `.sourceMissing`, `.sourceUnreadable`.
+package func openSourceDescriptor(atPath path: String) throws(ImportExportError) -> Int32 {
+    // O_NONBLOCK so that a pipe in the place of a file cannot make us wait for a writer.
+    let descriptor = unsafe coffret_open(path, O_RDONLY | O_NONBLOCK, 0)
+    guard descriptor >= 0 else {
+        throw ImportExportError(
+            errno == ENOENT || errno == ENOTDIR ? .sourceMissing : .sourceUnreadable,
+            at: "errno \(errno)", subject: printableText(path.utf8))
+    }
+    let status = try OwnedDescriptor(dup(descriptor)).status(subject: path)
+    guard status.kind == .file || status.kind == .folder else {
+        close(descriptor)
+        throw ImportExportError(.sourceUnreadable, at: "not a file or folder", subject: printableText(path.utf8))
+    }
+    return descriptor
 }
 
 private func absolutePath(_ path: String) -> String {

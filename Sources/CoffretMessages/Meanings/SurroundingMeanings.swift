@@ -24,7 +24,7 @@ extension FailureMeaning {
             .usage, "the request has a field that is missing, unknown or wrong", showsPlace: true,
             hint: "Spec/operations.md lists the fields"),
         "operation.descriptor.invalid": FailureMeaning(
-            .usage, "the request needs one descriptor, and of the right kind", showsPlace: true,
+            .usage, "the request needs another number of descriptors, or of another kind", showsPlace: true,
             hint: "Spec/operations.md says which requests bring one"),
         "operation.text.changed": FailureMeaning(
             .busy, "the same lines were changed by another coffret while you edited",

@@ -77,8 +77,12 @@ package struct SessionQuestion: Record {
         case passphrase
         /// The PIN, for the same.
         case pin
+        /// That of an export of another program.
+        case sourcePassword
+        /// The question brings a file under OpenPGP, and a yes the opened one.
+        case openPGP
 
-        package var wantsSecret: Bool { self != .confirm }
+        package var wantsSecret: Bool { self != .confirm && self != .openPGP }
     }
 
     package var kind = Kind.confirm
@@ -93,7 +97,7 @@ package struct SessionQuestion: Record {
     }
 
     package static let layout = RecordLayout<Self>(
-        RecordField("kind", \.kind, "what is wanted: a yes or no, or a secret"),
+        RecordField("kind", \.kind, "what is wanted: a yes or no, a secret, or an opened file"),
         RecordField("text", \.text, "the question as a person is asked"),
         RecordField("reason", \.reason, "what the answer is for; ends a sentence that begins with \"to\""))
 

@@ -5,20 +5,25 @@ package struct ImportRun: StoreOperation {
     package static let name = "import.run"
     package static let access = OperationAccess.write
     package static let meaning =
-        "Brings in a folder, an archive or a file: the request brings its descriptor. All of it is one commit; "
-        + "a second time only what is new or has changed comes in. It reports progress."
+        "Brings in a folder, an archive or a file: the request brings its descriptor, then those of the keys that it "
+        + "names. All of it is one commit; a second time only what is new or has changed comes in. It asks for the "
+        + "password of a protected export, has the client open files under OpenPGP, and reports progress."
 
     package var vault: String?
     package var format: String?
     package var isDryRun: Bool?
     package var listsItems: Bool?
+    package var bringsKeyFile: Bool?
+    package var bringsConstants: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         .vaultOrDefault(\.vault),
         RecordField("format", \.format, "the name of a format; without it the content tells"),
         RecordField("isDryRun", \.isDryRun, "says what would come in, and changes nothing"),
-        RecordField("listsItems", \.listsItems, "lists what became of each item, the first 100,000"))
+        RecordField("listsItems", \.listsItems, "lists what became of each item, the first 100,000"),
+        RecordField("bringsKeyFile", \.bringsKeyFile, "the next descriptor is the key file of a KeePass database"),
+        RecordField("bringsConstants", \.bringsConstants, "the last one has the constants of Bear's encryption"))
 
     package struct Answer: Record {
         package static let recordName = "import-result"
@@ -130,8 +135,9 @@ package struct ExportRun: StoreOperation {
 
     package var vault: String?
     package var format = Format.markdown
-    package var name = ""
+    package var name: String?
     package var onlyUnsent: Bool?
+    package var isTrial: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -141,21 +147,45 @@ package struct ExportRun: StoreOperation {
             "a folder of Markdown or of TextBundles, one file with every item, attachment and earlier version, or "
                 + "Bitwarden's JSON"),
         RecordField("name", \.name, "of the new folder or file, without a path"),
-        RecordField("onlyUnsent", \.onlyUnsent, "of Markdown: items changed here since the server last had them"))
+        RecordField("onlyUnsent", \.onlyUnsent, "of Markdown: items changed here since the server last had them"),
+        RecordField("isTrial", \.isTrial, "writes nothing, and says what would be written; it brings no folder"))
 
     package struct Answer: Record {
         package static let recordName = "export-result"
         package static let refusesUnknownFields = false
+        package var trial: ExportTrialMessage?
         package var items: ExportMessage?
         package var everything: FullExportMessage?
         package var faulty: [FaultyFileMessage] = []
 
         package init() {}
         package static let layout = RecordLayout<Self>(
+            RecordField("trial", \.trial, "of a trial: what would be written"),
             RecordField("items", \.items, "what came of Markdown or Bitwarden's JSON"),
             RecordField("everything", \.everything, "what came of JSON"),
             RecordField("faulty", \.faulty, "files that were left out, because they are not here or damaged"))
     }
+}
+
+/// What an export would write.
+package struct ExportTrialMessage: Record {
+    package static let recordName = "export-trial"
+    package static let refusesUnknownFields = false
+
+    package var vault = ""
+    package var name = ""
+    package var isSynced = false
+    package var itemCount = 0
+    package var secretCount = 0
+    package var hasHidden = false
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("vault", \.vault, "id of the vault"), RecordField("name", \.name, "its name"),
+        RecordField("synced", \.isSynced, "whether it lies at a server too"),
+        RecordField("itemCount", \.itemCount, "items"),
+        RecordField("secretCount", \.secretCount, "of these, items other than notes"),
+        RecordField("hasHidden", \.hasHidden, "whether a person has to show to be there first"))
 }
 
 /// What came of an export as Markdown.
@@ -213,11 +243,13 @@ package struct FaultyFileMessage: Record {
     package static let refusesUnknownFields = false
 
     package var item = ""
+    package var title: String?
     package var attachment = ""
     package var fault = ""
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("item", \.item, "id of the item"), RecordField("attachment", \.attachment, "name of the file"),
+        RecordField("item", \.item, "id of the item"), RecordField("title", \.title, "its title"),
+        RecordField("attachment", \.attachment, "name of the file"),
         RecordField("fault", \.fault, "`missing`, `cut` or `altered`"))
 }
