@@ -147,7 +147,7 @@ let libraries: [Target] = [
             "CoffretWire", "CoffretHTTP", "CoffretPairing", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient",
         ]),
-    // 8. Secrets in scripts: references in files, masked output, git, ssh.
+    // 7. Secrets in scripts: references in files, masked output, git, ssh.
     library(
         "CoffretScripting",
         [
@@ -160,7 +160,8 @@ let libraries: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
-            "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust",
+            "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
+            "CoffretScripting",
         ]),
     // 9. Commands for people and scripts.
     library(

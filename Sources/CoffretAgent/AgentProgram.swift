@@ -71,7 +71,7 @@ package enum AgentProgram {
         _ = setsid()
         _ = unsafe chdir("/")
         if !isForeground { detachStreams() }
-        work.prepare()
+        AgentWork.prepare()
         service.run()
         return 0
     }

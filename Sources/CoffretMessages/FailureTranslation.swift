@@ -57,6 +57,7 @@ package enum FailureTranslation {
             failure.jsonFields.append(("candidates", .array(candidates.map(\.candidateJSON))))
         }
         if let seconds = refused.waitSeconds { failure.jsonFields.append(("waitSeconds", .integer(seconds))) }
+        for fact in refused.facts ?? [] { failure.jsonFields.append((fact.name, .string(fact.value))) }
         return failure
     }
 

@@ -205,6 +205,7 @@ extension HTTPZoneTransport: FileTransport {
         var hasRenewed = false
         var waitCount = 0
         while true {
+            guard isWanted() else { throw SyncError(.unreachable) }
             let response: HTTPResponse
             do throws(HTTPError) {
                 response = try client.send(make(), source: nil, sink: sink)

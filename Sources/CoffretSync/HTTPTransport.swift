@@ -22,6 +22,8 @@ package final class HTTPZoneTransport: SyncTransport {
     /// Asked while a chunk of a file comes, and before each: false lets changes go first. Nil where nothing waits. With it
     /// a busy server is not waited for either.
     package var mayGoOn: (() -> Bool)?
+    /// Asked before each request and while an answer comes: false ends all as an unreachable server does.
+    package var isWanted: () -> Bool = { true }
     /// What came of the chunk that was interrupted.
     var interrupted: (path: String, bytes: [UInt8])?
     /// What the last failure was, for people.
@@ -72,6 +74,7 @@ package final class HTTPZoneTransport: SyncTransport {
     }
 
     private func attempt(_ request: ServerRequest, frame: (ChangeFrame) throws -> Void) -> ServerReply {
+        guard isWanted() else { return .unreachable }
         do throws(HTTPError) {
             switch request {
             case .head:
@@ -143,7 +146,8 @@ package final class HTTPZoneTransport: SyncTransport {
                 do {
                     reader.append(bytes)
                     while let next = try reader.next() { try frame(next) }
-                    return true
+                    isBroken = !self.isWanted()
+                    return !isBroken
                 } catch {
                     isBroken = true
                     return false

@@ -24,9 +24,7 @@ struct Main {
 
     /// Command lines, until every request is an operation: see Docs/decisions/0080-rooms-below-the-commands.md.
     private static var work: AgentWork {
-        AgentWork(
-            prepare: CommandLineProgram.prepare, runCommand: CommandLineProgram.run,
-            serveSSH: CommandLineProgram.serveSSH)
+        AgentWork(runCommand: CommandLineProgram.run)
     }
 
     /// Behind a TPM's counter, in the desktop's keyring, or nil.

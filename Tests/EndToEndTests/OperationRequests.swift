@@ -265,8 +265,29 @@ extension OperationTests {
         for name in ["", "..", "a/b"] {
             add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .target) { $0.name = name }
         }
+        add(SSHList())
+        add(SSHList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(SSHSign()) { ($0.key, $0.data) = ("AAAA", "AAAA") }
+        add(SSHSign(), refusedAs: "operation.request.invalid") { ($0.key, $0.data) = ("AAAA", "not Base64!") }
+        add(StoreRead()) { $0.vault = "Personal" }
+        add(StoreRead(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(ServerRead())
+        add(DeviceFollow())
+        add(DeviceRename(), endsSession: true) { ($0.device, $0.newName) = ("Phone", "Telephone") }
+        add(DeviceRename(), refusedAs: "cli.device.not-found") { ($0.device, $0.newName) = ("Phone", "Telephone") }
+        add(DeviceRename(), refusedAs: "cli.input.invalid") { $0.device = "Telephone" }
         add(DeviceList())
+        add(RescueList())
+        add(DeviceRevoke()) { ($0.device, $0.isTrial) = ("Telephone", true) }
+        add(DeviceRevoke(), refusedAs: "cli.presence.unavailable") { $0.device = "Telephone" }
+        add(DeviceRevoke(), refusedAs: "cli.device.not-found") { $0.device = "Phone" }
+        add(RescueList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(RescueSettle()) { $0.isTaken = true }
+        add(RescueSettle(), refusedAs: "operation.request.invalid") { $0.itemCount = 1 }
+        add(SettingsEdit()) { ($0.syncs, $0.opensWhenAsked) = (false, true) }
+        add(SettingsRead())
         add(SyncRun()) { $0.vault = "Personal" }
+        add(SyncRun()) { ($0.leavesFiles, $0.patienceSeconds) = (true, 1) }
         add(SyncRun(), refusedAs: "cli.vault.not-synced") { $0.vault = "Work" }
         add(ChangeWait())
         add(ChangeWait()) { ($0.after, $0.seconds) = ("keyring=0", 1) }
@@ -280,6 +301,11 @@ extension OperationTests {
         add(VaultEdit(), refusedAs: "cli.vault.not-synced") { ($0.vault, $0.files) = ("Fourth", .all) }
         add(VaultEdit(), refusedAs: "operation.request.invalid") { ($0.vault, $0.isDefault) = ("Fourth", false) }
         add(VaultList())
+        add(VaultSyncEnd(), refusedAs: "cli.vault.not-synced") { $0.vault = "Fourth" }
+        add(VaultSyncBegin(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(VaultSyncBegin(), endsSession: true) { $0.vault = "Fourth" }
+        add(VaultSyncEnd()) { ($0.vault, $0.isTrial) = ("Fourth", true) }
+        add(VaultSyncEnd(), endsSession: true) { ($0.vault, $0.deletesFromServer) = ("Fourth", true) }
         add(VaultRemove(), refusedAs: "operation.request.invalid") { ($0.vault, $0.itemCount) = ("Fourth", 1) }
         add(VaultRemove(), refusedAs: "cli.vault.synced") { $0.vault = "Personal" }
         add(VaultRemove(), endsSession: true) { $0.vault = "Fourth" }

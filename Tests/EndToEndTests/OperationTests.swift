@@ -147,7 +147,7 @@ struct OperationTests {
         // Only where an agent runs it has said that it does not sync.
         text.replace("\"agentSync\":\"off\",", with: "")
         text.replace(/(otp\/[^"]*","value"|"secret"):"[^"]+"/, with: "SECRET")
-        text.replace(/"(position|shortID)":"[^"]+"/, with: "VALUE")
+        text.replace(/"(position|shortID|headCode|url|accountName)":"[^"]+"/, with: "VALUE")
         text.replace(/"(sealed|encryptionID)":"[^"]+"/, with: "SEALED")
         text.replace(/"code":"\d{6}","remainingSeconds":\d+/, with: "CODE")
         return text

@@ -6,6 +6,8 @@ internal import CoffretBase
 internal import CoffretClient
 internal import CoffretMessages
 internal import CoffretNet
+internal import CoffretScripting
+internal import CoffretTerminal
 internal import Glibc
 
 extension AgentService {
@@ -52,9 +54,23 @@ extension AgentService {
                 // SSH opens no notes; the agent drops reports on them.
                 report: { AgentChild.report($0, over: 3) })
             hosted.enter()
-            return work.serveSSH(path)
+            return Self.serveSSH(of: hosted)
         }
         child?.keyCount = store.keyCount
+    }
+
+    /// In the child: serves the SSH client at the standard streams.
+    private static func serveSSH(of hosted: HostedCommand) -> Int32 {
+        ProcessHardening.apply()
+        do {
+            let store = try hosted.openStore(at: hosted.store, hosted.environment())
+            let keys = try SSHKeyring(store, vault: nil) { SSHConfirmation.ask($0, ProcessEnvironment()) }
+            let client = SSHClient(input: STDIN_FILENO, output: STDOUT_FILENO, keys: keys)
+            while client.serve() {}
+            return 0
+        } catch {
+            return 1
+        }
     }
 }
 

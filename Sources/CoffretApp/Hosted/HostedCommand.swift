@@ -8,6 +8,7 @@ package import CoffretCrypto
 package import CoffretKeys
 internal import CoffretMessages
 package import CoffretNet
+package import CoffretStorage
 package import CoffretTerminal
 internal import CoffretWire
 package import Glibc
@@ -119,6 +120,16 @@ package final class HostedCommand: ClientSide {
             report(.keyStale)
             throw CommandHandedOver(exitCode: ExitCode.busy.rawValue)
         }
+    }
+
+    /// Disk, randomness and time, and where this device's memory outside the store lies.
+    package func environment(notify: @escaping @Sendable (StorageNotice) -> Void = { _ in }) throws -> StoreEnvironment
+    {
+        guard let state = AgentLocation.stateDirectory else { throw SystemFailure(number: ENOENT) }
+        let (fileSystem, random) = (PosixFileSystem(), SystemRandomSource())
+        return StoreEnvironment(
+            stateDirectory: state, fileSystem: fileSystem, random: random, clock: SystemWallClock(), memory: memory,
+            attempts: .files(stateDirectory: state, fileSystem: fileSystem, random: random), notify: notify)
     }
 
     // MARK: Locked notes

@@ -109,10 +109,14 @@ extension OperationFailure {
         exitCode = Int(failure.exitCode.rawValue)
         details = failure.details.isEmpty ? nil : failure.details
         cause = tellsCause ? failure.cause : nil
-        waitSeconds = FailureCode.waitSeconds(error).map { Int($0) }
-        let candidates = (error as? CoreError)?.candidates ?? []
-        if !candidates.isEmpty {
-            self.candidates = candidates.map { OperationCandidate($0) }
+        for (name, value) in failure.jsonFields {
+            switch value {
+            case .array(let values) where name == "candidates":
+                candidates = values.compactMap { try? OperationCandidate(json: $0) }
+            case .number(let seconds) where name == "waitSeconds": waitSeconds = Int(seconds)
+            case .string(let text): facts = (facts ?? []) + [OperationFact(name, text)]
+            default: break
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ extension StoreDesk {
     fileprivate func takeBroughtPassphrase() throws -> NotePassphrase? {
         do {
             return try takePassphrase()
-        } catch let error as OperationError where error.place == "none" && surroundings.isAttended() {
+        } catch let error as OperationError where error.place == "none" && surroundings.isAttended {
             return nil
         }
     }

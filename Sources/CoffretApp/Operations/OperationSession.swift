@@ -111,17 +111,11 @@ package final class OperationSession {
         self.terms = terms
         self.hosted = hosted
         self.reports = reports
-        let (fileSystem, random) = (PosixFileSystem(), SystemRandomSource())
-        guard let state = AgentLocation.stateDirectory else { throw SystemFailure(number: ENOENT) }
-        environment = StoreEnvironment(
-            stateDirectory: state, fileSystem: fileSystem, random: random, clock: SystemWallClock(),
-            memory: hosted.memory,
-            attempts: .files(stateDirectory: state, fileSystem: fileSystem, random: random),
-            notify: { [waiting = person.waiting] in waiting.add($0.notice) })
+        environment = try hosted.environment { [waiting = person.waiting] in waiting.add($0.notice) }
         keyring = FileStamp(StoreLayout(hosted.store).keyringPath)
         let store = try hosted.openStore(at: hosted.store, environment)
         access = try SessionAccess(store, environment, terms)
-        desk = StoreDesk(store, DeskSurroundings(stateDirectory: state))
+        desk = StoreDesk(store, DeskSurroundings(stateDirectory: environment.stateDirectory))
         if terms.isBrief, store.keyring.instanceStatus == .markerMissing {
             person.warn(StoreWords.markerMissing)
         }

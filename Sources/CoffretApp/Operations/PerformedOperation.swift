@@ -50,7 +50,7 @@ package struct OperationOutcome {
 
 package enum Operations {
     package static let all: [any PerformedOperation.Type] =
-        [Hello.self] + items + looks + files + secrets + transfers + store
+        [Hello.self] + items + looks + files + secrets + transfers + store + account
 
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemLabel.self, ItemCreate.self, ItemEdit.self, ItemFlag.self,
@@ -68,15 +68,20 @@ package enum Operations {
     private static let secrets: [any PerformedOperation.Type] = [
         CodeRead.self, FieldRead.self, ReferenceRead.self, SecretGenerate.self, NoteLock.self, NoteUnlock.self,
         NoteClose.self,
-        PassphraseList.self, NoteInspect.self,
+        PassphraseList.self, NoteInspect.self, SSHList.self, SSHSign.self,
     ]
 
     private static let transfers: [any PerformedOperation.Type] = [ImportRun.self, ExportRun.self]
 
     private static let store: [any PerformedOperation.Type] = [
         VaultList.self, VaultCreate.self, VaultEdit.self, VaultRemove.self, VaultVerify.self, VaultCompact.self,
-        DeviceList.self,
+        StoreRead.self,
         SyncRead.self, SyncRun.self, ChangeWait.self, StoreLock.self,
+    ]
+
+    private static let account: [any PerformedOperation.Type] = [
+        ServerRead.self, VaultSyncBegin.self, VaultSyncEnd.self, DeviceList.self, DeviceFollow.self, DeviceRename.self,
+        DeviceRevoke.self, RescueList.self, RescueSettle.self, SettingsRead.self, SettingsEdit.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

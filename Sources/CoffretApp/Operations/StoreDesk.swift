@@ -27,7 +27,9 @@ package struct DeskSurroundings {
     /// Who is asked and told; nil for nobody.
     package var person: (any OperationPerson)?
     /// Whether somebody answers questions.
-    package var isAttended: () -> Bool = { false }
+    package var isAttended: Bool { person?.canAnswer ?? false }
+    /// Makes sure that somebody has the passphrase of the store, to do what decides who may open it.
+    package var requirePassphrase: (_ reason: String) throws -> Void = { throw PersonCheck.absent($0) }
     /// Whether there is a way to find out.
     package var canAskForPresence: () -> Bool = { true }
     /// Opens a locked item whose passphrase was not given yet.

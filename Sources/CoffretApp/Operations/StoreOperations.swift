@@ -3,7 +3,7 @@
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
-package import CoffretKeys
+internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
 internal import CoffretSync
@@ -43,7 +43,7 @@ extension VaultEdit: PerformedOperation {
         let record = try desk.store.vaultRecord(vault)
         let id = record.vaultID.hex
         if isDefault == false { throw OperationError(.requestInvalid, at: "isDefault") }
-        if files != nil, record.kind != .synced { throw CommandFailure.notSynced(record) }
+        if files != nil, record.kind != .synced { throw CommandFailure.notSynced(record.name) }
         if let newName, newName != record.name { try desk.store.renameVault(id, to: newName) }
         if isDefault == true { try desk.deviceRecords.setDefaultVault(id) }
         if let files { try desk.deviceRecords.setFilesAsked(id, files == .asked) }
@@ -83,9 +83,9 @@ extension VaultRemove: PerformedOperation {
 }
 
 extension CommandFailure {
-    package static func notSynced(_ record: VaultRecord) -> CommandFailure {
+    package static func notSynced(_ name: String) -> CommandFailure {
         CommandFailure(
-            .notFound, .vaultNotSynced, "\"\(TextWidth.displaySafe(record.name))\" is on this device only",
+            .notFound, .vaultNotSynced, "\"\(TextWidth.displaySafe(name))\" is on this device only",
             hint: "coffret vault sync NAME begins to sync it")
     }
 }
@@ -110,5 +110,41 @@ extension DeviceList: PerformedOperation {
             return message
         }
         return answer
+    }
+}
+
+extension StoreRead: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        desk.warnOfPaper()
+        let record = try desk.record(vault)
+        let vault = try desk.vault(record)
+        var answer = Answer()
+        answer.storeID = desk.store.keyring.storeID.hex
+        answer.byteCount = try Self.byteCount(below: desk.store.layout.path, desk.store.fileSystem)
+        let keys = try desk.store.keyring.slotDetails().filter { $0.kind == .recovery }
+        answer.recoveryKeyCount = keys.count
+        answer.printedKeyCount = keys.count { desk.deviceRecords.isOnlyPrinted($0.slotID.hex) }
+        answer.vaults = try desk.vaultRecords.map(\.name)
+        (answer.id, answer.name, answer.isSynced) = (record.vaultID.hex, vault.name, record.kind == .synced)
+        let counts = try vault.itemCounts()
+        answer.trashedCount = counts.trashed
+        answer.kinds = ItemKind.allCases.compactMap { kind in counts.kinds[kind].map { KindCount(kind.name, $0) } }
+        let last = try vault.log(limit: 1).first
+        (answer.lastChange, answer.version) = (last.map { WireMoment($0.time) }, last?.commit.description)
+        if answer.isSynced { answer.headCode = try desk.store.headCode(of: vault, record) }
+        answer.isRemembered = desk.store.keyring.instanceStatus == .current
+        answer.isOlderCopy = vault.isOlderCopy
+        // Files of a synced vault may lie at the server; of those that are here, size and head are looked at.
+        answer.faultyFiles = try vault.faultyAttachments(reads: false)
+            .filter { !answer.isSynced || $0.fault != .missing }.map { FaultyFileMessage($0) }
+        return answer
+    }
+
+    private static func byteCount(below path: String, _ fileSystem: any FileSystem) throws -> Int {
+        try fileSystem.list(path).reduce(0) { sum, entry in
+            let inner = PathText.join(path, entry.name)
+            guard let status = try fileSystem.status(inner) else { return sum }
+            return sum + (status.kind == .directory ? try byteCount(below: inner, fileSystem) : Int(status.byteCount))
+        }
     }
 }

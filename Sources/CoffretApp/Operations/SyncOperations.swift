@@ -18,7 +18,7 @@ extension SyncRead: PerformedOperation {
         var wanted = try desk.vaultRecords.filter { $0.kind == .synced }
         if let vault {
             let record = try desk.record(vault)
-            guard record.kind == .synced else { throw CommandFailure.notSynced(record) }
+            guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
             wanted = [record]
         }
         var answer = Answer()
@@ -55,6 +55,9 @@ extension VaultSyncState {
         absentFileCount = absent.count
         absentFileByteCount = absent.reduce(0) { $0 + $1.byteCount }
         absentFilesWanted = records.areFilesAsked(id) ? .asked : .all
+        fileProblem = absent.isEmpty ? nil : records.fileProblem(id)
+        waitingFiles = [WaitingFileMessage](waiting, in: vault)
+        isSweepDue = try VaultSyncer.isSweepDue(of: vault)
         lastSyncedAt = last?.succeededAt.map { WireMoment($0) }
         problem = last?.problem
         devices = standing.peers.map { peer in

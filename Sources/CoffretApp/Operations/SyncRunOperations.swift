@@ -8,69 +8,252 @@ internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretStorage
-internal import CoffretSync
+package import CoffretSync
 internal import CoffretTerminal
 package import CoffretWire
 internal import Glibc
 
 extension SyncRun: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
-        let wanted = try vault.map(desk.record)
-        if let wanted, wanted.kind != .synced { throw CommandFailure.notSynced(wanted) }
-        let (random, clock) = (desk.surroundings.random, desk.surroundings.clock)
-        let account = try Account(desk.store, random: random, clock: clock)
-        let sync = AccountSync(account, records: desk.deviceRecords, random: random, clock: clock)
-        defer { account.connection.logOut() }
-        _ = try account.follow()
-        let added = try sync.receiveKeys().added
-        var answer = Answer()
-        for record in try wanted.map({ [$0] }) ?? sync.vaults {
-            try desk.work.checkCancelled()
-            var result = VaultSyncResult()
-            (result.id, result.name, result.isNew) = (
-                record.vaultID.hex, record.name, added.contains(record.vaultID)
-            )
-            do {
-                let report = try Self.sync(record, sync, desk.work)
-                sync.note(record, nil)
-                result.take(report)
-            } catch {
-                sync.note(record, error)
-                let failure = FailureTranslation.failure(from: error)
-                (result.problem, result.message) = (failure.code, failure.message)
-            }
-            answer.vaults.append(result)
-        }
-        return answer
-    }
-
-    private static func sync(_ record: VaultRecord, _ sync: AccountSync, _ work: OperationWork) throws -> SyncReport {
-        var options = SyncEngine.Options()
-        // The person who asks is there: the others are told, so that silence means something (R4).
-        options.acknowledgesAnew = true
-        return try sync.sync(
-            record, options,
-            progress: { progress in
-                let total = progress.sendCount.map { $0 + progress.receivedCount }
-                work.report(
-                    OperationProgress(
-                        done: progress.receivedCount + progress.sentCount, total: total, stage: "changes",
-                        byteCount: progress.receivedByteCount + progress.sentByteCount))
-            },
-            fileProgress: { progress in
-                work.report(
-                    OperationProgress(
-                        done: progress.doneCount, total: progress.totalCount, stage: "files",
-                        byteCount: progress.doneByteCount))
-            })
+        var run = VaultsSync(self, desk)
+        return try run.answer()
     }
 }
 
-extension VaultSyncResult {
-    fileprivate mutating func take(_ report: SyncReport) {
-        (receivedCount, sentCount) = (report.receivedCommitCount, report.sentCommitCount)
-        (sentFileCount, conflictedItemCount) = (report.sentFileCount, report.conflictedItemCount)
-        (removedCount, version) = (report.removedCommitCount, report.head?.description)
+/// What came of one vault.
+struct VaultOutcome {
+    let record: VaultRecord
+    var report: Result<SyncReport, any Error>
+    /// What became of the files that were not here.
+    var files: Result<FileTally, any Error> = .success(FileTally())
+
+    /// What may pass by itself, and ends the attempt at all vaults.
+    func checkTransient() throws {
+        if case .failure(let error) = report, SyncTrouble.isTransient(error) { throw error }
+        if case .failure(let error) = files, SyncTrouble.isTransient(error) { throw error }
+    }
+}
+
+/// One sync of all vaults that are wanted, tried again while there is patience.
+private struct VaultsSync {
+    private let request: SyncRun
+    private let desk: StoreDesk
+    private var patience: SyncPatience
+    /// Vaults that an earlier attempt has synced.
+    private var done: [VaultID: SyncReport] = [:]
+    private var added: Set<VaultID> = []
+
+    init(_ request: SyncRun, _ desk: StoreDesk) {
+        self.request = request
+        self.desk = desk
+        patience = SyncPatience(desk, seconds: request.patienceSeconds ?? 0)
+    }
+
+    mutating func answer() throws -> SyncRun.Answer {
+        while true {
+            do {
+                let outcomes = try attempt()
+                for outcome in outcomes { try outcome.checkTransient() }
+                var answer = SyncRun.Answer()
+                answer.vaults = try outcomes.map { outcome in
+                    try VaultSyncResult(outcome, isNew: added.contains(outcome.record.vaultID), desk)
+                }
+                return answer
+            } catch {
+                try desk.work.checkCancelled()
+                guard SyncTrouble.isTransient(error) else { throw error }
+                if try patience.wait(because: error) { continue }
+                throw try offline(error)
+            }
+        }
+    }
+
+    /// One attempt at all vaults that are not done yet.
+    private mutating func attempt() throws -> [VaultOutcome] {
+        let sync: AccountSync
+        do {
+            sync = try begin()
+        } catch {
+            // A network that is away says enough by what waits; what stays is for `coffret status` to say.
+            if !SyncTrouble.isTransient(error) { try note(error) }
+            if FailureTranslation.refusal(in: error) == "server.login.refused" { throw try shutOut(error) }
+            throw error
+        }
+        defer { sync.account.connection.logOut() }
+        var outcomes: [VaultOutcome] = []
+        for record in try wanted(sync) {
+            try desk.work.checkCancelled()
+            outcomes.append(self.sync(record, sync))
+        }
+        try lookAgain(at: &outcomes, sync)
+        return outcomes
+    }
+
+    /// Logs in, and follows the account.
+    private mutating func begin() throws -> AccountSync {
+        let isRestored = request.isServerRestored == true
+        let sync = desk.sync(try desk.account(isRestored: isRestored))
+        do {
+            try desk.follow(sync.account)
+            added.formUnion(try sync.receiveKeys().added)
+            if isRestored { try sync.account.restorePlaces() }
+        } catch {
+            sync.account.connection.logOut()
+            throw error
+        }
+        return sync
+    }
+
+    private func wanted(_ sync: AccountSync) throws -> [VaultRecord] {
+        guard let vault = request.vault else { return try sync.vaults }
+        let record = try desk.record(vault)
+        guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
+        return [record]
+    }
+
+    private mutating func sync(_ record: VaultRecord, _ sync: AccountSync) -> VaultOutcome {
+        let progress = desk.progress(of: record)
+        do {
+            let report: SyncReport
+            if let known = done[record.vaultID] {
+                report = known
+            } else {
+                var options = SyncEngine.Options()
+                options.acceptsRestoredServer = request.isServerRestored == true
+                // The person who asks is there: the others are told, so that silence means something (R4).
+                options.acknowledgesAnew = true
+                report = try sync.sync(record, options, progress: progress.changes, fileProgress: progress.files)
+                sync.note(record, nil)
+                done[record.vaultID] = report
+            }
+            var outcome = VaultOutcome(record: record, report: .success(report))
+            if request.leavesFiles != true {
+                outcome.files = Result { try sync.fetchFiles(of: record, progress: progress.files) }
+            }
+            return outcome
+        } catch {
+            sync.note(record, error)
+            return VaultOutcome(record: record, report: .failure(error))
+        }
+    }
+
+    /// What a vault that came later states of one that was synced before it is looked at now, not the next time.
+    private mutating func lookAgain(at outcomes: inout [VaultOutcome], _ sync: AccountSync) throws {
+        let stated = sync.takeStatedVaults()
+        for index in outcomes.indices where stated.contains(outcomes[index].record.vaultID) {
+            guard case .success(let report) = outcomes[index].report else { continue }
+            let record = outcomes[index].record
+            do {
+                let both = try report.followed(by: sync.sync(record, SyncEngine.Options()))
+                done[record.vaultID] = both
+                outcomes[index].report = .success(both)
+            } catch {
+                sync.note(record, error)
+                outcomes[index].report = .failure(error)
+            }
+        }
+    }
+
+    // MARK: Failures of the account
+
+    private var syncedVaults: [VaultRecord] { get throws { try desk.vaultRecords.filter { $0.kind == .synced } } }
+
+    /// Notes a failure that concerns the account for each of its vaults.
+    private func note(_ error: any Error) throws {
+        for record in try syncedVaults {
+            desk.deviceRecords.note(
+                record.vaultID.hex, problem: FailureCode.of(error), at: desk.surroundings.clock.now)
+        }
+    }
+
+    /// The failure of a device that is let in no more, with the way on for what it never sent.
+    private func shutOut(_ error: any Error) throws -> CommandFailure {
+        var failure = FailureTranslation.failure(from: error)
+        for record in try syncedVaults {
+            let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
+            defer { vault.close() }
+            guard let count = try VaultSyncer.unsentCommitCount(of: vault), count > 0 else { continue }
+            failure.details.append(
+                "\"\(TextWidth.displaySafe(record.name))\": \(NumberText.counted(count, "change")) never sent. "
+                    + "coffret export FOLDER --unsent writes them out, for coffret import FOLDER elsewhere")
+        }
+        return failure
+    }
+
+    /// The failure of a server that is not reached, with what waits here for it.
+    private func offline(_ error: any Error) throws -> CommandFailure {
+        var failure = FailureTranslation.failure(from: error)
+        let time = RelativeTime(nowMilliseconds: desk.surroundings.clock.now)
+        for vault in try SyncRead().perform(on: desk).vaults {
+            failure.details.append("\"\(TextWidth.displaySafe(vault.name))\"  \(vault.words(time))")
+        }
+        return failure
+    }
+}
+
+/// How often a sync is tried again.
+private struct SyncPatience {
+    private static let stepMilliseconds = 200
+
+    private let desk: StoreDesk
+    private var millisecondsLeft: Int
+    private var backoff = SyncBackoff()
+
+    init(_ desk: StoreDesk, seconds: Int) {
+        self.desk = desk
+        millisecondsLeft = max(0, min(seconds, 86_400)) * 1_000
+    }
+
+    /// Waits, and says why and until when.
+    ///
+    /// - Returns: false without waiting if the patience is used up.
+    mutating func wait(because error: any Error) throws -> Bool {
+        var pause = backoff.next(desk.surroundings.random)
+        guard pause <= millisecondsLeft else { return false }
+        millisecondsLeft -= pause
+        let failure = FailureTranslation.failure(from: error)
+        desk.surroundings.person?.note(
+            "\(failure.message); trying again in \(NumberText.duration(milliseconds: pause))")
+        while pause > 0 {
+            _ = poll(nil, 0, Int32(min(pause, Self.stepMilliseconds)))
+            pause -= Self.stepMilliseconds
+            try desk.work.checkCancelled()
+        }
+        return true
+    }
+}
+
+extension StoreDesk {
+    /// Takes how far a vault's changes and files are. A person is told once the vault may be used.
+    func progress(
+        of record: VaultRecord
+    ) -> (changes: (SyncProgress) -> Void, files: (FileProgress) -> Void) {
+        let (work, person) = (work, surroundings.person)
+        var isTold = false
+        return (
+            { progress in
+                if progress.isPresentHere, !isTold {
+                    isTold = true
+                    person?.note("\"\(TextWidth.displaySafe(record.name))\" may be used now; its older history follows")
+                }
+                let isSending = progress.sendCount != nil
+                work.report(
+                    OperationProgress(
+                        done: isSending ? progress.sentCount : progress.receivedCount, total: progress.sendCount,
+                        stage: isSending ? "sending" : "receiving",
+                        byteCount: isSending ? progress.sentByteCount : progress.receivedByteCount))
+            },
+            { files in work.report(OperationProgress(files)) }
+        )
+    }
+}
+
+extension OperationProgress {
+    package init(_ files: FileProgress) {
+        self.init(
+            done: files.doneCount, total: files.totalCount,
+            stage: files.direction == .sending ? "sending files" : "fetching files",
+            byteCount: files.doneByteCount, totalByteCount: files.totalByteCount)
     }
 }
 

@@ -250,7 +250,7 @@ extension ExportRun: PerformedOperation {
     /// - Throws: `CommandFailure` `.vaultNotSynced`, and one if it is not known what the server has.
     private func only(_ record: VaultRecord, on desk: StoreDesk) throws -> Set<EntityID>? {
         guard onlyUnsent == true else { return nil }
-        guard record.kind == .synced else { throw CommandFailure.notSynced(record) }
+        guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
         guard let items = try VaultSyncer.unsentItems(of: desk.vault(record)) else {
             throw CommandFailure(
                 .notFound, code: StorageError.Code.historyCompacted.rawValue,

@@ -37,7 +37,7 @@ extension DeskSurroundings {
             return vault
         }
         requirePresence = { store, item in try check.require(toShow: item, in: store) }
-        isAttended = { person.canAnswer }
+        requirePassphrase = { try check.requirePassphrase(to: $0) }
         canAskForPresence = { check.canAsk }
         openNote = { store, record, vault, item in
             let opening = NoteOpening(person: person, now: now) { try open(store, $0, true) }

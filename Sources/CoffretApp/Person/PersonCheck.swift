@@ -65,27 +65,15 @@ package struct PersonCheck {
                 person.note("Presence cannot be asked for here; a PIN or the passphrase will do.")
             }
         }
-        guard person.canAnswer else {
-            throw CommandFailure(
-                .unavailable, .presenceUnavailable,
-                "somebody has to be there to \(reason), and there is no terminal to ask at",
-                hint: "use --passphrase-fd N to give the passphrase for this command")
-        }
-        let environment = try environment()
-        let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: environment.fileSystem)
-        let ledger = environment.attempts?.ledger(ofStore: summary.storeID)
-        // Nobody types in vain.
-        try ledger?.checkPause()
+        guard person.canAnswer else { throw Self.absent(reason) }
+        let (environment, ledger) = try checkPause()
         let surroundings = KeyStoreSurroundings(
             stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem, random: environment.random,
             tpm: tpm)
         let pin = try? PINJudge(
             path: path, surroundings: surroundings, hasPIN: true, profile: profile, presence: presence)
         guard let pin, pin.isUsableHere else {
-            let passphrase = try typed(.passphrase, "Passphrase of the store, to \(reason): ", reason)
-            _ = try person.deriving {
-                try Store.open(at: path, with: .passphrase(passphrase), environment: environment)
-            }
+            try askForPassphrase(reason, environment)
             return true
         }
         try pin.checkAttempts()
@@ -97,6 +85,37 @@ package struct PersonCheck {
             try open()
         }
         return true
+    }
+
+    /// Asks for the passphrase, whatever else could show that somebody is there.
+    ///
+    /// - Throws: what a wrong passphrase throws; `.presenceUnavailable` if nobody can be asked.
+    package func requirePassphrase(to reason: String) throws {
+        guard person.canAnswer else { throw Self.absent(reason) }
+        try askForPassphrase(reason, checkPause().environment)
+    }
+
+    static func absent(_ reason: String) -> CommandFailure {
+        CommandFailure(
+            .unavailable, .presenceUnavailable,
+            "somebody has to be there to \(reason), and there is no terminal to ask at",
+            hint: "use --passphrase-fd N to give the passphrase for this command")
+    }
+
+    /// Nobody types in vain.
+    private func checkPause() throws -> (environment: StoreEnvironment, ledger: AttemptLedger?) {
+        let environment = try environment()
+        let summary = try KeyringSummary.read(at: StoreLayout(path).keyringPath, fileSystem: environment.fileSystem)
+        let ledger = environment.attempts?.ledger(ofStore: summary.storeID)
+        try ledger?.checkPause()
+        return (environment, ledger)
+    }
+
+    private func askForPassphrase(_ reason: String, _ environment: StoreEnvironment) throws {
+        let passphrase = try typed(.passphrase, "Passphrase of the store, to \(reason): ", reason)
+        _ = try person.deriving {
+            try Store.open(at: path, with: .passphrase(passphrase), environment: environment)
+        }
     }
 
     private func typed(_ kind: SessionQuestion.Kind, _ text: String, _ reason: String) throws -> Passphrase {

@@ -11,6 +11,7 @@ internal import CoffretMessages
 internal import CoffretStorage
 package import CoffretSync
 internal import CoffretTerminal
+internal import CoffretWire
 
 /// A store at its server, logged in.
 package final class AccountSync {
@@ -18,14 +19,20 @@ package final class AccountSync {
     private let random: any RandomSource
     private let clock: any WallClock
     private let records: SyncRecords
+    /// Whether what is being done is still wanted.
+    private let isWanted: () -> Bool
     private var syncers: [VaultID: (syncer: VaultSyncer, transport: HTTPZoneTransport)] = [:]
     /// By which files come in the background: breaking one off costs changes no new connection.
     private var fileTransports: [VaultID: HTTPZoneTransport] = [:]
     /// Vaults of which others state what is not there.
     private var stated: Set<VaultID> = []
 
-    package init(_ account: Account, records: SyncRecords, random: any RandomSource, clock: any WallClock) {
+    package init(
+        _ account: Account, records: SyncRecords, random: any RandomSource, clock: any WallClock,
+        isWanted: @escaping () -> Bool = { true }
+    ) {
         self.account = account
+        self.isWanted = isWanted
         self.random = random
         self.clock = clock
         self.records = records
@@ -93,10 +100,50 @@ package final class AccountSync {
 
     private func makeTransport(_ record: VaultRecord, _ client: HTTPClient) throws -> HTTPZoneTransport {
         let account = account
-        return HTTPZoneTransport(
+        let transport = HTTPZoneTransport(
             client: client, zone: record.vaultID.bytes, device: try store.keyring.deviceID().bytes,
             signingKey: try store.keyring.authorIdentity(for: record.vaultID).signingKey,
             fields: { account.connection.fields }, renew: { (try? account.renewSession()) != nil })
+        transport.isWanted = isWanted
+        return transport
+    }
+
+    /// What the server has of a vault, if it has anything.
+    package func serverHead(of record: VaultRecord) throws -> [UInt8]? {
+        let transport = try makeTransport(record, account.connection.client)
+        switch transport.send(.head, frame: { _ in }) {
+        case .head(let head): return head.address
+        // A vault that was never sent.
+        case .refused(code: "server.zone.unknown"): return nil
+        case .refused(let code): throw AccountError(.refused, at: code)
+        default: throw transport.lastError ?? HTTPError(.failed)
+        }
+    }
+
+    /// Fetches all files of the present that are not here, the small ones first. The vault is free for others meanwhile.
+    package func fetchFiles(of record: VaultRecord, progress: @escaping (FileProgress) -> Void) throws -> FileTally {
+        let vault = try store.openVault(record.vaultID.hex, isWritable: false)
+        defer { vault.close() }
+        let absent = try vault.absentAttachments().sorted { $0.byteCount < $1.byteCount }
+        return try fetch(absent, in: vault, of: record, isAskedFor: false, progress: progress)
+    }
+
+    /// Fetches the files of attachments that are not here, as far as there is room.
+    ///
+    /// - Parameter isAskedFor: a person wants just these.
+    package func fetch(
+        _ attachments: [Attachment], in vault: Vault, of record: VaultRecord, isAskedFor: Bool,
+        progress: @escaping (FileProgress) -> Void
+    ) throws -> FileTally {
+        let room = DiskRoom(of: store.layout.path)
+        let transport = try makeTransport(record, account.connection.client)
+        do {
+            return try store.fetchFiles(
+                of: attachments, in: vault, through: transport, hasRoom: { room.has($0, isAskedFor: isAskedFor) },
+                progress: progress)
+        } catch let error as SyncError where error.code == .unreachable {
+            throw transport.lastError ?? error
+        }
     }
 
     /// Fetches the files of a vault that are not here, over a connection of their own.

@@ -118,18 +118,27 @@ enum AttachCommand {
         let store = try StoreSession.open(context, with: .passphrase)
         let place = try store.find(context.arguments.required(CommonArguments.item))
         let (record, vault) = (place.record, place.vault)
-        guard record.kind == .synced else { throw CommandFailure.notSynced(record) }
+        guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
         let found = try store.desk.files(of: place.id.uuid.hex, vault: record.vaultID.hex)
         let files = try meant(found, context)
         let absent = try files.filter { try !vault.hasFile(of: $0) }
         var tally = FileTally()
         if !absent.isEmpty {
-            let account = try ServerAccess.account(store)
+            let account = try store.desk.account()
             defer { account.connection.logOut() }
-            tally = try SyncedFiles.fetch(absent, in: vault, record, account, store)
+            let progress = SyncProgressReporter(context)
+            defer { progress.end() }
+            tally = try store.desk.sync(account).fetch(absent, in: vault, of: record, isAskedFor: true) {
+                progress.take(OperationProgress($0))
+            }
         }
         let members = [JSONValue.Member("files", .array(files.map { .attachment($0) }))]
-        try context.confirmDone(.object(members + SyncedFiles.json(tally))) {
+        let received = [
+            JSONValue.Member("receivedFiles", .integer(tally.movedCount)),
+            JSONValue.Member("receivedFileByteCount", .integer(tally.movedByteCount)),
+            JSONValue.Member("fileProblems", .strings(tally.problems.map(\.code.rawValue))),
+        ]
+        try context.confirmDone(.object(members + received)) {
             guard tally.movedCount > 0 else {
                 return absent.isEmpty ? "Everything is here already." : "Nothing could be fetched."
             }

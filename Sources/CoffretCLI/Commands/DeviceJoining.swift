@@ -13,6 +13,7 @@ internal import CoffretPairing
 internal import CoffretSync
 internal import CoffretTerminal
 internal import CoffretTrust
+internal import CoffretWire
 
 enum DeviceJoining {
     static let request = ArgumentDescription.optional(
@@ -155,14 +156,13 @@ enum DeviceJoining {
         try checkRequest(context)
         try checkPause(context)
         let session = try StoreSession.open(context, with: .passphraseAnew)
-        let account = try ServerAccess.account(session)
+        let account = try session.desk.account()
         defer { account.connection.logOut() }
         let approver = try ApproverSession(
             invitation(context, account), account: account, attempts: attempts(context),
             random: SystemRandomSource(), clock: SystemWallClock())
         let dialogue = PairingDialogue(context)
-        let sync = AccountSync(
-            account, records: try SyncStatus.records(session), random: SystemRandomSource(), clock: SystemWallClock())
+        let sync = session.desk.sync(account)
         let added = try approver.run(
             dialogue, presents: { idle in try offerPresents(sync, context, idle) },
             zoneHeads: { try session.store.zoneHeads() })
@@ -266,10 +266,10 @@ enum DeviceJoining {
     }
 
     /// A row of `coffret device ls`.
-    static func json(_ request: PairingRequest) -> JSONValue {
+    static func json(_ request: JoinRequestMessage) -> JSONValue {
         .fields([
-            "id": .string(request.relayID.hex), "name": .string(""), "model": .string(""), "kind": .string("waiting"),
-            "added": .null, "since": .moment(request.since), "revoked": .bool(false), "current": .bool(false),
+            "id": .string(request.id), "name": .string(""), "model": .string(""), "kind": .string("waiting"),
+            "added": .null, "since": request.since.json, "revoked": .bool(false), "current": .bool(false),
         ])
     }
 }

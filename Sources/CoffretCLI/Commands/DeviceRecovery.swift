@@ -2,6 +2,7 @@
 // the server gives counts only if it leads to the account on the sheet.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretHTTP
@@ -51,10 +52,10 @@ enum DeviceRecovery {
                 parameters: StoreAccess.parameters(context), environment: StoreAccess.environment(context))
         }
         let session = StoreSession(store: store, context: context)
-        let account = try ServerAccess.account(session)
+        let account = try session.desk.account()
         defer { account.connection.logOut() }
         // What the others have sent counts, so it has to be here before they are thrown out.
-        var problem = try DeviceCommand.syncEach(account, session, context, "coffret sync tries again")
+        var problem = try session.desk.syncEach(account, "coffret sync tries again")
         var revoked: [UniqueID] = []
         if context.arguments.isSet(revokeOthers) {
             let isCut = try throwOthersOut(recovery, account, session, context, &revoked)
@@ -115,7 +116,7 @@ enum DeviceRecovery {
             failure.hint = "coffret sync on this device makes it whole"
             throw failure
         }
-        return try DeviceCommand.syncEach(account, session, context, "coffret sync makes it whole")
+        return try session.desk.syncEach(account, "coffret sync makes it whole")
     }
 
     private static func readSheet(_ source: PassphraseSource, _ context: CommandContext) throws -> PaperSheet {
@@ -157,9 +158,9 @@ enum DeviceRecovery {
     static func addPaper(_ context: CommandContext, _ session: StoreSession, named name: String, isUnconfirmed: Bool)
         throws
     {
-        let account = try ServerAccess.account(session)
+        let account = try session.desk.account()
         defer { account.connection.logOut() }
-        DeviceCommand.report(try account.follow(), context, session)
+        try session.desk.follow(account)
         let name = try session.store.keyring.freeDeviceName(name)
         let key = RecoveryKey.generate(.paper, from: SystemRandomSource())
         let paper = PaperSheet(key: key, accountID: try session.store.keyring.accountID())
@@ -184,33 +185,5 @@ enum DeviceRecovery {
             "id": .string(device.deviceID.hex), "name": .string(name), "sheet": .string(paper.text()),
         ])
         try context.print(value) { paper.text() }
-    }
-
-    /// A paper device falls seven days after this device said so, and not before.
-    static func revokePaper(
-        _ id: UniqueID, _ name: String, _ account: Account, _ context: CommandContext
-    ) throws {
-        let keyring = account.store.keyring
-        let own = try keyring.deviceID()
-        let announced = try keyring.deviceChain().announcements.first { $0.target == id && $0.announcer == own }
-        if let announced, announced.endOfWaiting > context.nowMilliseconds {
-            throw CommandFailure(
-                .busy, .paperTooEarly,
-                "your devices were told \(context.relativeTime.moment(announced.time)) that the paper device \"\(name)\" will be revoked; its seven days are not over",
-                hint: "run this again on this device from \(context.relativeTime.moment(announced.endOfWaiting)) on")
-        }
-        try context.confirmDanger(
-            announced == nil
-                ? "Your devices will be told that the paper device \"\(name)\" is to be revoked. For seven days its sheet still counts, so that its owner can object; then this device can revoke it."
-                : "The sheet of \"\(name)\" will recover nothing any more. It still opens earlier backups.",
-            question: announced == nil ? "Tell them?" : "Revoke it?",
-            isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        let isRevoked = try account.revokePaper(id, at: SystemWallClock().now)
-        let value = JSONValue.fields([(isRevoked ? "revoked" : "announced"): .string(id.hex)])
-        try context.confirmDone(value) {
-            isRevoked
-                ? "Revoked the paper device \"\(name)\"; its sheet opens nothing any more but old copies."
-                : "Your devices are told that the paper device \"\(name)\" will be revoked. Run this again on this device in seven days."
-        }
     }
 }

@@ -1,5 +1,6 @@
 // `coffret recovery`: keys on paper that open the store when the passphrase is lost.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
@@ -167,9 +168,9 @@ enum RecoveryCommand {
                 "\(found.count) sheets called \"\(TextWidth.displaySafe(wanted))\" wait for your word",
                 hint: found.isEmpty ? "coffret sync brings what is new; coffret recovery ls lists them" : "use the id")
         }
-        let name = DeviceCommand.label(device, session)
+        let name = session.desk.label(device)
         let by = try keyring.deviceChain().bringer(of: device).map {
-            ", which \(DeviceCommand.label($0, session)) added,"
+            ", which \(session.desk.label($0)) added,"
         }
         try context.confirmDanger(
             "The sheet of \(name)\(by ?? "") will open this store, and backups of it, without the passphrase.",

@@ -5,16 +5,11 @@ internal import CoffretClient
 internal import CoffretCore
 internal import CoffretMessages
 internal import CoffretNet
+internal import CoffretSSH
 internal import CoffretScripting
 internal import CoffretTerminal
 internal import CoffretWire
 internal import Glibc
-
-/// What the agent runs for an SSH client.
-package enum SSHConnection {
-    /// A command that serves standard input and output.
-    package static let commandName = "serve-ssh-connection"
-}
 
 enum SSHAgentCommand {
     static let command = ArgumentDescription.optional(
@@ -39,12 +34,21 @@ enum SSHAgentCommand {
 
     /// Hidden: serves one connection, which is standard input and output, with the store that the agent has open.
     static let connection = CommandDescription(
-        SSHConnection.commandName, "Serve one SSH client", isHidden: true, run: serveConnection)
+        "serve-ssh-connection", "Serve one SSH client", isHidden: true, run: serveConnection)
 
     private static func serveConnection(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
-        let client = SSHClient(input: STDIN_FILENO, output: STDOUT_FILENO, keyring: try keyring(session, context))
-        while client.serve() {}
+        let path = try StoreAccess.requireStore(context).path
+        guard let session = try AgentHandover.session(context, store: path) else {
+            let session = try StoreSession.open(context, with: .passphrase, handsOver: false)
+            let keys = try keyring(session, context)
+            let client = SSHClient(input: STDIN_FILENO, output: STDOUT_FILENO, keys: keys)
+            while client.serve() {}
+            return
+        }
+        let vault = context.arguments.value(GlobalOptions.vault) ?? context.environment.value(.vault)
+        let keys = SessionSSHKeys(session, vault: vault, context.environment)
+        let client = SSHClient(input: STDIN_FILENO, output: STDOUT_FILENO, keys: keys)
+        while !keys.isOver, client.serve() {}
     }
 
     private static func keyring(_ session: StoreSession, _ context: CommandContext) throws -> SSHKeyring {
@@ -64,7 +68,7 @@ enum SSHAgentCommand {
             }
             return .processes(words)
         }
-        let session = try StoreSession.open(context, with: .passphrase)
+        let session = try StoreSession.open(context, with: .passphrase, handsOver: false)
         return .here { try keyring(session, context) }
     }
 
@@ -186,4 +190,56 @@ enum SSHAgentCommand {
             store: AgentLocation.canonical(path) ?? path, vault: context.arguments.value(GlobalOptions.vault),
             in: folder)
     }
+}
+
+/// The keys of a store that a session of the agent has open.
+private final class SessionSSHKeys: SSHKeys, SessionAttendant {
+    private let session: SessionClient
+    private let vault: String?
+    private let environment: ProcessEnvironment
+    /// Whether the session has ended, as with the lock of its store.
+    private(set) var isOver = false
+
+    init(_ session: SessionClient, vault: String?, _ environment: ProcessEnvironment) {
+        self.session = session
+        self.vault = vault
+        self.environment = environment
+    }
+
+    func identities() -> [SSHIdentity] {
+        var request = SSHList()
+        request.vault = vault
+        return (perform(request)?.keys ?? []).compactMap { key in
+            (try? Base64.standard.decode(key.key)).map { SSHIdentity(blob: $0, comment: key.title) }
+        }
+    }
+
+    func sign(_ wanted: SSHSignRequest) -> [UInt8]? {
+        var request = SSHSign()
+        (request.vault, request.key) = (vault, Base64.standard.encode(wanted.blob))
+        (request.data, request.flags) = (Base64.standard.encode(wanted.data), Int(wanted.flags))
+        (request.host, request.isForwarded) = (wanted.hostFingerprint, wanted.isForwarded)
+        return perform(request)?.signature.flatMap { try? Base64.standard.decode($0) }
+    }
+
+    private func perform<Request: StoreOperation>(_ request: Request) -> Request.Answer? {
+        do {
+            return try session.perform(request, attendedBy: self)
+        } catch {
+            if !(error is OperationFailure) { isOver = true }
+            return nil
+        }
+    }
+
+    // MARK: Questions
+
+    func take(_ notice: SessionNotice) {}
+
+    func answer(_ question: SessionQuestion, isOver: @escaping () -> Bool) -> SessionAnswer {
+        question.kind == .confirm && SSHConfirmation.ask(question.text, environment) ? .yes : .no
+    }
+
+    func quietly(_ wait: () throws -> [UInt8]) throws -> [UInt8] { try wait() }
+
+    func opened(_ file: borrowing OwnedDescriptor) -> OwnedDescriptor? { nil }
 }

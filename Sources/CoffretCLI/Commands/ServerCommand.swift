@@ -1,6 +1,7 @@
 // `coffret server`: the server that a person's devices meet at.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretHTTP
@@ -9,6 +10,7 @@ internal import CoffretMessages
 internal import CoffretScripting
 internal import CoffretTerminal
 internal import CoffretTrust
+internal import CoffretWire
 
 enum ServerCommand {
     static let invitation = OptionDescription.value(
@@ -67,45 +69,27 @@ enum ServerCommand {
     }
 
     private static func status(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
-        guard let record = try session.store.keyring.server() else {
+        let server = try CommandStore.open(context).perform(ServerRead())
+        guard let url = server.url else {
             try context.print(.fields(["url": .null])) {
                 "This store has no server. coffret server join URL registers it at one."
             }
             return
         }
-        let problem: CommandFailure?
-        do {
-            let account = try ServerAccess.account(session)
-            DeviceCommand.report(try account.follow(), context, session)
-            account.connection.logOut()
-            problem = nil
-        } catch {
-            problem = FailureTranslation.failure(from: error)
-        }
-        let id = try session.store.keyring.accountID()
-        let fingerprint = record.fingerprint.allSatisfy { $0 == 0 } ? nil : ServerPin(bytes: record.fingerprint)
-        let shown =
-            problem?.code == HTTPError.Code.pinDiffers.rawValue ? ServerAccess.shownPin(of: record) : nil
-        let value = JSONValue.fields([
-            "url": .string(record.url), "name": .string(record.name), "account": .string(id.hex),
-            "accountName": .string(AccountName(id).text),
-            "fingerprint": fingerprint.map { .string(Hex.encode($0.bytes)) } ?? .null,
-            "reachable": .bool(problem == nil), "problem": problem.map { .string($0.code) } ?? .null,
-            "shownFingerprint": shown.map { .string(Hex.encode($0.bytes)) } ?? .null,
-        ])
-        try context.print(value) {
+        try context.print(server.json) {
             var table = TextTable([.init(role: .faint), .init(isFlexible: true, wraps: true, minimumWidth: 20)])
-            table.add(["Server", TextWidth.displaySafe(record.url)])
-            table.add(["Fingerprint", fingerprint?.text ?? "none: not over TLS"])
-            if let shown { table.add(["Shown now", shown.text]) }
-            table.add(["Account", "\(AccountName(id).text)   its name for coffret device pair --account"])
-            table.add(["", id.hex])
-            table.add(["State", problem.map { $0.message } ?? "answers; this device is registered"])
+            table.add(["Server", TextWidth.displaySafe(url)])
+            table.add(["Fingerprint", pin(server.fingerprint) ?? "none: not over TLS"])
+            if let shown = pin(server.shownFingerprint) { table.add(["Shown now", shown]) }
+            table.add(["Account", "\(server.accountName ?? "")   its name for coffret device pair --account"])
+            table.add(["", server.account ?? ""])
+            table.add(["State", server.message ?? "answers; this device is registered"])
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
     }
+
+    private static func pin(_ hex: String?) -> String? { hex.flatMap(ServerPin.parse)?.text }
 
     private static func leave(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphraseAnew)

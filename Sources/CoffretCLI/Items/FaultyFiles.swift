@@ -1,9 +1,7 @@
 // Attachments whose files are missing or damaged, in words. The one thing to keep true: each is named, with its item.
 
-internal import CoffretBase
 internal import CoffretCore
 internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 

@@ -13,18 +13,6 @@ package enum CommandLineProgram {
     /// The version of the program, as `coffret --version` prints it.
     package static let version = CoffretVersion.text
 
-    /// Does beforehand what every command does alike, for a process that forks to run commands: its children find the
-    /// commands' descriptions made, and the runtime's tables filled.
-    package static func prepare() {
-        _ = ProcessHardening.original
-        for words in [["read", "-n", "coffret://a/b/c"], ["show", "a", "--field", "b"], ["ls", "--limit", "1"]] {
-            _ = try? ArgumentParser.parse(words, root: RootCommand.description, globalOptions: GlobalOptions.all)
-        }
-        _ = try? SecretReference(typed: "coffret://a/b/c")
-        _ = FailureMeaning.find("core.item.not-found")
-        Store.rehearse(random: SystemRandomSource())
-    }
-
     /// Runs the command and returns the exit code.
     ///
     /// - Parameter words: the command line without the program's name.
@@ -43,9 +31,6 @@ package enum CommandLineProgram {
             return report(error, words: words)
         }
     }
-
-    /// Serves the SSH client at the standard streams with the keys of the store at `path`.
-    package static func serveSSH(_ path: String) -> Int32 { run([SSHConnection.commandName, "--store=\(path)"]) }
 
     private static func run(_ arguments: ParsedArguments, words: [String]) -> Int32 {
         guard let body = arguments.command.run else { preconditionFailure("the parser refuses families of commands") }

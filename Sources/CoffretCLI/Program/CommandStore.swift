@@ -50,6 +50,18 @@ final class CommandStore {
         return CommandStore(context, .session(session, store: path))
     }
 
+    /// Whether an agent has the store open.
+    var isInAgent: Bool { if case .session = place { true } else { false } }
+
+    /// How long until the agent locks the store, if nothing happens.
+    var secondsLeft: UInt64? {
+        get throws {
+            guard case .session(_, let store) = place else { return nil }
+            return try AgentClient.connect(context.environment)?.status(of: AgentLocation.canonical(store)).first?
+                .secondsLeft
+        }
+    }
+
     /// The name that `--vault` or COFFRET_VAULT gives, if any.
     var namedVault: String? {
         context.arguments.value(GlobalOptions.vault) ?? context.environment.value(.vault)

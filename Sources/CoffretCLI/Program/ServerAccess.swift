@@ -73,14 +73,6 @@ enum ServerAccess {
             hint: "compare both with the first line that coffret-server logs")
     }
 
-    /// The key that a server shows now, where it is not the remembered one.
-    ///
-    /// - Returns: nil if it cannot be had.
-    static func shownPin(of record: ServerRecord) -> ServerPin? {
-        guard let address = try? ServerAddress(record.url, allowsPlain: true), !address.isPlain else { return nil }
-        return try? HTTPClient(HTTPSettings(address)).readPin(checksCertificate: false)
-    }
-
     /// nil if no authority vouches for it.
     private static func vouchedPin(of client: HTTPClient) throws(HTTPError) -> ServerPin? {
         do throws(HTTPError) {
@@ -119,27 +111,6 @@ enum ServerAccess {
         else { return }
         throw AccountError(.notJoined)
     }
-
-    /// The store's account, logged in.
-    ///
-    /// - Parameter isRestored: the server was put back on purpose, and gets what it lost of the account.
-    static func account(_ session: StoreSession, isRestored: Bool = false) throws -> Account {
-        let (random, clock) = (SystemRandomSource(), SystemWallClock())
-        let account =
-            try isRestored
-            ? Account.atRestoredServer(session.store, random: random, clock: clock)
-            : Account(session.store, random: random, clock: clock)
-        let context = session.context
-        account.patience = AccountPatience(.seconds(patienceSeconds)) {
-            context.note(
-                "Another coffret on this device is changing the account; waiting for it, at most \(patienceSeconds) seconds."
-            )
-        }
-        return account
-    }
-
-    /// Another command may wait for the answer of a new device, or of a slow server.
-    private static let patienceSeconds = 30
 }
 
 /// The person at this device, while it is paired with another one.

@@ -88,7 +88,7 @@ final class StoreSession {
     private(set) lazy var desk = StoreDesk(store, deskSurroundings())
 
     private func deskSurroundings() -> DeskSurroundings {
-        DeskSurroundings(
+        var surroundings = DeskSurroundings(
             stateDirectory: AgentLocation.stateDirectory(of: context.environment) ?? "", person: person,
             check: personCheck,
             policy: { [context] in try BrokenSchemes.policy(context.environment.value(.brokenSchemes)) }
@@ -96,6 +96,9 @@ final class StoreSession {
             if isWritable { context.written.append(vault) }
             vault.observeIndex(progress: { [unowned self] in desk.reportIndex($0, of: $1) })
         }
+        // By it this process has opened the store, for this command.
+        if !HostedCommand.isRunning { surroundings.requirePassphrase = { _ in } }
+        return surroundings
     }
 
     private(set) lazy var person = TerminalPerson(context)
@@ -170,7 +173,7 @@ final class StoreSession {
     // MARK: Names and sizes
 
     /// The name of a device, told apart from another one of the same name.
-    func deviceName(_ deviceID: [UInt8]) -> String { (try? store.deviceLabel(deviceID)) ?? "another device" }
+    func deviceName(_ deviceID: [UInt8]) -> String { desk.deviceName(deviceID) }
 
     /// How an empty vault is spoken of. On a device that was just paired it lies at the server still.
     func emptyWords(_ vault: Vault) throws -> String {

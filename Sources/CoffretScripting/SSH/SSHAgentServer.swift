@@ -36,12 +36,12 @@ package final class SSHClient {
     private let output: Int32
     private var buffer = SSHClientBuffer()
     private var session = SSHAgentSession()
-    private let keyring: SSHKeyring
+    private let keys: any SSHKeys
 
-    package init(input: Int32, output: Int32, keyring: SSHKeyring) {
+    package init(input: Int32, output: Int32, keys: any SSHKeys) {
         self.input = input
         self.output = output
-        self.keyring = keyring
+        self.keys = keys
     }
 
     /// Reads what has come, once, and answers each whole message.
@@ -54,7 +54,7 @@ package final class SSHClient {
         buffer.add(received)
         do {
             while let message = try buffer.next() {
-                let answer = keyring.answer(message, in: &session).encoded
+                let answer = keys.answer(message, in: &session).encoded
                 try DescriptorIO.write(UInt32(answer.count).bigEndianBytes + answer, to: output)
             }
             return true
@@ -120,7 +120,7 @@ package final class SSHAgentServer {
         switch service {
         case .here(let makeKeyring):
             guard let keyring = try? makeKeyring() else { return }
-            clients.append((connection, SSHClient(input: descriptor, output: descriptor, keyring: keyring)))
+            clients.append((connection, SSHClient(input: descriptor, output: descriptor, keys: keyring)))
         case .processes(let words):
             // Without a terminal of its own: it must not ask where somebody else is typing.
             let child = try? ChildProcess.start(

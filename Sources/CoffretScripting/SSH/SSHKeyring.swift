@@ -8,8 +8,26 @@ package import CoffretSSH
 internal import CoffretStorage
 internal import CoffretTerminal
 
-/// Answers what an SSH client asks for.
-package final class SSHKeyring {
+/// Has SSH keys, and signs with them.
+package protocol SSHKeys: AnyObject {
+    func identities() -> [SSHIdentity]
+    /// - Returns: nil if there is no such key, or it may not be used.
+    func sign(_ request: SSHSignRequest) -> [UInt8]?
+}
+
+extension SSHKeys {
+    /// The answer to a message of an SSH client.
+    func answer(_ message: [UInt8], in session: inout SSHAgentSession) -> SSHAgentResponse {
+        switch session.receive(message) {
+        case .answer(let response): response
+        case .list: .identities(identities())
+        case .sign(let request): sign(request).map { .signature($0) } ?? .failure
+        }
+    }
+}
+
+/// The keys of a store that this process has open.
+package final class SSHKeyring: SSHKeys {
     /// The label or key of a field that says that each use has to be confirmed.
     package static let confirmField = "confirm"
 
@@ -24,15 +42,6 @@ package final class SSHKeyring {
         self.confirm = confirm
     }
 
-    /// A message's answer; nil if the session has to end.
-    package func answer(_ message: [UInt8], in session: inout SSHAgentSession) -> SSHAgentResponse {
-        switch session.receive(message) {
-        case .answer(let response): return response
-        case .list: return .identities(identities())
-        case .sign(let request): return sign(request).map { .signature($0) } ?? .failure
-        }
-    }
-
     /// The items with SSH keys, pinned ones first; neither archived nor in the trash.
     private func items() -> [Item] {
         var filter = ItemFilter()
@@ -43,7 +52,7 @@ package final class SSHKeyring {
         }
     }
 
-    private func identities() -> [SSHIdentity] {
+    package func identities() -> [SSHIdentity] {
         var known: Set<[UInt8]> = []
         return items().compactMap { item in
             guard let key = Self.publicKey(of: item), known.insert(key.blob).inserted else { return nil }
@@ -74,13 +83,25 @@ package final class SSHKeyring {
         return try OpenSSHKeyFile.parse(text, passphrase: SecretBytes(consuming: &passphrase)).key
     }
 
-    private func sign(_ request: SSHSignRequest) -> [UInt8]? {
-        for item in items() where Self.publicKey(of: item)?.blob == request.blob {
-            guard !Self.needsConfirmation(item) || confirm(Self.question(item, request)),
-                let key = try? Self.privateKey(of: item), key.publicKey.blob == request.blob,
-                let algorithm = try? key.algorithm(flags: request.flags)
+    package func sign(_ request: SSHSignRequest) -> [UInt8]? {
+        sign(
+            request.data, with: request.blob, flags: request.flags, host: request.hostFingerprint,
+            isForwarded: request.isForwarded)
+    }
+
+    /// - Parameters:
+    ///   - blob: the public key.
+    ///   - host: the fingerprint of the host's key, if that is known.
+    ///   - isForwarded: the request came through a host to which the agent was forwarded.
+    package func sign(
+        _ data: [UInt8], with blob: [UInt8], flags: UInt32, host: String?, isForwarded: Bool
+    ) -> [UInt8]? {
+        for item in items() where Self.publicKey(of: item)?.blob == blob {
+            guard !Self.needsConfirmation(item) || confirm(Self.question(item, host, isForwarded)),
+                let key = try? Self.privateKey(of: item), key.publicKey.blob == blob,
+                let algorithm = try? key.algorithm(flags: flags)
             else { return nil }
-            return try? key.signature(of: request.data, algorithm)
+            return try? key.signature(of: data, algorithm)
         }
         return nil
     }
@@ -92,10 +113,10 @@ package final class SSHKeyring {
         }
     }
 
-    private static func question(_ item: Item, _ request: SSHSignRequest) -> String {
+    private static func question(_ item: Item, _ host: String?, _ isForwarded: Bool) -> String {
         var lines = ["Allow use of the SSH key \"\(TextWidth.displaySafe(item.title))\"?"]
-        if let host = request.hostFingerprint { lines.append("Host key \(host)") }
-        if request.isForwarded { lines.append("The request comes from a host to which the agent was forwarded.") }
+        if let host { lines.append("Host key \(host)") }
+        if isForwarded { lines.append("The request comes from a host to which the agent was forwarded.") }
         return lines.joined(separator: "\n")
     }
 }

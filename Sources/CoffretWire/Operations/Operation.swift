@@ -243,6 +243,7 @@ package struct OperationFailure: Record, Error {
     package var candidates: [OperationCandidate]?
     package var exitCode: Int?
     package var details: [String]?
+    package var facts: [OperationFact]?
     package var cause: String?
 
     package init() {}
@@ -255,7 +256,27 @@ package struct OperationFailure: Record, Error {
         RecordField("candidates", \.candidates, "the things that an ambiguous name could mean"),
         RecordField("exitCode", \.exitCode, "with which `coffret` ends"),
         RecordField("details", \.details, "lines below the message"),
+        RecordField("facts", \.facts, "what `coffret --json` says beside the code, such as the server's own code"),
         RecordField("cause", \.cause, "what lies behind it, for whoever attends"))
+}
+
+/// Something that a refusal says beside its code.
+package struct OperationFact: Record {
+    package static let recordName = "fact"
+    package static let refusesUnknownFields = false
+
+    package var name = ""
+    package var value = ""
+
+    package init() {}
+
+    package init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    package static let layout = RecordLayout<Self>(
+        RecordField("name", \.name, "stable"), RecordField("value", \.value, "text"))
 }
 
 /// One meaning of an ambiguous name.

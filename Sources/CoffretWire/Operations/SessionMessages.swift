@@ -165,21 +165,26 @@ package struct OperationProgress: Record {
     package var done = 0
     package var total: Int?
     package var byteCount: Int?
+    package var totalByteCount: Int?
 
     package init() {}
 
-    package init(done: Int, total: Int? = nil, stage: String? = nil, byteCount: Int? = nil) {
+    package init(
+        done: Int, total: Int? = nil, stage: String? = nil, byteCount: Int? = nil, totalByteCount: Int? = nil
+    ) {
         self.stage = stage
         self.done = done
         self.total = total
         self.byteCount = byteCount
+        self.totalByteCount = totalByteCount
     }
 
     package static let layout = RecordLayout<Self>(
         RecordField("stage", \.stage, "what is done now, in a word such as `reading`"),
         RecordField("done", \.done, "parts of this stage that are done"),
         RecordField("total", \.total, "parts in all, where that is known"),
-        RecordField("byteCount", \.byteCount, "bytes that are done, where bytes are read or written"))
+        RecordField("byteCount", \.byteCount, "bytes that are done, where bytes are read or written"),
+        RecordField("totalByteCount", \.totalByteCount, "bytes in all, where that is known"))
 
     /// As a message of a session: `{ "progress": … }`.
     package func message(isJSON: Bool) -> [UInt8] { OperationReplyForm.encode("progress", self, isJSON: isJSON) }

@@ -121,3 +121,74 @@ package struct DeviceMessage: Record {
         RecordField("current", \.isCurrent, "the device that answers"),
         RecordField("revocable", \.revocable, "when a paper device can be revoked, if that was announced"))
 }
+
+/// What the store holds.
+package struct StoreRead: StoreOperation {
+    package static let name = "store.read"
+    package static let access = OperationAccess.list
+    package static let meaning =
+        "Says what the store and one of its vaults hold, and whether anything is damaged. It looks at sizes and heads of files, and reads no "
+        + "contents."
+
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(.vaultOrDefault(\.vault))
+
+    package struct Answer: Record {
+        package static let recordName = "store-state"
+        package static let refusesUnknownFields = false
+        package var storeID = ""
+        package var byteCount = 0
+        package var recoveryKeyCount = 0
+        package var printedKeyCount = 0
+        package var vaults: [String] = []
+        package var id = ""
+        package var name = ""
+        package var isSynced = false
+        package var kinds: [KindCount] = []
+        package var trashedCount = 0
+        package var lastChange: WireMoment?
+        package var version: String?
+        package var headCode: String?
+        package var isRemembered = true
+        package var isOlderCopy = false
+        package var faultyFiles: [FaultyFileMessage] = []
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("storeID", \.storeID, "in hexadecimal digits"),
+            RecordField("byteCount", \.byteCount, "of all files of the store on this disk"),
+            RecordField("recoveryKeyCount", \.recoveryKeyCount, "recovery keys that open it"),
+            RecordField("printedKeyCount", \.printedKeyCount, "those that were printed and never asked back"),
+            RecordField("vaults", \.vaults, "names of all vaults"),
+            RecordField("id", \.id, "of the vault, in hexadecimal digits"),
+            RecordField("vault", \.name, "its name"),
+            RecordField("synced", \.isSynced, "whether it lies at a server too"),
+            RecordField("kinds", \.kinds, "items outside of the trash by kind"),
+            RecordField("trashedCount", \.trashedCount, "items in the trash"),
+            RecordField("lastChange", \.lastChange, "when something was written last"),
+            RecordField("version", \.version, "the state that it made"),
+            RecordField("headCode", \.headCode, "digits that are the same on all devices that have the same state"),
+            RecordField(
+                "remembered", \.isRemembered, "whether this machine remembers the store, which was not copied here"),
+            RecordField("olderCopy", \.isOlderCopy, "the vault is older than this machine remembers"),
+            RecordField("faultyFiles", \.faultyFiles, "files of items that are damaged or missing"))
+    }
+}
+
+/// Items of one kind.
+package struct KindCount: Record {
+    package static let recordName = "kind-count"
+    package static let refusesUnknownFields = false
+
+    package var kind = ""
+    package var count = 0
+
+    package init() {}
+
+    package init(_ kind: String, _ count: Int) { (self.kind, self.count) = (kind, count) }
+
+    package static let layout = RecordLayout<Self>(
+        RecordField("kind", \.kind, "as in `item`"), RecordField("count", \.count, "how many there are"))
+}

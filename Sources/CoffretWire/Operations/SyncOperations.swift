@@ -57,6 +57,9 @@ package struct VaultSyncState: Record {
     package var absentFileCount = 0
     package var absentFileByteCount = 0
     package var absentFilesWanted = VaultEdit.Files.all
+    package var fileProblem: String?
+    package var waitingFiles: [WaitingFileMessage] = []
+    package var isSweepDue: Bool?
     package var lastSyncedAt: WireMoment?
     package var problem: String?
     package var devices: [DeviceSyncState] = []
@@ -78,9 +81,36 @@ package struct VaultSyncState: Record {
         RecordField("absentFileCount", \.absentFileCount, "files that are not here"),
         RecordField("absentFileByteCount", \.absentFileByteCount, "their size"),
         RecordField("absentFilesWanted", \.absentFilesWanted, "whether they come by themselves"),
+        RecordField("fileProblem", \.fileProblem, "code of `errors.md`: why they do not come at the moment"),
+        RecordField("waitingFiles", \.waitingFiles, "those that cannot go, one by one"),
+        RecordField("isSweepDue", \.isSweepDue, "whether the server still has history that was dropped here"),
         RecordField("lastSynced", \.lastSyncedAt, "when a sync succeeded last"),
         RecordField("problem", \.problem, "code of `errors.md`: what went wrong the last time"),
         RecordField("devices", \.devices, "the other devices that have said what they have"))
+}
+
+/// A file that cannot go to the server. What is hidden or locked is named by its item's title alone.
+package struct WaitingFileMessage: Record {
+    package static let recordName = "waiting-file"
+    package static let refusesUnknownFields = false
+
+    package enum Reason: String, RecordChoice {
+        case noRoom = "no-room"
+        case unreadable
+    }
+
+    package var name: String?
+    package var title: String?
+    package var byteCount = 0
+    package var reason = Reason.noRoom
+    package var roomByteCount: Int?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("name", \.name, "of the file"), RecordField("title", \.title, "of its item; none of the past"),
+        RecordField("byteCount", \.byteCount, "what is missing of it at the server"),
+        RecordField("reason", \.reason, "why it waits"),
+        RecordField("roomByteCount", \.roomByteCount, "what the server had room for, if it said so"))
 }
 
 /// What another device has of a vault.

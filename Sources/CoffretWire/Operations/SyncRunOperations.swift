@@ -4,14 +4,24 @@ package struct SyncRun: StoreOperation {
     package static let name = "sync.run"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Syncs the synced vaults with the server now. A failure in one vault stops none of the others. It says how far it is, and can be "
-        + "cancelled between two vaults."
+        "Syncs the synced vaults with the server now, files among them. A failure in one vault stops none of the others; a server that "
+        + "cannot be reached fails the operation. It says how far it is, and can be cancelled; the next one goes on."
 
     package var vault: String?
+    package var isServerRestored: Bool?
+    package var leavesFiles: Bool?
+    package var patienceSeconds: Int?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("vault", \.vault, "name or id; without it all synced ones"))
+        RecordField("vault", \.vault, "name or id; without it all synced ones"),
+        RecordField(
+            "isServerRestored", \.isServerRestored,
+            "the server was put back to an older state on purpose: it is sent what it lost"),
+        RecordField("leavesFiles", \.leavesFiles, "files that are not here stay at the server"),
+        RecordField(
+            "patienceSeconds", \.patienceSeconds,
+            "how long to try again while the server does not answer; once without it"))
 
     package struct Answer: Record {
         package static let recordName = "sync-result"
@@ -33,25 +43,43 @@ package struct VaultSyncResult: Record {
     package var isNew = false
     package var receivedCount = 0
     package var sentCount = 0
-    package var sentFileCount = 0
-    package var conflictedItemCount = 0
+    package var conflictCount = 0
     package var removedCount = 0
+    package var sentFileCount = 0
+    package var sentFileByteCount = 0
+    package var receivedFileCount = 0
+    package var receivedFileByteCount = 0
+    package var waitingFiles: [WaitingFileMessage] = []
+    package var fileProblems: [String] = []
+    package var sweptByteCount = 0
+    package var isSweepDue = false
+    package var isStale = false
     package var version: String?
+    package var notices: [SessionNotice] = []
     package var problem: String?
-    package var message: String?
+    package var failure: OperationFailure?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("id", \.id, "in hexadecimal digits"), RecordField("name", \.name, "of the vault"),
+        RecordField("vault", \.name, "its name"), RecordField("id", \.id, "in hexadecimal digits"),
         RecordField("isNew", \.isNew, "it came to this device with this sync"),
-        RecordField("receivedCount", \.receivedCount, "changes that came"),
-        RecordField("sentCount", \.sentCount, "changes that went"),
-        RecordField("sentFileCount", \.sentFileCount, "files that went"),
-        RecordField("conflictedItemCount", \.conflictedItemCount, "items that await a decision by this sync"),
-        RecordField("removedCount", \.removedCount, "earlier changes that were dropped, as another device did"),
+        RecordField("received", \.receivedCount, "changes that came"),
+        RecordField("sent", \.sentCount, "changes that went"),
+        RecordField("conflicts", \.conflictCount, "items that await a decision by this sync"),
+        RecordField("removed", \.removedCount, "earlier changes that were dropped, as another device did"),
+        RecordField("sentFiles", \.sentFileCount, "files that went"),
+        RecordField("sentFileByteCount", \.sentFileByteCount, "their size"),
+        RecordField("receivedFiles", \.receivedFileCount, "files that came"),
+        RecordField("receivedFileByteCount", \.receivedFileByteCount, "their size"),
+        RecordField("waitingFiles", \.waitingFiles, "files that cannot go to the server"),
+        RecordField("fileProblems", \.fileProblems, "codes of `errors.md`: why files did not come, one for each"),
+        RecordField("sweptByteCount", \.sweptByteCount, "what the server gave back of dropped history"),
+        RecordField("isSweepDue", \.isSweepDue, "the server still has history that was dropped"),
+        RecordField("stale", \.isStale, "nothing was heard of the other devices for 14 days"),
         RecordField("version", \.version, "the state now, here and at the server"),
-        RecordField("problem", \.problem, "code of `errors.md`, if it went wrong"),
-        RecordField("message", \.message, "what went wrong, in words"))
+        RecordField("notices", \.notices, "what a person should look at although the sync is done"),
+        RecordField("problem", \.problem, "code of `errors.md`, if the vault was not synced"),
+        RecordField("failure", \.failure, "the same, or why files are not whole, in words"))
 }
 
 package struct ChangeWait: StoreOperation {

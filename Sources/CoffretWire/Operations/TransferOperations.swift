@@ -237,7 +237,7 @@ package struct FullExportMessage: Record {
         RecordField("stateHash", \.stateHash, "the portable hash of the state, in hexadecimal digits"))
 }
 
-/// A file that could not be written out.
+/// A file of an item that is not whole.
 package struct FaultyFileMessage: Record {
     package static let recordName = "faulty-file"
     package static let refusesUnknownFields = false

@@ -29,24 +29,22 @@ protocol SyncFeed: AnyObject {
 
 // MARK: The agent
 
-/// Lets the agent look: each time in a process of its own, which ends before the next event.
-final class AgentFeed: SyncFeed {
-    private static let byteCountMax = 16 << 20
-
+/// Looks by a session of the agent: each time by another one, which ends before the next event.
+final class SessionFeed: SyncFeed {
     private let client: AgentClient
-    private let command: AgentCommand
+    private let request: SyncRead
     private let context: CommandContext
 
-    private init(_ client: AgentClient, _ command: AgentCommand, _ context: CommandContext) {
+    private init(_ client: AgentClient, _ request: SyncRead, _ context: CommandContext) {
         self.client = client
-        self.command = command
+        self.request = request
         self.context = context
     }
 
     /// - Returns: nil if no agent runs, or the store is to be opened without it.
-    static func open(_ context: CommandContext) throws -> AgentFeed? {
-        let path = try StoreAccess.path(context)
-        guard AgentHandover.isPossible(context), let store = AgentLocation.canonical(path),
+    static func open(_ context: CommandContext) throws -> SessionFeed? {
+        guard !context.arguments.isSet(GlobalOptions.passphraseDescriptor),
+            let store = AgentLocation.canonical(try StoreAccess.path(context)),
             let client = try AgentClient.connect(context.environment)
         else { return nil }
         if try client.status(of: store).first?.isUnlocked != true {
@@ -57,11 +55,9 @@ final class AgentFeed: SyncFeed {
                 return nil
             }
         }
-        var words = ["sync", "--status", "--json", "--store", store]
-        if let vault = context.arguments.value(GlobalOptions.vault) { words += ["--vault", vault] }
-        let command = AgentCommand(
-            store: store, arguments: words, workingDirectory: "/", environment: context.environment.travelling)
-        return AgentFeed(client, command, context)
+        var request = SyncRead()
+        request.vault = context.arguments.value(GlobalOptions.vault) ?? context.environment.value(.vault)
+        return SessionFeed(client, request, context)
     }
 
     /// What the agent says by itself is that it ended.
@@ -71,43 +67,12 @@ final class AgentFeed: SyncFeed {
     func close() { client.connection.shutDown() }
 
     func look() throws -> SyncOverview {
-        let answer = coffret_memory_file()
-        guard answer >= 0 else { throw SystemFailure.last }
-        defer { Glibc.close(answer) }
-        let null = try OwnedDescriptor.open("/dev/null", O_RDONLY)
-        let response: AgentResponse
-        do throws(NetError) {
-            var next = try ask([null.number, answer, STDERR_FILENO])
-            // It met a change of the keys, and said nothing yet.
-            while case .locked(AgentResponse.reasonToRunAgain) = next {
-                next = try ask([null.number, answer, STDERR_FILENO])
-            }
-            response = next
-        } catch {
-            throw AgentRefused(code: CLIErrorCode.agentGone.rawValue)
+        guard let store = try CommandStore.look(context) else {
+            let isGone = try AgentClient.connect(context.environment) == nil
+            throw AgentRefused(
+                code: isGone ? CLIErrorCode.agentGone.rawValue : AgentErrorCode.commandLocked.rawValue)
         }
-        switch response {
-        case .exited(0): break
-        // It has said why.
-        case .exited(let code): throw CommandExit(code: Int32(code))
-        case .locked: throw AgentRefused(code: AgentErrorCode.commandLocked.rawValue)
-        case .failed(let code, let waitSeconds): throw AgentRefused(code: code, waitSeconds: waitSeconds)
-        default: throw WireError(.unsupported)
-        }
-        lseek(answer, 0, SEEK_SET)
-        guard let bytes = try DescriptorIO.readAll(from: answer, byteCountMax: Self.byteCountMax),
-            let value = try? JSONValue(parsing: bytes),
-            let overview = try? SyncOverview(json: value)
-        else { throw WireError(.malformed) }
-        return overview
-    }
-
-    private func ask(_ descriptors: [Int32]) throws(NetError) -> AgentResponse {
-        try client.connection.send(AgentRequest.look(command).encoded(), descriptors: descriptors)
-        guard let (message, _) = try client.connection.receive(),
-            let response = try? AgentResponse(decoding: message.bytes)
-        else { throw NetError(.closed) }
-        return response
+        return try store.perform(request, by: .program)
     }
 }
 
@@ -182,8 +147,9 @@ final class ServerFeed: SyncFeed {
     }
 
     private func connect() throws {
-        let account = try Account(session.store, random: SystemRandomSource(), clock: SystemWallClock())
-        let connection = account.connection
+        let sync = session.desk.sync(
+            try Account(session.store, random: SystemRandomSource(), clock: SystemWallClock()))
+        let connection = sync.account.connection
         self.connection = connection
         // Events first: what happens from now on is heard, what happened before is looked for.
         let socket = try WebSocketConnection(
@@ -191,16 +157,7 @@ final class ServerFeed: SyncFeed {
             messageByteCountMax: ServerLimits.eventByteCountMax, random: SystemRandomSource())
         try socket.awaitAnswer()
         heads = [:]
-        for record in try session.store.vaults where record.kind == .synced {
-            let transport = try SyncedFiles.transport(record, account, session)
-            switch transport.send(.head, frame: { _ in }) {
-            case .head(let head): heads[record.vaultID.hex] = head.address
-            // A vault that was never sent.
-            case .refused(code: "server.zone.unknown"): break
-            case .refused(let code): throw AccountError(.refused, at: code)
-            default: throw transport.lastError ?? HTTPError(.failed)
-            }
-        }
+        for record in try sync.vaults { heads[record.vaultID.hex] = try sync.serverHead(of: record) }
         self.socket = socket
         (heardAt, readCount) = (now, socket.readCount)
         backoff.reset()

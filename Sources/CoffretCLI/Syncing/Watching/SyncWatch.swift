@@ -20,10 +20,10 @@ enum SyncWatch {
 
     static func run(_ context: CommandContext) throws {
         guard context.arguments.isSet(watch) else {
-            let session = try StoreSession.open(context, with: .passphrase)
+            let store = try CommandStore.open(context)
             var request = SyncRead()
-            request.vault = session.namedVault
-            let overview = try request.perform(on: session.desk)
+            request.vault = store.namedVault
+            let overview = try store.perform(request)
             return try context.print(overview.json) {
                 SyncWatchScreen.lines(
                     overview.rows(nowMilliseconds: context.nowMilliseconds), context.terminal
@@ -38,7 +38,8 @@ enum SyncWatch {
             stateDirectory: environment.stateDirectory, storeID: summary.storeID, fileSystem: environment.fileSystem)
         try? records.makeFolder()
         let feed: any SyncFeed =
-            try AgentFeed.open(context) ?? ServerFeed(StoreSession.open(context, with: .passphrase), records)
+            try SessionFeed.open(context)
+            ?? ServerFeed(StoreSession.open(context, with: .passphrase, handsOver: false), records)
         let files = ChangedFiles()
         let screen = SyncWatchScreen(context)
         endQuietly()

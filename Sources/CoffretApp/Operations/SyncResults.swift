@@ -1,0 +1,179 @@
+// What a sync came to, as an answer. Invariant: what a person should look at is said beside the counts, whoever asked.
+
+internal import CoffretBase
+internal import CoffretCore
+internal import CoffretCrypto
+internal import CoffretKeys
+internal import CoffretMessages
+internal import CoffretStorage
+internal import CoffretSync
+internal import CoffretTerminal
+internal import CoffretWire
+
+extension VaultSyncResult {
+    init(_ outcome: VaultOutcome, isNew: Bool, _ desk: StoreDesk) throws {
+        self.init()
+        let record = outcome.record
+        (id, name, self.isNew) = (record.vaultID.hex, record.name, isNew)
+        let report: SyncReport
+        do {
+            report = try outcome.report.get()
+        } catch {
+            let failure = OperationFailure(
+                Self.described(error, record, desk), tellsCause: desk.surroundings.isAttended)
+            (problem, self.failure) = (failure.code, failure)
+            return
+        }
+        try take(report, of: record, desk)
+        if !waitingFiles.isEmpty, let problem = report.waitingProblem { failure = OperationFailure(problem) }
+        take((try? outcome.files.get()) ?? FileTally(), report, of: record)
+        if case .failure(let error) = outcome.files { failure = failure ?? OperationFailure(error) }
+    }
+
+    /// What came of the sync itself.
+    init(_ report: SyncReport, of record: VaultRecord, _ desk: StoreDesk) throws {
+        self.init()
+        (id, name) = (record.vaultID.hex, record.name)
+        try take(report, of: record, desk)
+        if let problem = report.waitingProblem { failure = OperationFailure(problem) }
+    }
+
+    private mutating func take(_ report: SyncReport, of record: VaultRecord, _ desk: StoreDesk) throws {
+        (receivedCount, sentCount) = (report.receivedCommitCount, report.sentCommitCount)
+        (conflictCount, removedCount) = (report.conflictedItemCount, report.removedCommitCount)
+        (sentFileCount, sentFileByteCount) = (report.sentFileCount, report.sentFileByteCount)
+        (sweptByteCount, isSweepDue) = (report.sweep.byteCount, report.sweep.isDue)
+        (isStale, version) = (report.isStale, report.head?.description)
+        if !report.waitingFiles.isEmpty {
+            let vault = try desk.store.openVault(record.vaultID.hex, isWritable: false)
+            defer { vault.close() }
+            waitingFiles = [WaitingFileMessage](report.waitingFiles, in: vault)
+        }
+        notices = Self.notices(of: report, waitingFiles, desk)
+    }
+
+    private mutating func take(_ files: FileTally, _ report: SyncReport, of record: VaultRecord) {
+        (receivedFileCount, receivedFileByteCount) = (files.movedCount, files.movedByteCount)
+        fileProblems = files.problems.map(\.code.rawValue)
+        // Those that came from the server meanwhile need not go there.
+        let absentCount = report.absentFileCount - files.movedCount
+        if absentCount > 0 {
+            warn(
+                "\(NumberText.counted(absentCount, "file")) of earlier changes cannot be sent from here: not on this device"
+            )
+        }
+        for words in waitingFiles.words + files.warnings { warn(words) }
+        // A file that no device has delivered yet is worth a warning; one that is not what it should be is not whole.
+        guard failure == nil, let problem = files.problems.first(where: { $0.code != .fileMissing }) else { return }
+        failure = OperationFailure(problem.code == .diskFull ? Self.noRoom(record, problem) : problem)
+    }
+
+    private mutating func warn(_ text: String) { notices.append(SessionNotice(.warning, text)) }
+
+    private static func noRoom(_ record: VaultRecord, _ problem: SyncError) -> CommandFailure {
+        CommandFailure(
+            .diskFull, code: problem.code.rawValue,
+            "the disk has no room for the files of \"\(TextWidth.displaySafe(record.name))\"; everything else was synced",
+            hint: "free some space and sync again, it goes on where it was; or coffret sync --without-files")
+    }
+
+    // MARK: Notices
+
+    private static func notices(
+        of report: SyncReport, _ waitingFiles: [WaitingFileMessage], _ desk: StoreDesk
+    ) -> [SessionNotice] {
+        var notices: [SessionNotice] = []
+        func warn(_ text: String) { notices.append(SessionNotice(.warning, text)) }
+        func device(_ id: [UInt8]) -> String { TextWidth.displaySafe(desk.deviceName(id)) }
+        for peer in report.peers where peer.standing == .ahead {
+            warn("\(device(peer.device)) has changes that the server has not delivered yet")
+        }
+        for id in report.olderWords {
+            warn(
+                "the server shows an older word of \(device(id.bytes)) than before, which does not count; "
+                    + "if an old copy of its store was put back: coffret device renew there, then coffret sync")
+        }
+        if let words = sweepWords(report.sweep, desk) { notices.append(SessionNotice(.note, words)) }
+        if report.isStale {
+            warn(
+                "nothing new was heard of your other devices for 14 days (W_STALE); are they off, or does the server withhold it?"
+            )
+        }
+        if report.quarantinedCount > 0 {
+            warn(
+                "the server showed changes of a revoked device; they were excluded and replaced by yours "
+                    + "(sync.head.revoked-signer); coffret device rescue shows it")
+        }
+        if report.replacedHeadCount > 0 {
+            warn("a revoked device left a state at the server that nobody can read; yours replaced it")
+        }
+        if report.setAsideCount > 0 {
+            warn(
+                "a revocation took out \(NumberText.counted(report.setAsideCount, "change")) of the history here; "
+                    + "yours among them were written again, and coffret device rescue shows the others")
+        }
+        return notices
+    }
+
+    /// Why what was dropped lies at the server still; nil if it does not.
+    private static func sweepWords(_ sweep: SweepTally, _ desk: StoreDesk) -> String? {
+        guard sweep.isDue else { return nil }
+        if !sweep.waitsFor.isEmpty {
+            let names = sweep.waitsFor.map { TextWidth.displaySafe(desk.deviceName($0.bytes)) }
+            return "what you dropped stays at the server until \(names.joined(separator: " and ")) "
+                + "\(names.count == 1 ? "has" : "have") synced, or for 30 days"
+        }
+        if sweep.problem?.place == "server.zone.push-pending" {
+            return "what you dropped stays at the server while another device sends something; a later sync tries again"
+        }
+        if let problem = sweep.problem {
+            return
+                "the server did not give back the space of what you dropped (\(problem.place ?? problem.code.rawValue)); "
+                + "a sync \(problem.isTransient ? "in an hour" : "tomorrow") tries again"
+        }
+        return "what you dropped stays at the server until a later sync"
+    }
+
+    // MARK: Failures
+
+    /// Says of both states when they were made and as which change of their device, as far as they are here.
+    private static func described(_ error: any Error, _ record: VaultRecord, _ desk: StoreDesk) -> CommandFailure {
+        var failure = FailureTranslation.failure(from: error)
+        guard let heads = (error as? SyncError)?.heads, let vault = try? desk.vault(record) else { return failure }
+        let time = RelativeTime(nowMilliseconds: desk.surroundings.clock.now)
+        func line(_ name: BlobName?) -> String {
+            guard let name else { return "nothing" }
+            guard let commit = try? vault.repository.commit(named: name) else {
+                return "\(name.description.prefix(8))  not known on this device"
+            }
+            let device = TextWidth.displaySafe(desk.deviceName(commit.deviceID))
+            return "\(name.description.prefix(8))  \(time.moment(commit.timeMilliseconds)), "
+                + "change \(NumberText.grouped(Int(commit.sequence))) of \(device)"
+        }
+        failure.details = [
+            "seen here  \(line(heads.seen))", "shown now  \(line(heads.shown))",
+            "Nothing was changed here. Your data is complete on this device.",
+        ]
+        return failure
+    }
+}
+
+extension FileTally {
+    /// What is wrong with single files that were to come.
+    package var warnings: [String] {
+        var warnings: [String] = []
+        let missing = problems.count { $0.code == .fileMissing }
+        if missing > 0 {
+            warnings.append(
+                "\(NumberText.counted(missing, "file")) of attachments \(missing == 1 ? "is" : "are") not on the server (sync.file.missing)"
+            )
+        }
+        let refused = problems.count { $0.code == .fileRefused }
+        if refused > 0 {
+            warnings.append(
+                "what the server has in place of \(NumberText.counted(refused, "file")) is not what was attached; nothing of it was kept (sync.file.refused)"
+            )
+        }
+        return warnings
+    }
+}
