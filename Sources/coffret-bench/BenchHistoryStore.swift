@@ -7,6 +7,8 @@ import CoffretStorage
 
 /// Keeps everything; has no checkpoints' trees.
 struct BenchHistoryStore: HistoryStore {
+    typealias Failure = Never
+
     private var kept: [BlobName: StoredEntry] = [:]
     private var byDot: [Dot: [BlobName]] = [:]
     private var byKey: [FactKey: [BlobName]] = [:]
@@ -35,7 +37,7 @@ struct BenchHistoryStore: HistoryStore {
     func entries(at dot: Dot) -> [StoredEntry] { (byDot[dot] ?? []).compactMap { kept[$0] } }
     func bareForm(named name: BlobName) -> VerifiedEntry? { nil }
     func entries(touching key: FactKey) -> [BlobName] { byKey[key] ?? [] }
-    var instances: [InstanceID] { Array(byInstance.keys) }
+    func instances() -> [InstanceID] { Array(byInstance.keys) }
     func entries(of instance: InstanceID) -> [BlobName] { byInstance[instance] ?? [] }
 
     func unapplied(of instance: InstanceID, above number: EntryNumber) -> (count: Int, byteCount: Int) {

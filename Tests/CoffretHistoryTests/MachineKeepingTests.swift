@@ -59,28 +59,33 @@ struct MachineKeepingTests {
     @Test("G1, G2, G4, G7: no more goes than was agreed to; tips stay; questions about the rest say so")
     func dropping() throws {
         var (world, machine, entries) = try vault(times: [0, day, 2 * day])
-        let plan = try machine.droppingPlan(below: 2, unacknowledged: [])
+        let plan = try #require(machine.droppingPlan(below: 2, unacknowledged: []))
         #expect(plan.entries == [entries[0].name, entries[1].name], "the tip of link 2 is behind the newest base")
-        let kept = try machine.droppingPlan(below: 2, unacknowledged: [entries[0].name])
+        let kept = try #require(machine.droppingPlan(below: 2, unacknowledged: [entries[0].name]))
         #expect(kept.entries == [entries[1].name])
-        #expect(throws: DroppingObstacle.grown(by: 1)) { try machine.drop(kept, unacknowledged: []) }
-        #expect(throws: DroppingObstacle.notSure) { _ = try machine.droppingPlan(below: 9, unacknowledged: []) }
+        var refused = machine.drop(kept, unacknowledged: [])
+        #expect(refused == .grown(by: 1))
+        #expect(machine.droppingPlan(below: 9, unacknowledged: []) == nil)
         #expect(machine.store.kept.count == 3)
-        try machine.checkKept(entries[0].dot)
-        try machine.drop(plan, unacknowledged: [])
+        #expect(machine.compaction(of: entries[0].dot) == nil)
+        refused = machine.drop(plan, unacknowledged: [])
+        #expect(refused == nil)
         #expect(Set(machine.store.kept.keys) == [entries[2].name])
-        #expect(throws: HistoryError(.historyCompacted, place: "link 2")) { try machine.checkKept(entries[0].dot) }
-        try machine.checkKept(entries[2].dot)
+        let compacted = HistoryError(.historyCompacted, place: "link 2")
+        #expect(machine.compaction(of: entries[0].dot) == compacted && machine.compaction(of: entries[2].dot) == nil)
         // What was dropped is known behind a restart, and what is unverified drops nothing.
         let state = machine.suspend()
-        let back = try HistoryMachine(
-            resuming: state, store: machine.store, account: world.account(0), device: world.device("a"),
-            accounts: world.accounts, chain: world.chain)
-        #expect(throws: HistoryError(.historyCompacted, place: "link 2")) { try back.checkKept(entries[0].dot) }
+        let back = try HistoryMachine.resumed(
+            from: state, store: machine.store, account: world.account(0), device: world.device("a"),
+            accounts: world.accounts, chain: world.chain
+        ).get()
+        #expect(back.compaction(of: entries[0].dot) == compacted)
         var unsure = world.machine("b")
         unsure.sync(world, [entries[2]], collected: [3])
         #expect(unsure.baseTrust == .unverified)
-        #expect(throws: DroppingObstacle.notSure) { _ = try unsure.droppingPlan(below: 3, unacknowledged: []) }
+        #expect(unsure.droppingPlan(below: 3, unacknowledged: []) == nil)
+        refused = unsure.drop(plan, unacknowledged: [])
+        #expect(refused == .notSure)
     }
 
     @Test(
@@ -119,10 +124,7 @@ struct MachineKeepingTests {
         let purge = LinkPurpose(purges: [MachineWorld.key(0).entity])
         func obstacle(_ machine: MachineWorld.Machine, _ purpose: LinkPurpose, _ now: Milliseconds) -> LinkObstacle? {
             var machine = machine
-            do throws(LinkObstacle) {
-                try machine.checkLink(purpose, hasUnreadable: false, now: now)
-                return nil
-            } catch { return error }
+            return machine.obstacle(to: purpose, hasUnreadable: false, now: now)
         }
         #expect(obstacle(machine, purge, now) == nil)
         #expect(obstacle(machine, LinkPurpose(), now) == .tooSoon)

@@ -35,9 +35,10 @@ struct MachineStateTests {
     private func resumed(
         _ state: MachineState, _ world: MachineWorld, _ store: MemoryHistoryStore
     ) throws -> MachineWorld.Machine {
-        try HistoryMachine(
-            resuming: state, store: store, account: world.account(0), device: world.device("a"),
-            accounts: world.accounts, chain: world.chain)
+        try HistoryMachine.resumed(
+            from: state, store: store, account: world.account(0), device: world.device("a"),
+            accounts: world.accounts, chain: world.chain
+        ).get()
     }
 
     @Test("a machine goes on from its stored state as if it had not stopped")

@@ -43,13 +43,16 @@ struct MachineTextTests {
             ])
         var machine = world.machine("a")
         machine.sync(world, [first, left, right])
-        let shown = try #require(try machine.shownText(under: MachineWorld.key(1), read))
+        let shown = try #require(machine.textVersions(under: MachineWorld.key(1))).show(read)
         #expect(shown.text == Array("a\nx\nb\n".utf8) && shown.hiddenCount == 0 && shown.isMerged)
-        let conflict = try #require(try machine.shownText(under: MachineWorld.key(2), read))
+        let conflict = try #require(machine.textVersions(under: MachineWorld.key(2))).show(read)
         #expect(conflict.hiddenCount == 1 && !conflict.isMerged)
-        let merged = try machine.mergedTexts(isText: { _ in true }, read)
-        #expect(merged.map(\.key) == [MachineWorld.key(1)])
-        #expect(try machine.mergedTexts(isText: { _ in false }, read).isEmpty)
+        func merged(_ machine: MachineWorld.Machine) throws -> [(key: FactKey, shown: ShownText)] {
+            try machine.contestedTexts { _ in true }.map { ($0.key, try $0.show(read)) }.filter { $0.1.isMerged }
+        }
+        let texts = try merged(machine)
+        #expect(texts.map(\.key) == [MachineWorld.key(1)])
+        #expect(machine.contestedTexts { $0 == MachineWorld.key(3) }.map(\.key) == [MachineWorld.key(3)])
         // A checkpoint without that entry makes a conflict of the merge (T2); with it nothing changes.
         for writes in [false, true] {
             var machine = machine
@@ -59,12 +62,12 @@ struct MachineTextTests {
                     own, 3, after: left, seen: [right],
                     changes: [
                         Change(
-                            key: merged[0].key, content: .inPlace(try #require(merged[0].shown.text)),
-                            replaces: merged[0].shown.replaces)
+                            key: texts[0].key, content: .inPlace(try #require(texts[0].shown.text)),
+                            replaces: texts[0].shown.replaces)
                     ])
                 machine.store.put(StoredEntry(tip))
                 machine.write(tip)
-                #expect(try machine.mergedTexts(isText: { _ in true }, read).isEmpty)
+                #expect(try merged(machine).isEmpty)
             }
             let facts = [1, 2, 3].map { (MachineWorld.key($0), machine.facts(under: MachineWorld.key($0))) }
             let root = MachineWorld.rootName(Dictionary(uniqueKeysWithValues: facts))
@@ -73,10 +76,10 @@ struct MachineTextTests {
             next.link(checkpoint: checkpoint([tip, right], root: root))
             machine.takeOwn(accounts: next.accounts, chain: next.chain, isRoot: true)
             #expect(machine.base == 1)
-            let shown = try #require(try machine.shownText(under: MachineWorld.key(1), read))
+            let shown = try #require(machine.textVersions(under: MachineWorld.key(1))).show(read)
             #expect(shown.hiddenCount == (writes ? 0 : 1))
-            if writes { #expect(shown.text == merged[0].shown.text) }
-            #expect(try machine.shownText(under: MachineWorld.key(4), read) == nil)
+            if writes { #expect(shown.text == texts[0].shown.text) }
+            #expect(machine.textVersions(under: MachineWorld.key(4)) == nil)
         }
     }
 

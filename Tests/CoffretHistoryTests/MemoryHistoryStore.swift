@@ -13,6 +13,8 @@ final class ReadCounter {
 }
 
 struct MemoryHistoryStore: HistoryStore {
+    typealias Failure = Never
+
     private(set) var kept: [BlobName: StoredEntry] = [:]
     private var byDot: [Dot: [BlobName]] = [:]
     private var byKey: [FactKey: Set<BlobName>] = [:]
@@ -78,7 +80,7 @@ struct MemoryHistoryStore: HistoryStore {
         return Array(byKey[key] ?? [])
     }
 
-    var instances: [InstanceID] { Array(byInstance.keys) }
+    func instances() -> [InstanceID] { Array(byInstance.keys) }
     func entries(of instance: InstanceID) -> [BlobName] { Array(byInstance[instance] ?? []) }
     func changes(inTree root: BlobName) -> [Change] { changeTrees[root] ?? [] }
 

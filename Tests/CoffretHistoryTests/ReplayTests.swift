@@ -144,9 +144,10 @@ struct Replay {
         let machine = device.machine
         do {
             let state = try MachineState(decoding: device.machine.suspend().encoded)
-            device.machine = try HistoryMachine(
-                resuming: state, store: device.machine.store, account: machine.account, device: machine.device,
-                accounts: machine.members.accounts, chain: machine.members.chain, times: machine.times)
+            device.machine = try HistoryMachine.resumed(
+                from: state, store: device.machine.store, account: machine.account, device: machine.device,
+                accounts: machine.members.accounts, chain: machine.members.chain, times: machine.times
+            ).get()
         } catch {
             differences.append("world \(world.seed), \(place): resumed\n  here  \(error)")
         }

@@ -115,12 +115,14 @@ extension LogChain {
     ///
     /// - Parameter entry: gives the entry of a name and number, or its bare form.
     /// - Complexity: one read for each entry above `floor`.
-    init(from tip: EntryMark, downTo floor: EntryNumber, entry: (EntryMark) -> VerifiedEntry?) {
+    init<Failure: Error>(
+        from tip: EntryMark, downTo floor: EntryNumber, entry: (EntryMark) throws(Failure) -> VerifiedEntry?
+    ) throws(Failure) {
         lowest = tip.number + 1
         before = tip.name
         var next: EntryMark? = tip
         while let mark = next, mark.number > floor {
-            guard let found = entry(mark), found.number == mark.number else {
+            guard let found = try entry(mark), found.number == mark.number else {
                 isWhole = false
                 return
             }

@@ -7,30 +7,34 @@ internal import CoffretTrust
 
 extension HistoryMachine {
     /// C4: whether each tip that a link's full `accept` names is here, or was, with this number, or its bare form is.
-    package func isProven(_ link: Int) -> Bool {
-        members.chain.states[link].accepted.marks.allSatisfy { instance, mark in
-            store.dot(of: mark.name) == Dot(instance, mark.number) || bareForm(of: mark, of: instance) != nil
+    package func isProven(_ link: Int) throws(Store.Failure) -> Bool {
+        for (instance, mark) in members.chain.states[link].accepted.marks {
+            if try store.dot(of: mark.name) == Dot(instance, mark.number) { continue }
+            guard try bareForm(of: mark, of: instance) != nil else { return false }
         }
+        return true
     }
 
     /// Links above the base, newest first, with a root that is proven and was not refuted here.
-    package var candidates: [Int] {
-        (((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)).reversed().filter { link in
-            members.chain.links[link].checkpoint?.root != nil && !refuted.contains(link) && isProven(link)
+    package func candidates() throws(Store.Failure) -> [Int] {
+        try (((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)).reversed().keeping {
+            (link) throws(Store.Failure) in
+            guard members.chain.links[link].checkpoint?.root != nil, !refuted.contains(link) else { return false }
+            return try isProven(link)
         }
     }
 
     /// C8, C9: looks at the checkpoints above the base.
-    mutating func chooseBase(now: Milliseconds, isFresh: Bool, isCollected: (Int) -> Bool) {
+    mutating func chooseBase(now: Milliseconds, isFresh: Bool, isCollected: (Int) -> Bool) throws(Store.Failure) {
         let doubted = firstDoubtedLink
-        for link in candidates {
+        for link in try candidates() {
             // K6: a root may rest on an end that is not shown here yet.
             if baseTrust == .verified, let doubted, link >= doubted { continue }
-            if raisesLimit(link, above: base) {
+            if try raisesLimit(link, above: base) {
                 refuted.insert(link)
                 continue
             }
-            switch judge(link, now: now, isFresh: isFresh, isCollected: isCollected(link)) {
+            switch try judge(link, now: now, isFresh: isFresh, isCollected: isCollected(link)) {
             case .passOver: continue
             case .take(let baseTrust):
                 base = link
@@ -39,7 +43,7 @@ extension HistoryMachine {
             break
         }
         guard base != nil, baseTrust == .unverified else { return }
-        verifyBase(now: now, isCollected: isCollected)
+        try verifyBase(now: now, isCollected: isCollected)
     }
 
     private enum Judgement {
@@ -49,7 +53,7 @@ extension HistoryMachine {
 
     private mutating func judge(
         _ link: Int, now: Milliseconds, isFresh: Bool, isCollected: Bool
-    ) -> Judgement {
+    ) throws(Store.Failure) -> Judgement {
         let (accepted, other) = (self.accepted, members.chain.states[link].accepted)
         let unsure: Judgement = .take(believed.contains(link) ? .believed : .unverified)
         let leftOut = accepted.marks.filter { other.number(of: $0.key) < $0.value.number }.map(\.key)
@@ -59,7 +63,7 @@ extension HistoryMachine {
             {
                 return unsure
             }
-            let isShutAlone = leftOut.allSatisfy { isShut($0, at: link) }
+            let isShutAlone = try leftOut.all { (instance) throws(Store.Failure) in try isShut(instance, at: link) }
             guard !mayWrite, isShutAlone, waits.passed(times.entries, for: .leftOut(link: link), now: now) else {
                 hasPassedOver = true
                 return .passOver
@@ -67,8 +71,9 @@ extension HistoryMachine {
             return unsure
         }
         if let base {
-            let raised = other.marks.filter {
-                $0.value.number > accepted.number(of: $0.key) && isShut($0.key, at: base)
+            let raised = try other.marks.keeping { (instance, mark) throws(Store.Failure) in
+                guard mark.number > accepted.number(of: instance) else { return false }
+                return try isShut(instance, at: base)
             }
             if !raised.isEmpty {
                 let isOlder = raised.allSatisfy { instance, mark in
@@ -79,10 +84,10 @@ extension HistoryMachine {
                 return .passOver
             }
         }
-        let root = leftOut.isEmpty ? computedRoot(at: other, from: base) : nil
+        let root = leftOut.isEmpty ? try computedRoot(at: other, from: base) : nil
         if let root, baseTrust == .verified {
             if root == members.chain.links[link].checkpoint?.root {
-                checkSummary(of: link)
+                try checkSummary(of: link)
                 return .take(.verified)
             }
             refuted.insert(link)
@@ -102,28 +107,30 @@ extension HistoryMachine {
     /// C6: the root of the state at a frontier, by the entries between it and a base; nil: one is missing.
     ///
     /// - Complexity: reads each entry between them once.
-    func computedRoot(at target: Frontier, from base: Int?) -> BlobName? {
-        changedFacts(at: target, from: base).map { store.root(of: tree(of: base), with: $0) }
+    func computedRoot(at target: Frontier, from base: Int?) throws(Store.Failure) -> BlobName? {
+        guard let facts = try changedFacts(at: target, from: base) else { return nil }
+        return try store.root(of: tree(of: base), with: facts)
     }
 
     /// The digest and the count of the same state.
-    func computedSummary(at target: Frontier, from base: Int?) -> StateSummary? {
-        changedFacts(at: target, from: base).map { summary(ofTree: tree(of: base), with: $0) }
+    func computedSummary(at target: Frontier, from base: Int?) throws(Store.Failure) -> StateSummary? {
+        guard let facts = try changedFacts(at: target, from: base) else { return nil }
+        return try summary(ofTree: tree(of: base), with: facts)
     }
 
     private func tree(of base: Int?) -> BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
 
     /// S9: a digest that does not fit a root which does is told, and stops nothing.
-    private mutating func checkSummary(of link: Int) {
+    private mutating func checkSummary(of link: Int) throws(Store.Failure) {
         guard let checkpoint = members.chain.links[link].checkpoint,
-            let found = computedSummary(at: members.chain.states[link].accepted, from: base)
+            let found = try computedSummary(at: members.chain.states[link].accepted, from: base)
         else { return }
         if found != StateSummary(digest: StateDigest(checkpoint.digest), factCount: checkpoint.factCount) {
             misstated.insert(link)
         }
     }
 
-    private func changedFacts(at target: Frontier, from base: Int?) -> [FactKey: CurrentFacts]? {
+    private func changedFacts(at target: Frontier, from base: Int?) throws(Store.Failure) -> [FactKey: CurrentFacts]? {
         let from = base.map { members.chain.states[$0].accepted } ?? Frontier()
         guard target.covers(from) else { return nil }
         var facts: [FactKey: CurrentFacts] = [:]
@@ -133,10 +140,10 @@ extension HistoryMachine {
             var mark: EntryMark? = tip
             let floor = from[instance]
             while let at = mark, at != floor {
-                guard at.number > floor?.number ?? 0, let stored = store.entry(named: at.name), stored.isSupported,
+                guard at.number > floor?.number ?? 0, let stored = try store.entry(named: at.name), stored.isSupported,
                     stored.entry.dot == Dot(instance, at.number)
                 else { return nil }
-                collect(stored.entry, &facts, &replaced, tree)
+                try collect(stored.entry, &facts, &replaced, tree)
                 mark = stored.entry.body.before.map { EntryMark(number: at.number - 1, name: $0) }
             }
             guard mark == floor else { return nil }
@@ -148,19 +155,20 @@ extension HistoryMachine {
     private func collect(
         _ entry: VerifiedEntry, _ facts: inout [FactKey: CurrentFacts], _ replaced: inout [FactKey: Set<Dot>],
         _ tree: BlobName?
-    ) {
-        for change in changes(of: entry) {
-            if facts[change.key] == nil { facts[change.key] = store.facts(under: change.key, inTree: tree) }
-            replaced[change.key, default: []].formUnion(change.replaces.filter { hasEffect(on: $0, by: entry) })
+    ) throws(Store.Failure) {
+        for change in try changes(of: entry) {
+            if facts[change.key] == nil { facts[change.key] = try store.facts(under: change.key, inTree: tree) }
+            replaced[change.key, default: []].formUnion(
+                try change.replaces.keeping { (dot) throws(Store.Failure) in try hasEffect(on: dot, by: entry) })
             guard change.content != .retraction else { continue }
             facts[change.key]?[entry.dot] = CurrentFact(height: entry.height, content: change.content)
         }
     }
 
     /// C7: an unverified base is verified by all older entries, or comes to be believed.
-    private mutating func verifyBase(now: Milliseconds, isCollected: (Int) -> Bool) {
+    private mutating func verifyBase(now: Milliseconds, isCollected: (Int) -> Bool) throws(Store.Failure) {
         guard let link = base else { return }
-        switch isTrue(link) {
+        switch try isTrue(link) {
         case true?:
             baseTrust = .verified
             return
@@ -168,7 +176,7 @@ extension HistoryMachine {
             refuted.insert(link)
             base = nil
             baseTrust = .verified
-            chooseBase(now: now, isFresh: false, isCollected: isCollected)
+            try chooseBase(now: now, isFresh: false, isCollected: isCollected)
             return
         case nil: break
         }
@@ -179,10 +187,10 @@ extension HistoryMachine {
     }
 
     /// Whether the base's root is what all older entries give; nil: it cannot be told.
-    private func isTrue(_ link: Int) -> Bool? {
+    private func isTrue(_ link: Int) throws(Store.Failure) -> Bool? {
         guard !accepted.isEmpty else { return nil }
-        if raisesLimit(link, above: nil) { return false }
+        if try raisesLimit(link, above: nil) { return false }
         if let doubted = firstDoubtedLink, doubted <= link { return nil }
-        return computedRoot(at: accepted, from: nil).map { $0 == members.chain.links[link].checkpoint?.root }
+        return try computedRoot(at: accepted, from: nil).map { $0 == members.chain.links[link].checkpoint?.root }
     }
 }

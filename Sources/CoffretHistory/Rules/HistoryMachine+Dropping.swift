@@ -18,9 +18,9 @@ extension HistoryMachine {
     /// G1: entries that may be dropped: those below a base that is verified or believed, without what G2 keeps.
     ///
     /// - Parameter unacknowledged: own entries that the server has not acknowledged.
-    package func droppable(unacknowledged: Set<BlobName>) -> [BlobName] {
+    package func droppable(unacknowledged: Set<BlobName>) throws(Store.Failure) -> [BlobName] {
         guard base != nil, isSure else { return [] }
-        return droppable(upTo: accepted, unacknowledged: unacknowledged)
+        return try droppable(upTo: accepted, unacknowledged: unacknowledged)
     }
 
     /// Names that ends state (K6); what shows an end is not dropped.
@@ -30,21 +30,27 @@ extension HistoryMachine {
     }
 
     /// The same up to a frontier that such a base covers.
-    func droppable(upTo accepted: Frontier, unacknowledged: Set<BlobName>) -> [BlobName] {
+    func droppable(upTo accepted: Frontier, unacknowledged: Set<BlobName>) throws(Store.Failure) -> [BlobName] {
         let kept = tips.union(unacknowledged).union(evidenceNames)
-        return accepted.marks.flatMap { instance, mark in
-            entries(of: instance, upTo: mark.number)
-                .filter { !kept.contains($0.name) && store.entries(at: $0.dot).count < 2 }.map(\.name)
+        var names: [BlobName] = []
+        for (instance, mark) in accepted.marks {
+            for entry in try entries(of: instance, upTo: mark.number) where !kept.contains(entry.name) {
+                if try store.entries(at: entry.dot).count < 2 { names.append(entry.name) }
+            }
         }
+        return names
     }
 
-    private func entries(of instance: InstanceID, upTo number: EntryNumber) -> [VerifiedEntry] {
-        store.entries(of: instance).compactMap { store.entry(named: $0)?.entry }.filter { $0.number <= number }
+    private func entries(
+        of instance: InstanceID, upTo number: EntryNumber
+    ) throws(Store.Failure) -> [VerifiedEntry] {
+        try store.entries(of: instance).known { (name) throws(Store.Failure) in try store.entry(named: name)?.entry }
+            .filter { $0.number <= number }
     }
 
     /// Drops history (G1).
-    package mutating func drop(unacknowledged: Set<BlobName>) {
-        for name in droppable(unacknowledged: unacknowledged) { store.drop(name) }
+    package mutating func drop(unacknowledged: Set<BlobName>) throws(Store.Failure) {
+        for name in try droppable(unacknowledged: unacknowledged) { try store.drop(name) }
         if isSure { droppedBelow = base ?? droppedBelow }
     }
 
@@ -79,16 +85,18 @@ extension HistoryMachine {
     /// - Parameters:
     ///   - unacknowledged: own entries that the server has not acknowledged; they go when it has.
     ///   - refused: links whose purge a person at this device refused.
-    package mutating func purge(unacknowledged: Set<BlobName>, refused: Set<Int>, now: Milliseconds) {
+    package mutating func purge(unacknowledged: Set<BlobName>, refused: Set<Int>, now: Milliseconds) throws(Store
+        .Failure)
+    {
         for link in members.chain.links.indices.prefix(members.takenCount) {
             switch purgeState(of: link, refused: refused, now: now) {
-            case .due, .done: purge(link, unacknowledged: unacknowledged)
+            case .due, .done: try purge(link, unacknowledged: unacknowledged)
             case .withoutEffect, .waiting, nil: continue
             }
         }
     }
 
-    private mutating func purge(_ link: Int, unacknowledged: Set<BlobName>) {
+    private mutating func purge(_ link: Int, unacknowledged: Set<BlobName>) throws(Store.Failure) {
         guard let checkpoint = members.chain.links[link].checkpoint else { return }
         let entities = Set(checkpoint.purges)
         let accepted = members.chain.states[link].accepted
@@ -96,12 +104,12 @@ extension HistoryMachine {
         for (instance, mark) in accepted.marks {
             // The tip goes too where its bare form is listed.
             let bare = checkpoint.bareTips[instance] != nil ? mark.name : nil
-            for entry in entries(of: instance, upTo: min(mark.number, below.number(of: instance))) {
+            for entry in try entries(of: instance, upTo: min(mark.number, below.number(of: instance))) {
                 let isKept = entry.name != bare && tips.contains(entry.name) || unacknowledged.contains(entry.name)
-                guard !isKept, changes(of: entry).contains(where: { entities.contains($0.key.entity) }) else {
+                guard !isKept, try changes(of: entry).contains(where: { entities.contains($0.key.entity) }) else {
                     continue
                 }
-                store.dropForGood(entry.name)
+                try store.dropForGood(entry.name)
             }
         }
         purged.insert(link)

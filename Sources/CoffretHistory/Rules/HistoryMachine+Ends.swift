@@ -19,19 +19,19 @@ extension HistoryMachine {
         case none
     }
 
-    func evidence(for ended: EndedLog, of instance: InstanceID) -> Evidence {
+    func evidence(for ended: EndedLog, of instance: InstanceID) throws(Store.Failure) -> Evidence {
         let (dot, names) = (Dot(instance, ended.end.lastCommonNumber + 1), [ended.end.first, ended.end.second])
-        let dots = names.map { store.dot(of: $0) }
+        let dots = try names.map { (name) throws(Store.Failure) in try store.dot(of: name) }
         guard names[0] != names[1], dots.allSatisfy({ $0 == nil || $0 == dot }) else { return .none }
         return dots.contains(nil) ? .missing : .whole
     }
 
     /// Ends of which an entry is not here, but those behind one that holds.
-    private var endsWithoutEvidence: Set<EndPlace> {
+    private func endsWithoutEvidence() throws(Store.Failure) -> Set<EndPlace> {
         var found: Set<EndPlace> = []
         for (instance, ends) in members.newestState.ended {
             for ended in ends {
-                let evidence = evidence(for: ended, of: instance)
+                let evidence = try evidence(for: ended, of: instance)
                 if evidence == .missing { found.insert(EndPlace(link: ended.link, instance: instance)) }
                 if evidence == .whole { break }
             }
@@ -40,11 +40,13 @@ extension HistoryMachine {
     }
 
     /// Names of entries that show ends and are not here; they are asked for by address (N3).
-    package var missingEvidence: Set<BlobName> {
+    package func missingEvidence() throws(Store.Failure) -> Set<BlobName> {
         var names: Set<BlobName> = []
         for lacked in lackedEnds {
             for ended in members.newestState.ended[lacked.instance] ?? [] where ended.link == lacked.link {
-                names.formUnion([ended.end.first, ended.end.second].filter { store.dot(of: $0) == nil })
+                for name in [ended.end.first, ended.end.second] {
+                    if try store.dot(of: name) == nil { names.insert(name) }
+                }
             }
         }
         return names
@@ -58,16 +60,18 @@ extension HistoryMachine {
     private func signer(of link: Int) -> UniqueID { members.chain.links[link].deviceID }
 
     /// Looks which ends hold now. Once in a sync, before checkpoints are looked at.
-    mutating func lookForEnds(now: Milliseconds) {
+    mutating func lookForEnds(now: Milliseconds) throws(Store.Failure) {
         let lacked = lackedEnds
-        lackedEnds = endsWithoutEvidence
+        lackedEnds = try endsWithoutEvidence()
         let signers = Set(lackedEnds.map { signer(of: $0.link) })
         for case .ends(let device) in waits.waits.keys where !signers.contains(device) {
             waits.end(.ends(device: device))
         }
         for device in signers { _ = waits.passed(times.entries, for: .ends(device: device), now: now) }
         // What was judged without an end is judged again.
-        let came = lacked.subtracting(lackedEnds).filter { end(of: $0.instance, at: members.newest)?.link == $0.link }
+        let came = try lacked.subtracting(lackedEnds).keeping { (place) throws(Store.Failure) in
+            try end(of: place.instance, at: members.newest)?.link == place.link
+        }
         guard let first = came.map(\.link).min() else { return }
         refuted = refuted.filter { $0 < first }
         if baseTrust == .verified, let base, base >= first { baseTrust = .unverified }
@@ -77,14 +81,16 @@ extension HistoryMachine {
     /// one accepts just that.
     ///
     /// - Parameter base: closings up to this link are looked at by other rules.
-    func raisesLimit(_ link: Int, above base: Int?) -> Bool {
+    func raisesLimit(_ link: Int, above base: Int?) throws(Store.Failure) -> Bool {
         let states = members.chain.states
-        return states[link].accepted.marks.contains { instance, mark in
+        for (instance, mark) in states[link].accepted.marks {
             let closing = owners[instance].flatMap { members.closingLink(of: $0, upTo: link) }
-            guard let stop = [closing, end(of: instance, at: link)?.link].compactMap(\.self).min(), stop > base ?? -1,
+            guard let stop = [closing, try end(of: instance, at: link)?.link].compactMap(\.self).min(),
+                stop > base ?? -1,
                 mark.number > states[stop].accepted.number(of: instance)
-            else { return false }
-            return !(0..<stop).contains { states[$0].accepted[instance] == mark }
+            else { continue }
+            if !(0..<stop).contains(where: { states[$0].accepted[instance] == mark }) { return true }
         }
+        return false
     }
 }

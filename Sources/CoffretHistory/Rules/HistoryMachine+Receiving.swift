@@ -27,10 +27,10 @@ extension HistoryMachine {
     /// The room for a batch.
     ///
     /// - Complexity: one question to the store for each instance.
-    package func unappliedAllowance() -> UnappliedAllowance {
+    package func unappliedAllowance() throws(Store.Failure) -> UnappliedAllowance {
         var held: [UniqueID: (count: Int, byteCount: Int)] = [:]
         for (instance, owner) in owners {
-            let (count, bytes) = store.unapplied(of: instance, above: frontier.number(of: instance))
+            let (count, bytes) = try store.unapplied(of: instance, above: frontier.number(of: instance))
             guard count > 0 else { continue }
             let before = held[owner.deviceID] ?? (0, 0)
             held[owner.deviceID] = (before.count + count, before.byteCount + bytes)
@@ -44,27 +44,28 @@ extension HistoryMachine {
     /// - Parameters:
     ///   - head: the frontier that the zone's head names.
     ///   - names: entries that came last; ask again with those that come of it.
-    package func missingNames(head: Frontier?, behind names: [BlobName]) -> Set<BlobName> {
-        var missing = missingEvidence
-        func ask(_ marks: Frontier) {
+    package func missingNames(head: Frontier?, behind names: [BlobName]) throws(Store.Failure) -> Set<BlobName> {
+        var missing = try missingEvidence()
+        func ask(_ marks: Frontier) throws(Store.Failure) {
             for (instance, mark) in marks.marks
-            where mark.number > accepted.number(of: instance) && store.dot(of: mark.name) == nil {
+            where mark.number > accepted.number(of: instance) {
+                guard try store.dot(of: mark.name) == nil else { continue }
                 missing.insert(mark.name)
             }
         }
-        if let head { ask(head) }
+        if let head { try ask(head) }
         for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)
         where members.chain.links[link].checkpoint?.root != nil {
-            for (_, mark) in members.chain.states[link].accepted.marks where store.dot(of: mark.name) == nil {
-                missing.insert(mark.name)
+            for mark in members.chain.states[link].accepted.marks.values {
+                if try store.dot(of: mark.name) == nil { missing.insert(mark.name) }
             }
         }
         for name in names {
-            guard let entry = store.entry(named: name)?.entry else { continue }
+            guard let entry = try store.entry(named: name)?.entry else { continue }
             if let before = entry.body.before {
-                ask(Frontier([entry.instance: EntryMark(number: entry.number - 1, name: before)]))
+                try ask(Frontier([entry.instance: EntryMark(number: entry.number - 1, name: before)]))
             }
-            ask(entry.body.seen)
+            try ask(entry.body.seen)
         }
         return missing
     }

@@ -54,34 +54,39 @@ extension HistoryMachine {
         return found
     }
 
-    /// What would go below a checkpoint (G1, G2).
+    /// What would go below a checkpoint (G1, G2); nil: no base that is verified or believed covers it.
     ///
     /// - Parameter unacknowledged: own entries that the server has not acknowledged.
-    package func droppingPlan(below link: Int, unacknowledged: Set<BlobName>) throws(DroppingObstacle) -> DroppingPlan {
-        guard isSure, roots.contains(link) else { throw .notSure }
+    package func droppingPlan(
+        below link: Int, unacknowledged: Set<BlobName>
+    ) throws(Store.Failure) -> DroppingPlan? {
+        guard isSure, roots.contains(link) else { return nil }
         return DroppingPlan(
             link: link,
-            entries: Set(droppable(upTo: members.chain.states[link].accepted, unacknowledged: unacknowledged)))
+            entries: Set(try droppable(upTo: members.chain.states[link].accepted, unacknowledged: unacknowledged)))
     }
 
     /// Drops what was agreed to. Whoever calls it holds the writer's lock (G4).
+    ///
+    /// - Returns: why nothing went; nil: it went.
     package mutating func drop(
         _ agreed: DroppingPlan, unacknowledged: Set<BlobName>
-    ) throws(DroppingObstacle) {
-        let now = try droppingPlan(below: agreed.link, unacknowledged: unacknowledged)
+    ) throws(Store.Failure) -> DroppingObstacle? {
+        guard let now = try droppingPlan(below: agreed.link, unacknowledged: unacknowledged) else { return .notSure }
         let more = now.entries.subtracting(agreed.entries)
-        guard more.isEmpty else { throw .grown(by: more.count) }
-        for name in now.entries { store.drop(name) }
+        guard more.isEmpty else { return .grown(by: more.count) }
+        for name in now.entries { try store.drop(name) }
         droppedBelow = max(droppedBelow ?? 0, agreed.link)
+        return nil
     }
 
-    /// G7: for a question about entries that may have gone.
-    ///
-    /// - Throws: `.historyCompacted` with the number of the checkpoint, if this device dropped the entry.
-    package func checkKept(_ dot: Dot) throws(HistoryError) {
-        guard let link = droppedBelow, members.chain.states[link].accepted.covers(dot), store.entries(at: dot).isEmpty
-        else { return }
-        throw HistoryError(.historyCompacted, place: "link \(link)")
+    /// G7: the answer to a question about an entry that this device dropped: `.historyCompacted` with the number of the
+    /// checkpoint; nil: it dropped no such entry.
+    package func compaction(of dot: Dot) throws(Store.Failure) -> HistoryError? {
+        guard let link = droppedBelow, members.chain.states[link].accepted.covers(dot),
+            try store.entries(at: dot).isEmpty
+        else { return nil }
+        return HistoryError(.historyCompacted, place: "link \(link)")
     }
 
     /// G5: entries that this device may name in a collection at the server; nil: it may not collect below that checkpoint.
@@ -89,15 +94,15 @@ extension HistoryMachine {
     /// - Parameter acknowledgedBy: who acknowledged what the checkpoint accepts.
     package mutating func collectable(
         below link: Int, acknowledgedBy: Set<Acknowledgement>, unacknowledged: Set<BlobName>, now: Milliseconds
-    ) -> Set<BlobName>? {
+    ) throws(Store.Failure) -> Set<BlobName>? {
         let others = acknowledgedBy.filter {
             members.newestState.members.count > 1 ? $0.account != account : $0.device != device
         }
         let isOld = checkpoint(olderThan: times.belief, isSetting: true, now: now).map { link <= $0 } ?? false
         guard members.newestState.isOwner(account), mayWrite, !others.isEmpty || isOld,
-            let plan = try? droppingPlan(below: link, unacknowledged: unacknowledged)
+            let plan = try droppingPlan(below: link, unacknowledged: unacknowledged)
         else { return nil }
-        return plan.entries.filter { store.wasApplied($0) }
+        return Set(try plan.entries.keeping { (name) throws(Store.Failure) in try store.wasApplied(name) })
     }
 }
 

@@ -5,18 +5,19 @@ internal import CoffretStorage
 internal import CoffretTrust
 
 extension HistoryMachine {
-    func changes(of entry: VerifiedEntry) -> [Change] {
-        if case .tree(let root, _) = entry.body.changes { return store.changes(inTree: root) }
+    func changes(of entry: VerifiedEntry) throws(Store.Failure) -> [Change] {
+        if case .tree(let root, _) = entry.body.changes { return try store.changes(inTree: root) }
         return entry.body.changes.list
     }
 
     /// Applies an entry whose past is applied (S1).
-    mutating func apply(_ entry: VerifiedEntry) {
+    mutating func apply(_ entry: VerifiedEntry) throws(Store.Failure) {
         let dot = entry.dot
-        for change in changes(of: entry) {
-            let old = facts(under: change.key)
+        for change in try changes(of: entry) {
+            let old = try facts(under: change.key)
             var facts = old
-            for replaced in change.replaces where hasEffect(on: replaced, by: entry) {
+            for replaced in change.replaces {
+                guard try hasEffect(on: replaced, by: entry) else { continue }
                 // An entry at or below the base never comes.
                 if facts.removeValue(forKey: replaced) == nil, !accepted.covers(replaced) {
                     replacedEarly[change.key, default: []].insert(replaced)
@@ -28,10 +29,10 @@ extension HistoryMachine {
                 }
             }
             forget(dot, under: change.key)
-            put(facts, under: change.key, insteadOf: old)
+            try put(facts, under: change.key, insteadOf: old)
         }
         frontier[entry.instance] = entry.mark
-        store.noteApplied(entry.name)
+        try store.noteApplied(entry.name)
     }
 
     private mutating func forget(_ dot: Dot, under key: FactKey) {
@@ -41,8 +42,8 @@ extension HistoryMachine {
 
     /// K6: a replacement above the last common number of an ended log has no effect by an entry of another instance that
     /// did not know of the end, unless the base that the ending link names covers it.
-    func hasEffect(on dot: Dot, by entry: VerifiedEntry) -> Bool {
-        guard entry.instance != dot.instance, let ended = end(of: dot.instance, at: members.newest),
+    func hasEffect(on dot: Dot, by entry: VerifiedEntry) throws(Store.Failure) -> Bool {
+        guard entry.instance != dot.instance, let ended = try end(of: dot.instance, at: members.newest),
             dot.number > ended.end.lastCommonNumber, entry.context.memberHead.number < UInt64(ended.link)
         else { return true }
         guard let base = members.chain.links[ended.link].checkpoint?.base else { return false }
@@ -54,66 +55,72 @@ extension HistoryMachine {
     var baseRoot: BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
 
     /// The state from the base on (S11).
-    mutating func rebuild() {
-        store.begin(atTree: baseRoot)
+    mutating func rebuild() throws(Store.Failure) {
+        try store.begin(atTree: baseRoot)
         overlay = [:]
         contested = []
-        summary = store.summary(ofTree: baseRoot)
+        summary = try store.summary(ofTree: baseRoot)
         replacedEarly = [:]
         frontier = accepted
         waiting = [:]
         pending = []
         limits = [:]
         limitChains = [:]
-        advance(store.instances)
-        settleLimits()
+        try advance(store.instances())
+        try settleLimits()
     }
 
-    private mutating func settleLimits() {
+    private mutating func settleLimits() throws(Store.Failure) {
         settledLimits = [:]
-        for instance in owners.keys { settledLimits[instance] = limit(of: instance) }
+        for instance in owners.keys { settledLimits[instance] = try limit(of: instance) }
     }
 
     /// Brings the state up to date after links and devices that came: for those keys only that an instance with another
     /// verdict wrote or replaced (S11).
-    mutating func reconcile() {
+    mutating func reconcile() throws(Store.Failure) {
         let before = settledLimits
         var keys: Set<FactKey> = []
         var woken: Set<InstanceID> = []
         for instance in owners.keys {
-            let now = limit(of: instance)
+            let now = try limit(of: instance)
             guard now != before[instance] else { continue }
-            if now != nil { keys.formUnion(takeBack(instance)) }
+            if now != nil { keys.formUnion(try takeBack(instance)) }
             woken.insert(instance)
             woken.formUnion((waiting.removeValue(forKey: instance) ?? []).map(\.instance))
         }
-        for key in keys { recompute(key) }
+        for key in keys { try recompute(key) }
         // An instance may end before an entry of it came.
-        for instance in members.newestState.ended.keys where owners[instance] == nil && limit(of: instance) != nil {
+        for instance in members.newestState.ended.keys where owners[instance] == nil {
+            guard try limit(of: instance) != nil else { continue }
             woken.formUnion((waiting.removeValue(forKey: instance) ?? []).map(\.instance))
         }
-        advance(pending.union(woken).union(arrived))
-        settleLimits()
+        try advance(pending.union(woken).union(arrived))
+        try settleLimits()
     }
 
     /// Takes entries of a log back that count no more, and says which keys they touched.
-    private mutating func takeBack(_ instance: InstanceID) -> Set<FactKey> {
-        guard let applied = frontier[instance] else { return [] }
-        let floor = accepted[instance]
+    private mutating func takeBack(_ instance: InstanceID) throws(Store.Failure) -> Set<FactKey> {
         var keys: Set<FactKey> = []
-        if let ended = end(of: instance, at: members.newest) {
-            // Replacements of what lay behind the fork lose or keep their effect with the end.
-            for name in store.entries(of: instance) {
-                guard let entry = store.entry(named: name)?.entry, entry.number > ended.end.lastCommonNumber else {
+        if let ended = try end(of: instance, at: members.newest) {
+            // Replacements of what lay behind the fork lose or keep their effect with the end, also of what was
+            // replaced before it came.
+            for name in try store.entries(of: instance) {
+                guard let entry = try store.entry(named: name)?.entry, entry.number > ended.end.lastCommonNumber else {
                     continue
                 }
-                keys.formUnion(changes(of: entry).map(\.key))
+                keys.formUnion(try changes(of: entry).map(\.key))
+            }
+            for (key, dots) in replacedEarly {
+                let isBehind = dots.contains { $0.instance == instance && $0.number > ended.end.lastCommonNumber }
+                if isBehind { keys.insert(key) }
             }
         }
+        guard let applied = frontier[instance] else { return keys }
+        let floor = accepted[instance]
         var mark: EntryMark? = applied
-        while let at = mark, at.number > floor?.number ?? 0, let stored = store.entry(named: at.name) {
-            if case .counts = verdict(on: stored) { break }
-            keys.formUnion(changes(of: stored.entry).map(\.key))
+        while let at = mark, at.number > floor?.number ?? 0, let stored = try store.entry(named: at.name) {
+            if case .counts = try verdict(on: stored) { break }
+            keys.formUnion(try changes(of: stored.entry).map(\.key))
             mark = stored.entry.body.before.map { EntryMark(number: at.number - 1, name: $0) }
         }
         frontier[instance] = mark
@@ -121,14 +128,15 @@ extension HistoryMachine {
     }
 
     /// What stands under a key by the base and all applied entries above it.
-    private mutating func recompute(_ key: FactKey) {
-        var facts = store.facts(under: key, inTree: baseRoot)
+    private mutating func recompute(_ key: FactKey) throws(Store.Failure) {
+        var facts = try store.facts(under: key, inTree: baseRoot)
         var replaced: Set<Dot> = []
         var written: CurrentFacts = [:]
-        for name in store.entries(touching: key) {
-            guard let entry = store.entry(named: name)?.entry, isApplied(entry) else { continue }
-            for change in changes(of: entry) where change.key == key {
-                replaced.formUnion(change.replaces.filter { hasEffect(on: $0, by: entry) })
+        for name in try store.entries(touching: key) {
+            guard let entry = try store.entry(named: name)?.entry, try isApplied(entry) else { continue }
+            for change in try changes(of: entry) where change.key == key {
+                replaced.formUnion(
+                    try change.replaces.keeping { (dot) throws(Store.Failure) in try hasEffect(on: dot, by: entry) })
                 if change.content != .retraction {
                     written[entry.dot] = CurrentFact(height: entry.height, content: change.content)
                 }
@@ -137,16 +145,18 @@ extension HistoryMachine {
         let early = replaced.filter { !frontier.covers($0) && !accepted.covers($0) }
         replacedEarly[key] = early.isEmpty ? nil : early
         facts.merge(written) { $1 }
-        put(facts.filter { !replaced.contains($0.key) }, under: key, insteadOf: self.facts(under: key))
+        try put(facts.filter { !replaced.contains($0.key) }, under: key, insteadOf: try self.facts(under: key))
     }
 
     /// Whether an entry above the base is applied. Of a log with two entries of one number that needs its chain.
-    func isApplied(_ entry: VerifiedEntry) -> Bool {
+    func isApplied(_ entry: VerifiedEntry) throws(Store.Failure) -> Bool {
         guard entry.number > accepted.number(of: entry.instance), let mark = frontier[entry.instance],
             entry.number <= mark.number
         else { return false }
         guard forked.contains(entry.instance) else { return true }
-        let chain = LogChain(from: mark, downTo: entry.number - 1) { self.entry($0, of: entry.instance) }
+        let chain = try LogChain(from: mark, downTo: entry.number - 1) { (mark) throws(Store.Failure) in
+            try self.entry(mark, of: entry.instance)
+        }
         return chain.contains(entry) ?? false
     }
 }

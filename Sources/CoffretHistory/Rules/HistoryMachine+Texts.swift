@@ -7,14 +7,60 @@ package import CoffretStorage
 /// Reads a text that an entry or a tree has under a key; `.valueMalformed` if it is none.
 package typealias TextReader = (FactKey, ChangeContent) throws(HistoryError) -> [UInt8]
 
+/// The versions of one text key that a merge may ask for.
+package struct TextVersions {
+    package let key: FactKey
+    fileprivate var current: [TextVersion] = []
+    fileprivate var all: [Dot: (version: TextVersion, content: ChangeContent)] = [:]
+
+    /// What the key shows.
+    ///
+    /// - Throws: what `read` throws, but for `.valueMalformed`.
+    /// - Complexity: as `TextMerge.show`.
+    package func show(_ read: @escaping TextReader) throws(HistoryError) -> ShownText {
+        let merge = TextMerge(version: { all[$0]?.version }) { (dot) throws(HistoryError) in
+            guard let content = all[dot]?.content else {
+                throw HistoryError(.valueMalformed, place: dot.description)
+            }
+            return try read(key, content)
+        }
+        return try merge.show(current)
+    }
+}
+
 extension HistoryMachine {
-    /// A version and what it says; nil: no version of the key has this dot.
-    private func version(_ dot: Dot, of key: FactKey) -> (TextVersion, ChangeContent)? {
-        if let fact = store.facts(under: key, inTree: baseRoot)[dot] {
+    /// The versions of a text key; nil: nothing stands under it.
+    ///
+    /// - Complexity: one read for a key with one fact; else one for each version above the base.
+    package func textVersions(under key: FactKey) throws(Store.Failure) -> TextVersions? {
+        let current = try facts(under: key)
+        guard !current.isEmpty else { return nil }
+        let base = try store.facts(under: key, inTree: baseRoot)
+        var found = TextVersions(key: key)
+        var rest = Array(current.keys)
+        while let dot = rest.popLast() {
+            guard found.all[dot] == nil, let version = try version(dot, of: key, base) else { continue }
+            found.all[dot] = version
+            if current.count > 1 { rest += version.version.replaces }
+        }
+        for (dot, fact) in current {
+            let version = TextVersion(rank: EntryRank(height: fact.height, dot: dot))
+            found.current.append(found.all[dot]?.version ?? version)
+            if found.all[dot] == nil { found.all[dot] = (version, fact.content) }
+        }
+        return found
+    }
+
+    private func version(
+        _ dot: Dot, of key: FactKey, _ base: CurrentFacts
+    ) throws(Store.Failure) -> (version: TextVersion, content: ChangeContent)? {
+        if let fact = base[dot] {
             return (TextVersion(rank: EntryRank(height: fact.height, dot: dot)), fact.content)
         }
-        for stored in store.entries(at: dot) where isApplied(stored.entry) {
-            guard let change = changes(of: stored.entry).first(where: { $0.key == key }) else { continue }
+        for stored in try store.entries(at: dot) {
+            guard try isApplied(stored.entry),
+                let change = try changes(of: stored.entry).first(where: { $0.key == key })
+            else { continue }
             let version = TextVersion(
                 rank: stored.entry.rank, replaces: change.replaces, isRetraction: change.content == .retraction)
             return (version, change.content)
@@ -22,35 +68,11 @@ extension HistoryMachine {
         return nil
     }
 
-    /// What a text key shows; nil: nothing stands under it.
-    ///
-    /// - Throws: what `read` throws, but for `.valueMalformed`.
-    /// - Complexity: as `TextMerge.show`; two reads for each version.
-    package func shownText(under key: FactKey, _ read: @escaping TextReader) throws(HistoryError) -> ShownText? {
-        let current = facts(under: key)
-        guard !current.isEmpty else { return nil }
-        let merge = TextMerge(version: { version($0, of: key)?.0 }) { (dot) throws(HistoryError) in
-            guard let content = current[dot]?.content ?? version(dot, of: key)?.1 else {
-                throw HistoryError(.valueMalformed, place: dot.description)
-            }
-            return try read(key, content)
-        }
-        return try merge.show(
-            current.map { dot, fact in
-                version(dot, of: key)?.0 ?? TextVersion(rank: EntryRank(height: fact.height, dot: dot))
-            })
-    }
-
-    /// T6: keys whose texts are merged, with what an author writes before a checkpoint with a root; ascending.
+    /// T6: keys with several current facts, ascending. Before a checkpoint with a root its author writes, of those whose
+    /// text is merged (`ShownText.isMerged`), the merge.
     ///
     /// - Parameter isText: whether a key's shape is text.
-    package func mergedTexts(
-        isText: (FactKey) -> Bool, _ read: @escaping TextReader
-    ) throws(HistoryError) -> [(key: FactKey, shown: ShownText)] {
-        var found: [(key: FactKey, shown: ShownText)] = []
-        for key in contested.sorted() where isText(key) {
-            if let shown = try shownText(under: key, read), shown.isMerged { found.append((key, shown)) }
-        }
-        return found
+    package func contestedTexts(isText: (FactKey) -> Bool) throws(Store.Failure) -> [TextVersions] {
+        try contested.sorted().filter(isText).known { (key) throws(Store.Failure) in try textVersions(under: key) }
     }
 }

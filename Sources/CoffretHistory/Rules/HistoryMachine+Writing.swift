@@ -77,11 +77,15 @@ package struct CheckpointPlan: Sendable {
 
 extension HistoryMachine {
     /// K2, K6, K8, C6, C9.
-    package mutating func due() -> DueLinks {
+    package mutating func due() throws(Store.Failure) -> DueLinks {
         // An end without both entries says nothing.
-        let open = forked.filter { limit(of: $0) == nil && fork(of: $0) != nil }.sorted()
-        let roots = members.chain.links.indices.prefix(members.takenCount).filter {
-            members.chain.links[$0].checkpoint?.root != nil && isProven($0)
+        var open: [InstanceID] = []
+        for instance in forked.sorted() {
+            if try limit(of: instance) == nil, try fork(of: instance) != nil { open.append(instance) }
+        }
+        let roots = try members.chain.links.indices.prefix(members.takenCount).keeping { (link) throws(Store.Failure) in
+            guard members.chain.links[link].checkpoint?.root != nil else { return false }
+            return try isProven(link)
         }
         let isWorse = roots.last.map { refuted.contains($0) || hasPassedOver && base ?? -1 < $0 } ?? false
         return DueLinks(
@@ -94,43 +98,47 @@ extension HistoryMachine {
         waits.passed(3_600_000, for: .key(epoch: epoch), now: now)
     }
 
-    /// Whether this device may write a link now (C2, C3, E7, P1 and the bound of epochs).
+    /// Why this device may not write a link now; nil: it may (C2, C3, E7, P1 and the bound of epochs).
     ///
     /// - Parameter hasUnreadable: an entry of a newer format is here.
-    package mutating func checkLink(
-        _ purpose: LinkPurpose, hasUnreadable: Bool, now: Milliseconds
-    ) throws(LinkObstacle) {
-        guard members.takenCount == members.chain.count else { throw .behind }
-        guard mayWrite else { throw .mayNotWrite }
-        guard !hasUnreadable else { throw .programTooOld }
-        guard purpose.purges.isEmpty || members.newestState.isOwner(account) && isSure else { throw .mayNotPurge }
-        let due = due()
+    package mutating func obstacle(
+        to purpose: LinkPurpose, hasUnreadable: Bool, now: Milliseconds
+    ) throws(Store.Failure) -> LinkObstacle? {
+        guard members.takenCount == members.chain.count else { return .behind }
+        guard mayWrite else { return .mayNotWrite }
+        guard !hasUnreadable else { return .programTooOld }
+        guard purpose.purges.isEmpty || members.newestState.isOwner(account) && isSure else { return .mayNotPurge }
+        let due = try due()
         let closes = !due.closings.isEmpty
         if purpose.opensEpoch, !closes, members.chain.epochRow(of: device) >= VerifiedMembers.epochRowMax {
-            throw .epochRow
+            return .epochRow
         }
         let isPlain =
             !purpose.changesRoles && !purpose.opensEpoch && !purpose.confirms && !closes && due.ends.isEmpty
-        guard isPlain else { return }
-        if purpose.purges.isEmpty, !purpose.refutes, wrotePlainCheckpoint(since: now) { throw .tooSoon }
-        for link in candidates {
+        guard isPlain else { return nil }
+        if purpose.purges.isEmpty, !purpose.refutes, wrotePlainCheckpoint(since: now) { return .tooSoon }
+        for link in try candidates() {
             for (instance, mark) in members.chain.states[link].accepted.marks
-            where frontier.number(of: instance) < mark.number && limit(of: instance) == nil {
-                throw .lacks(link: link)
+            where frontier.number(of: instance) < mark.number {
+                if try limit(of: instance) != nil { continue }
+                return .lacks(link: link)
             }
         }
+        return nil
     }
 
     /// C1, C2, K6: whether a root may be written now, as of the last `settle`. Else the checkpoint is rootless.
-    package mutating func mayWriteRoot() -> Bool {
-        isSure && firstDoubtedLink == nil && (!lacksClosedLogs() || waits.isOver(times.entries, for: .closedLogs))
+    package mutating func mayWriteRoot() throws(Store.Failure) -> Bool {
+        guard isSure, firstDoubtedLink == nil else { return false }
+        if waits.isOver(times.entries, for: .closedLogs) { return true }
+        return try !lacksClosedLogs()
     }
 
     /// C2: whether entries of closed logs are missing, up to limits that were set behind the base.
-    private mutating func lacksClosedLogs() -> Bool {
+    private mutating func lacksClosedLogs() throws(Store.Failure) -> Bool {
         for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1) {
             for instance in members.chain.states[link].accepted.marks.keys {
-                if let limit = limit(of: instance), limit.number > frontier.number(of: instance),
+                if let limit = try limit(of: instance), limit.number > frontier.number(of: instance),
                     let owner = owners[instance], let closing = members.closingLink(of: owner), closing > base ?? -1
                 {
                     return true
@@ -141,8 +149,8 @@ extension HistoryMachine {
     }
 
     /// Begins the wait for closed logs, or ends it. Once in a sync.
-    mutating func lookForClosedLogs(now: Milliseconds) {
-        if lacksClosedLogs() {
+    mutating func lookForClosedLogs(now: Milliseconds) throws(Store.Failure) {
+        if try lacksClosedLogs() {
             _ = waits.passed(times.entries, for: .closedLogs, now: now)
         } else {
             waits.end(.closedLogs)
@@ -158,44 +166,49 @@ extension HistoryMachine {
     package func plan(
         for preview: VerifiedMemberLink, purges: [EntityID] = [], writesRoot: Bool,
         room: Int = Checkpoint.changedInstanceCountMax
-    ) -> CheckpointPlan {
-        plan(for: preview, purges: purges, writesRoot: writesRoot, room: room, order: <)
+    ) throws(Store.Failure) -> CheckpointPlan {
+        try plan(for: preview, purges: purges, writesRoot: writesRoot, room: room, order: <)
     }
 
     func plan(
         for preview: VerifiedMemberLink, purges: [EntityID], writesRoot: Bool, room: Int,
         order: (InstanceID, InstanceID) -> Bool
-    ) -> CheckpointPlan {
+    ) throws(Store.Failure) -> CheckpointPlan {
         var planned = self
-        let ends = planned.due().ends
+        let ends = try planned.due().ends
         var logEnds: [InstanceID: LogEnd] = [:]
-        for instance in ends { logEnds[instance] = fork(of: instance) }
+        for instance in ends { logEnds[instance] = try fork(of: instance) }
         let draft = preview.with(
             Checkpoint(
                 base: base.map { UInt32($0) }, accepted: frontier, root: nil, digest: Bytes32(0, 0, 0, 0), factCount: 0,
                 ends: logEnds))
         var chain = members.chain
         chain.append(draft)
-        planned.takeOwn(accounts: members.accounts, chain: chain, isRoot: false)
-        let accepted = planned.fitting(room: room, order: order)
+        try planned.takeOwn(accounts: members.accounts, chain: chain, isRoot: false)
+        let accepted = try planned.fitting(room: room, order: order)
         let entities = Set(purges)
-        let tips = frontier.marks.filter { instance, mark in
-            guard let entry = store.entry(named: mark.name)?.entry else { return false }
-            return !entities.isEmpty && changes(of: entry).contains { entities.contains($0.key.entity) }
+        var tips: [InstanceID: BlobName] = [:]
+        for (instance, mark) in frontier.marks where !entities.isEmpty {
+            guard let entry = try store.entry(named: mark.name)?.entry,
+                try changes(of: entry).contains(where: { entities.contains($0.key.entity) })
+            else { continue }
+            tips[instance] = mark.name
         }
         let isWhole = accepted == planned.frontier
-        let summary = isWhole ? planned.summary : planned.computedSummary(at: accepted, from: base)
+        let summary = isWhole ? planned.summary : try planned.computedSummary(at: accepted, from: base)
         return CheckpointPlan(
             base: base.map { UInt32($0) }, accepted: accepted, isWhole: isWhole,
-            root: writesRoot ? planned.computedRoot(at: accepted, from: base) : nil,
+            root: writesRoot ? try planned.computedRoot(at: accepted, from: base) : nil,
             summary: summary ?? planned.summary,
             ends: logEnds,
-            refutes: refuted.sorted().map { UInt32($0) }, purges: purges.sorted(), purgedTips: tips.mapValues(\.name))
+            refutes: refuted.sorted().map { UInt32($0) }, purges: purges.sorted(), purgedTips: tips)
     }
 
     /// The last common number of a forked log, and two entries behind it.
-    func fork(of instance: InstanceID) -> LogEnd? {
-        let entries = store.entries(of: instance).compactMap { store.entry(named: $0)?.entry }
+    func fork(of instance: InstanceID) throws(Store.Failure) -> LogEnd? {
+        let entries = try store.entries(of: instance).known { (name) throws(Store.Failure) in
+            try store.entry(named: name)?.entry
+        }
         let twice = Dictionary(grouping: entries, by: \.number).filter { $0.value.count > 1 }
         guard let number = twice.keys.min(), let names = twice[number]?.map(\.name).sorted() else { return nil }
         return LogEnd(lastCommonNumber: number - 1, first: names[0], second: names[1])
@@ -203,13 +216,17 @@ extension HistoryMachine {
 
     /// C1a: what key 2 has room for: first what is shut, then, in ascending order, each further log with all that its
     /// entries have seen. Others keep the base's number.
-    private mutating func fitting(room: Int, order: (InstanceID, InstanceID) -> Bool) -> Frontier {
+    private mutating func fitting(room: Int, order: (InstanceID, InstanceID) -> Bool) throws(Store.Failure) -> Frontier
+    {
         let (accepted, applied) = (self.accepted, frontier)
         let differing = applied.differing(from: accepted).marks.keys.sorted(by: order)
         guard differing.count > room else { return applied }
-        var chosen = Set(differing.filter { limit(of: $0) != nil }.prefix(room))
+        var chosen: Set<InstanceID> = []
+        for instance in differing where chosen.count < room {
+            if try limit(of: instance) != nil { chosen.insert(instance) }
+        }
         var seen: [InstanceID: Set<InstanceID>] = [:]
-        for instance in differing { seen[instance] = seenInstances(of: instance) }
+        for instance in differing { seen[instance] = try seenInstances(of: instance) }
         for instance in differing {
             var group: Set<InstanceID> = []
             var rest = [instance]
@@ -225,14 +242,15 @@ extension HistoryMachine {
     }
 
     /// Whose entries the applied entries of a log above the base have seen.
-    private func seenInstances(of instance: InstanceID) -> Set<InstanceID> {
+    private func seenInstances(of instance: InstanceID) throws(Store.Failure) -> Set<InstanceID> {
         guard let mark = frontier[instance] else { return [] }
         let floor = accepted.number(of: instance)
-        return store.entries(of: instance).reduce(into: []) { seen, name in
-            guard let entry = store.entry(named: name)?.entry, entry.number > floor, entry.number <= mark.number else {
-                return
-            }
+        var seen: Set<InstanceID> = []
+        for name in try store.entries(of: instance) {
+            guard let entry = try store.entry(named: name)?.entry, entry.number > floor, entry.number <= mark.number
+            else { continue }
             seen.formUnion(entry.body.seen.marks.keys)
         }
+        return seen
     }
 }

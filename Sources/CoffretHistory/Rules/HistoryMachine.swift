@@ -88,7 +88,10 @@ package struct HistoryMachine<Store: HistoryStore> {
     // MARK: What is shown
 
     /// The current facts under a key.
-    package func facts(under key: FactKey) -> CurrentFacts { overlay[key] ?? store.facts(under: key) }
+    package func facts(under key: FactKey) throws(Store.Failure) -> CurrentFacts {
+        if let facts = overlay[key] { return facts }
+        return try store.facts(under: key)
+    }
 
     /// What the base accepts.
     package var accepted: Frontier { base.map { members.chain.states[$0].accepted } ?? Frontier() }
@@ -103,8 +106,8 @@ package struct HistoryMachine<Store: HistoryStore> {
     }
 
     /// Puts what changed into a tree, so that the next tree is written from there; the state stays the same.
-    package mutating func flush() {
-        store.write(overlay)
+    package mutating func flush() throws(Store.Failure) {
+        try store.write(overlay)
         overlay = [:]
     }
 
@@ -137,7 +140,9 @@ package struct HistoryMachine<Store: HistoryStore> {
     /// Takes an own link, which may follow any that this device has taken.
     ///
     /// - Parameter isRoot: the link has a root that was computed here; it becomes the base.
-    package mutating func takeOwn(accounts: [ChainID: AccountDevices], chain: MemberState, isRoot: Bool) {
+    package mutating func takeOwn(accounts: [ChainID: AccountDevices], chain: MemberState, isRoot: Bool) throws(Store
+        .Failure)
+    {
         let wasBelieved = baseTrust == .believed
         members.learn(accounts: accounts, chain: chain)
         members.takeShown(count: chain.count)
@@ -148,7 +153,7 @@ package struct HistoryMachine<Store: HistoryStore> {
             if wasBelieved { believed.insert(chain.count - 1) }
             needsRebuilding = true
         }
-        update()
+        try update()
     }
 
     /// K8: takes all links that are known, as a plan: a person is shown those that lack confirmation and decides.
@@ -162,24 +167,24 @@ package struct HistoryMachine<Store: HistoryStore> {
     }
 
     /// Ends the plan, after its link was taken.
-    package mutating func release() {
+    package mutating func release() throws(Store.Failure) {
         guard heldFrom != nil else { return }
         heldFrom = nil
         needsRebuilding = true
-        update()
+        try update()
     }
 
     /// Takes note of entries that the store now keeps, and of forks that they show (K6).
     ///
     /// Whoever calls it asks `takes` before an entry is stored.
-    package mutating func receive(_ names: [BlobName]) {
+    package mutating func receive(_ names: [BlobName]) throws(Store.Failure) {
         for name in names {
-            guard let entry = store.entry(named: name)?.entry else { continue }
+            guard let entry = try store.entry(named: name)?.entry else { continue }
             owners[entry.instance] = InstanceOwner(entry.context)
             arrived.insert(entry.instance)
             limitChains[entry.instance] = nil
             limits[entry.instance] = nil
-            if store.entries(at: entry.dot).count > 1 { forked.insert(entry.instance) }
+            if try store.entries(at: entry.dot).count > 1 { forked.insert(entry.instance) }
             // With the second entry an end that a link stated before begins to hold.
             if members.takenCount > 0, members.newestState.ended[entry.instance] != nil { isStale = true }
         }
@@ -187,8 +192,8 @@ package struct HistoryMachine<Store: HistoryStore> {
 
     /// Whether an entry is to be kept: it is above the base, or the tip of a checkpoint, or verifies a base that was taken
     /// (C7), and was not deleted for good.
-    package func takes(_ entry: VerifiedEntry, tips: Set<BlobName>) -> Bool {
-        if store.wasDroppedForGood(entry.name) { return false }
+    package func takes(_ entry: VerifiedEntry, tips: Set<BlobName>) throws(Store.Failure) -> Bool {
+        if try store.wasDroppedForGood(entry.name) { return false }
         if base != nil, !isSure { return true }
         return entry.number > accepted.number(of: entry.instance) || tips.contains(entry.name)
     }
@@ -196,25 +201,25 @@ package struct HistoryMachine<Store: HistoryStore> {
     /// Brings base and state up to date with all that came (C4 to C9, S11). Once in a sync.
     ///
     /// - Parameter isCollected: whether entries below a link's checkpoint were collected at the server.
-    package mutating func settle(now: Milliseconds, isCollected: (Int) -> Bool) {
+    package mutating func settle(now: Milliseconds, isCollected: (Int) -> Bool) throws(Store.Failure) {
         guard members.takenCount > 0 else { return }
         let before = base
-        lookForEnds(now: now)
-        chooseBase(now: now, isFresh: frontier.isEmpty && base == nil, isCollected: isCollected)
+        try lookForEnds(now: now)
+        try chooseBase(now: now, isFresh: frontier.isEmpty && base == nil, isCollected: isCollected)
         if base != before { needsRebuilding = true }
-        update()
-        lookForClosedLogs(now: now)
-        lookForProofs(now: now)
+        try update()
+        try lookForClosedLogs(now: now)
+        try lookForProofs(now: now)
     }
 
     /// Brings the state up to date without a look at checkpoints.
-    package mutating func update() {
+    package mutating func update() throws(Store.Failure) {
         if needsRebuilding {
-            rebuild()
+            try rebuild()
         } else if isStale {
-            reconcile()
+            try reconcile()
         } else {
-            advance(arrived)
+            try advance(arrived)
         }
         arrived = []
         isStale = false
@@ -222,22 +227,22 @@ package struct HistoryMachine<Store: HistoryStore> {
     }
 
     /// An own entry, which the store keeps already and which may be written as I1 says.
-    package mutating func write(_ entry: VerifiedEntry) {
+    package mutating func write(_ entry: VerifiedEntry) throws(Store.Failure) {
         precondition(frontier.number(of: entry.instance) == entry.number - 1, "an own entry comes next in its log")
         owners[entry.instance] = InstanceOwner(entry.context)
-        apply(entry)
+        try apply(entry)
         arrived.insert(entry.instance)
     }
 
     /// I2: this store is a copy. Own entries that another copy does not have leave the log, to be written again.
     ///
     /// - Parameter isForked: whether the log has two entries of one number without them.
-    package mutating func leave(_ names: [BlobName], of instance: InstanceID?, isForked: Bool) {
-        for name in names { store.withdraw(name) }
+    package mutating func leave(_ names: [BlobName], of instance: InstanceID?, isForked: Bool) throws(Store.Failure) {
+        for name in names { try store.withdraw(name) }
         if let instance, !isForked { forked.remove(instance) }
         limitChains = [:]
         needsRebuilding = true
-        update()
+        try update()
     }
 
     /// What this program can read changed (E7).

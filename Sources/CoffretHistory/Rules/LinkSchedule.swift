@@ -71,11 +71,13 @@ extension HistoryMachine {
     }
 
     /// Begins, goes on with, or ends the waits for proofs. Once in a sync.
-    mutating func lookForProofs(now: Milliseconds) {
-        for case .proof(let link) in waits.waits.keys where !linksAboveBase.contains(link) || isProven(link) {
+    mutating func lookForProofs(now: Milliseconds) throws(Store.Failure) {
+        for case .proof(let link) in waits.waits.keys {
+            if linksAboveBase.contains(link), try !isProven(link) { continue }
             waits.end(.proof(link: link))
         }
-        for link in linksAboveBase where members.chain.links[link].checkpoint != nil && !isProven(link) {
+        for link in linksAboveBase where members.chain.links[link].checkpoint != nil {
+            if try isProven(link) { continue }
             _ = waits.passed(times.entries, for: .proof(link: link), now: now)
         }
     }

@@ -55,9 +55,9 @@ extension HistoryMachine {
     /// What has to be stored, after the facts that changed were put into a tree. Not while a plan is held (K8).
     ///
     /// - Complexity: linear in the logs, whatever their lengths; `flush` is linear in the keys that changed.
-    package mutating func suspend() -> MachineState {
+    package mutating func suspend() throws(Store.Failure) -> MachineState {
         precondition(heldFrom == nil && !needsRebuilding, "a plan is not stored")
-        flush()
+        try flush()
         let all = Set(owners.keys).union(frontier.marks.keys).union(settledLimits.keys)
         let logs = all.sorted().map { instance in
             let limit = settledLimits[instance]
@@ -84,65 +84,67 @@ extension HistoryMachine {
     /// - Parameters:
     ///   - store: its newest tree is the one that was there when the state was stored.
     ///   - chain: all links that are here, verified; those that the state calls taken among them.
-    /// - Throws: `.stateMalformed` for a state that does not fit links or entries; then it is computed anew.
+    /// - Returns: `.stateMalformed` for a state that does not fit links or entries: it is computed anew.
     /// - Complexity: linear in the logs; two reads of the store for each.
-    package init(
-        resuming state: MachineState, store: Store, account: ChainID, device: UniqueID,
+    package static func resumed(
+        from state: MachineState, store: Store, account: ChainID, device: UniqueID,
         accounts: [ChainID: AccountDevices], chain: MemberState, times: HistoryTimes = HistoryTimes()
-    ) throws(HistoryError) {
-        self.init(store: store, account: account, device: device, times: times)
-        guard state.takenCount <= chain.count else { throw Self.malformed("links taken") }
-        members = MemberView(accounts: accounts, chain: chain, takenCount: Int(state.takenCount))
-        func links(_ links: [UInt32], _ what: String) throws(HistoryError) -> Set<Int> {
-            guard links.allSatisfy({ $0 < state.takenCount }) else { throw Self.malformed(what) }
-            return Set(links.map { Int($0) })
-        }
-        base = state.base.map { Int($0) }
-        guard base.map({ $0 < members.takenCount && chain.links[$0].checkpoint?.root != nil }) ?? true else {
-            throw Self.malformed("base")
-        }
-        baseTrust = state.baseTrust
-        hasPassedOver = state.hasPassedOver
-        refuted = try links(state.refuted, "refuted")
-        believed = try links(state.believed, "believed")
-        purged = try links(state.purged, "purges")
-        waits = state.waits
-        contested = Set(state.contested)
-        summary = state.summary
-        droppedBelow = state.droppedBelow.map { Int($0) }
-        guard droppedBelow.map({ $0 <= base ?? -1 }) ?? true else { throw Self.malformed("dropped history") }
-        for log in state.logs { try resume(log) }
-        guard frontier.covers(accepted) else { throw Self.malformed("frontier") }
-        for early in state.replacedEarly { replacedEarly[early.key] = Set(early.dots) }
-        for end in state.lackedEnds {
-            guard end.link < members.takenCount, chain.links[end.link].checkpoint?.ends[end.instance] != nil else {
-                throw Self.malformed("ends")
-            }
-            lackedEnds.insert(end)
-        }
-        isStale = members.takenCount > 0
+    ) throws(Store.Failure) -> Result<HistoryMachine, HistoryError> {
+        var machine = HistoryMachine(store: store, account: account, device: device, times: times)
+        guard let fault = try machine.resume(state, accounts, chain) else { return .success(machine) }
+        return .failure(HistoryError(.stateMalformed, place: fault))
     }
 
-    private mutating func resume(_ log: LogState) throws(HistoryError) {
+    /// - Returns: what does not fit.
+    private mutating func resume(
+        _ state: MachineState, _ accounts: [ChainID: AccountDevices], _ chain: MemberState
+    ) throws(Store.Failure) -> String? {
+        guard state.takenCount <= chain.count else { return "links taken" }
+        for (links, what) in [(state.refuted, "refuted"), (state.believed, "believed"), (state.purged, "purges")]
+        where links.contains(where: { $0 >= state.takenCount }) { return what }
+        members = MemberView(accounts: accounts, chain: chain, takenCount: Int(state.takenCount))
+        if let link = state.base {
+            guard link < state.takenCount, chain.links[Int(link)].checkpoint?.root != nil else { return "base" }
+            base = Int(link)
+        }
+        if let link = state.droppedBelow, Int(link) > base ?? -1 { return "dropped history" }
+        for end in state.lackedEnds {
+            guard end.link < members.takenCount, chain.links[end.link].checkpoint?.ends[end.instance] != nil else {
+                return "ends"
+            }
+        }
+        for log in state.logs { if let fault = try resume(log) { return fault } }
+        guard frontier.covers(accepted) else { return "frontier" }
+        (baseTrust, hasPassedOver, waits) = (state.baseTrust, state.hasPassedOver, state.waits)
+        (refuted, believed, purged) = (links(state.refuted), links(state.believed), links(state.purged))
+        droppedBelow = state.droppedBelow.map { Int($0) }
+        lackedEnds = Set(state.lackedEnds)
+        for early in state.replacedEarly { replacedEarly[early.key] = Set(early.dots) }
+        (contested, summary) = (Set(state.contested), state.summary)
+        isStale = members.takenCount > 0
+        return nil
+    }
+
+    private func links(_ numbers: [UInt32]) -> Set<Int> { Set(numbers.map { Int($0) }) }
+
+    private mutating func resume(_ log: LogState) throws(Store.Failure) -> String? {
         let instance = log.instance
-        if let mark = log.applied {
-            let isBase = accepted[instance] == mark
-            guard isBase || store.dot(of: mark.name) == Dot(instance, mark.number) && store.wasApplied(mark.name) else {
-                throw Self.malformed("frontier of \(instance)")
+        if let mark = log.applied, accepted[instance] != mark {
+            guard try store.dot(of: mark.name) == Dot(instance, mark.number), try store.wasApplied(mark.name) else {
+                return "frontier of \(instance)"
             }
-            // What it says of the device is believed for a log alone of which nothing is kept.
-            if let entry = store.entry(named: mark.name)?.entry {
-                guard log.owner == InstanceOwner(entry.context) else { throw Self.malformed("owner of \(instance)") }
-            }
+        }
+        // What it says of the device is believed for a log alone of which the newest entry is not kept.
+        if let mark = log.applied, let entry = try store.entry(named: mark.name)?.entry {
+            guard log.owner == InstanceOwner(entry.context) else { return "owner of \(instance)" }
         }
         frontier[instance] = log.applied
         owners[instance] = log.owner
         if log.isPending { pending.insert(instance) }
         if log.isForked { forked.insert(instance) }
-        guard let link = log.limitLink else { return }
-        guard link < members.takenCount else { throw Self.malformed("limit of \(instance)") }
+        guard let link = log.limitLink else { return nil }
+        guard link < members.takenCount else { return "limit of \(instance)" }
         settledLimits[instance] = Limit(link: Int(link), mark: log.limitMark)
+        return nil
     }
-
-    private static func malformed(_ what: String) -> HistoryError { HistoryError(.stateMalformed, place: what) }
 }

@@ -16,15 +16,15 @@ package struct StateSummary: Hashable, Sendable {
     /// Facts under one key take the place of others.
     ///
     /// - Parameter term: two hashes for each fact that comes or goes.
-    package mutating func replace(
-        _ old: CurrentFacts, by new: CurrentFacts, term: (Dot, CurrentFact) -> StateDigest
-    ) {
+    package mutating func replace<Failure: Error>(
+        _ old: CurrentFacts, by new: CurrentFacts, term: (Dot, CurrentFact) throws(Failure) -> StateDigest
+    ) throws(Failure) {
         for (dot, fact) in old where new[dot] != fact {
-            digest.subtract(term(dot, fact))
+            digest.subtract(try term(dot, fact))
             factCount -= 1
         }
         for (dot, fact) in new where old[dot] != fact {
-            digest.add(term(dot, fact))
+            digest.add(try term(dot, fact))
             factCount += 1
         }
     }
@@ -32,18 +32,20 @@ package struct StateSummary: Hashable, Sendable {
 
 extension HistoryMachine {
     /// Puts the facts of a key in their new state.
-    mutating func put(_ facts: CurrentFacts, under key: FactKey, insteadOf old: CurrentFacts) {
-        summary.replace(old, by: facts) { store.digestTerm(of: $1, at: $0, under: key) }
+    mutating func put(_ facts: CurrentFacts, under key: FactKey, insteadOf old: CurrentFacts) throws(Store.Failure) {
+        try summary.replace(old, by: facts) { [store] (dot, fact) throws(Store.Failure) in
+            try store.digestTerm(of: fact, at: dot, under: key)
+        }
         overlay[key] = facts
         if facts.count > 1 { contested.insert(key) } else { contested.remove(key) }
     }
 
     /// The summary of a base's state with other facts under some keys.
-    func summary(ofTree tree: BlobName?, with facts: [FactKey: CurrentFacts]) -> StateSummary {
-        var summary = store.summary(ofTree: tree)
+    func summary(ofTree tree: BlobName?, with facts: [FactKey: CurrentFacts]) throws(Store.Failure) -> StateSummary {
+        var summary = try store.summary(ofTree: tree)
         for (key, facts) in facts {
-            summary.replace(store.facts(under: key, inTree: tree), by: facts) {
-                store.digestTerm(of: $1, at: $0, under: key)
+            try summary.replace(store.facts(under: key, inTree: tree), by: facts) { (dot, fact) throws(Store.Failure) in
+                try store.digestTerm(of: fact, at: dot, under: key)
             }
         }
         return summary
