@@ -79,16 +79,19 @@ package struct HistoryTimes: Sendable {
     package let belief: Milliseconds
     /// P3: for an objection to a purge.
     package let objection: Milliseconds
+    /// F3: for what a head names.
+    package let head: Milliseconds
     /// Section 6: for a person who keeps words that were set aside.
     package let setAside: Milliseconds
 
     package init(
         entries: Milliseconds = day, belief: Milliseconds = 30 * day, objection: Milliseconds = 7 * day,
-        setAside: Milliseconds = 30 * day
+        setAside: Milliseconds = 30 * day, head: Milliseconds = 3_600_000
     ) {
         self.entries = entries
         self.belief = belief
         self.objection = objection
         self.setAside = setAside
+        self.head = head
     }
 }
