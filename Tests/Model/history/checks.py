@@ -150,7 +150,7 @@ class Checks:
             for d, ids in held.items():
                 if d not in good or d.skew or L.k in d.purged:
                     continue
-                if not ids <= set(d.store) | d.dropped | d.went | d.redone:
+                if not ids <= set(d.store) | d.dropped | d.went | d.redone | w.lost_copies:
                     w.fail('history lost by a purge')
             for d in good:
                 # Revoked before seven days of syncs had passed here: nothing went.
