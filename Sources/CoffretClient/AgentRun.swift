@@ -19,9 +19,6 @@ package final class AgentRun {
     private let client: AgentClient
     private let terminal: Int32?
     private var terminalState: termios?
-    /// Whether the command ends by itself when it is told to, and was told.
-    private var heeds = false
-    private var isTold = false
     /// Programs that this process started and that have not ended, by process id; whether Ctrl-C is theirs.
     private var programs: [pid_t: Bool] = [:]
 
@@ -58,7 +55,6 @@ package final class AgentRun {
             case .exited(let code): return .exited(Int32(code))
             case .locked(let reason): return .locked(reason: reason)
             case .start(let program): try start(program, received.take())
-            case .heeds: heeds = true
             case .failed(let code, let waitSeconds):
                 putTerminalBack()
                 waitForPrograms(watch)
@@ -82,11 +78,6 @@ package final class AgentRun {
         }
         // The terminal has sent it to the program in the foreground as well, and it is meant for that one.
         if signal == SIGINT || signal == SIGQUIT, programs.values.contains(true) { return }
-        // Once: whoever asks again does not want to wait.
-        if signal == SIGINT || signal == SIGTERM, heeds, !isTold {
-            isTold = true
-            if (try? client.connection.send(AgentRequest.interrupted.encoded())) != nil { return }
-        }
         for (processID, _) in programs { kill(processID, signal) }
         client.connection.shutDown()
         putTerminalBack()

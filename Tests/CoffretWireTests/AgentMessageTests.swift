@@ -14,7 +14,6 @@ struct AgentMessageTests {
                 store: "/home/a b/.local/share/coffret", arguments: ["search", "tomato blight", "--json", "", "é"],
                 workingDirectory: "/home/a b",
                 environment: ["TERM": "xterm", "COLUMNS": "80", "NO_COLOR": ""])),
-        .look(AgentCommand(store: "/s", arguments: ["sync"], workingDirectory: "/", environment: ["A": "1"])),
         .unlock(secret(.passphrase, "correct horse"), seconds: nil), .unlock(secret(.pin, ""), seconds: 900),
         .unlock(secret(.asked, ""), seconds: nil), .lock(store: nil), .lock(store: "/s"), .status(store: nil), .stop,
         .settings(secret(.passphrase, "battery"), idleSeconds: 600, absoluteSeconds: nil),
@@ -27,7 +26,6 @@ struct AgentMessageTests {
         .session(AgentSession(store: "/s", isJSON: false, environment: [:], token: "coffret_abc")),
         .session(AgentSession(store: "/s", environment: ["A": "1"], isUse: true)),
         .session(AgentSession(store: "/s", environment: [:], isUse: false)),
-        .interrupted,
     ]
 
     static func secret(_ kind: AgentSecretKind, _ text: String) -> AgentSecret {
@@ -100,15 +98,14 @@ struct AgentMessageTests {
                     .secret(
                         AgentSecretHead(
                             store: secret.store, kind: secret.kind, wanted: .settings(idle: idle, absolute: absolute)))
-                case .run(let command): .command(store: command.store, isUse: true)
-                case .look(let command): .command(store: command.store, isUse: false)
+                case .run(let command): .command(store: command.store)
                 case .session(let session): .session(store: session.store, session.manner)
                 default: .open
                 }
             #expect(try head(request.encoded()) == expected)
         }
         // Broken behind the head: the process that works for the client finds out.
-        #expect(try head([0x85, 0x02, 0x61, 0x73, 0xFF, 0xFF, 0xFF]) == .command(store: "s", isUse: true))
+        #expect(try head([0x85, 0x02, 0x61, 0x73, 0xFF, 0xFF, 0xFF]) == .command(store: "s"))
         for broken: [UInt8] in [
             [], [0x85], [0x85, 0x02, 0x61, 0x73], [0x85, 0x02, 0x66, 0x73, 0, 0, 0], [0x85, 0x02, 0x41, 0x73, 0, 0, 0],
         ] {

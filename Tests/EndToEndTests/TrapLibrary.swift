@@ -45,12 +45,8 @@ struct LawlessClient {
         try connection.send(AgentRequest.hello(version: AgentRequest.version).encoded())
         _ = try connection.receive()
         try connection.send(request.encoded(), descriptors: descriptors)
-        while let (message, _) = try connection.receive() {
-            let response = try AgentResponse(decoding: message.bytes)
-            // It heeds an interrupt; its answer comes later.
-            if response != .heeds { return response }
-        }
-        throw CoffretRunner.Failed(text: "no answer")
+        guard let (message, _) = try connection.receive() else { throw CoffretRunner.Failed(text: "no answer") }
+        return try AgentResponse(decoding: message.bytes)
     }
 
     /// Opens a session with these variables, and closes it again.

@@ -13,8 +13,6 @@ final class AgentChild {
     enum Work {
         /// Runs a command with a store.
         case command(store: String)
-        /// Runs a command that only looks; it is no use of the store, and ends with its lock.
-        case look(store: String)
         /// Syncs a store for as long as it is unlocked.
         case sync(store: String)
         /// Keeps the vaults of a store small.
@@ -35,7 +33,7 @@ final class AgentChild {
         /// The store that the child works for, and ends with.
         var store: String? {
             switch self {
-            case .command(let store), .look(let store), .sync(let store), .tending(let store), .connection(let store),
+            case .command(let store), .sync(let store), .tending(let store), .connection(let store),
                 .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store):
                 store
             case .judge: nil
@@ -60,16 +58,14 @@ final class AgentChild {
             case (.judge(let asked), .settled(let store, let intervals)):
                 asked.kind == .presence && asked.wanted.isSettings && store == asked.store
                     && asked.wanted.allows(intervals)
-            case (.command, .noteKeyHeld), (.command, .noteKeyForgotten), (.look, .noteKeyHeld),
-                (.look, .noteKeyForgotten):
-                true
-            case (.command, .presenceWanted), (.look, .presenceWanted), (.connection, .presenceWanted): true
+            case (.command, .noteKeyHeld), (.command, .noteKeyForgotten): true
+            case (.command, .presenceWanted), (.connection, .presenceWanted): true
             case (.session(_, let manner), .noteKeyHeld), (.session(_, let manner), .noteKeyForgotten),
                 (.session(_, let manner), .lockWanted):
                 manner != .limited
             case (.session, .presenceWanted), (.session, .used): true
-            case (.command, .stale), (.look, .stale), (.connection, .stale), (.session, .stale): true
-            case (.command, _), (.look, _), (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
+            case (.command, .stale), (.connection, .stale), (.session, .stale): true
+            case (.command, _), (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
             default: false
             }
         }

@@ -22,9 +22,9 @@ extension AgentService {
             if client.isLimited, !head.isForPrograms { return client.refuse(.requestInvalid) }
             switch head {
             case .secret(let asked): return judge(asked, message, descriptors.take(), for: client)
-            case .command(let store, let isUse):
-                return withOpenKeys(of: store, for: client, isUse: isUse) {
-                    self.run(message, store: store, isUse: isUse, descriptors.take(), for: client)
+            case .command(let store):
+                return withOpenKeys(of: store, for: client) {
+                    self.run(message, store: store, descriptors.take(), for: client)
                 }
             case .session(let store, let manner):
                 return withOpenKeys(of: store, for: client, isUse: manner.isUse) {
@@ -62,7 +62,7 @@ extension AgentService {
             withOpenKeys(of: store, for: client, isUse: false) {
                 client.answer(self.renew(store: store, sealedKey))
             }
-        case .run, .look, .session, .unlock, .settings, .started, .ended, .interrupted: client.refuse(.requestInvalid)
+        case .run, .session, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
         }
     }
 
@@ -115,7 +115,7 @@ extension AgentService {
     // MARK: Commands
 
     private func run(
-        _ message: ReceivedMessage, store path: String, isUse: Bool, _ descriptors: [Int32], for client: AgentPeer
+        _ message: ReceivedMessage, store path: String, _ descriptors: [Int32], for client: AgentPeer
     ) {
         defer { for descriptor in descriptors { close(descriptor) } }
         guard descriptors.count == 3 || descriptors.count == 4 else {
@@ -127,7 +127,7 @@ extension AgentService {
             client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
             return
         }
-        let use = store.use(at: now, isUse: isUse)
+        let use = store.use(at: now)
         guard let key = use.key else {
             client.answer(.locked(reason: use.reason.rawValue))
             return
@@ -136,7 +136,7 @@ extension AgentService {
         let own = environment
         let secondsLeft = store.secondsLeft(at: now)
         let parent = getpid()
-        let child = start(isUse ? .command(store: path) : .look(store: path), for: client) { control in
+        let child = start(.command(store: path), for: client) { control in
             let socket = client.descriptor
             forgetOthers(except: path, keeping: client)
             let hasTerminal = descriptors.count == 4

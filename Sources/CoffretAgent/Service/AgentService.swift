@@ -328,7 +328,7 @@ package final class AgentService {
         let answer: AgentResponse
         switch child.work {
         case .session where child.hasBegun: return finishSession(child, client)
-        case .command(let store), .look(let store), .connection(let store), .session(let store, _):
+        case .command(let store), .connection(let store), .session(let store, _):
             answer = finishCommand(child, store: store, status: status)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)

@@ -212,25 +212,6 @@ package final class HostedCommand: ClientSide {
         return takeEnd(of: processID)
     }
 
-    // MARK: Stopping
-
-    /// Says that the command looks at `isInterrupted` from now on, and ends by itself.
-    package func heedInterrupts() { try? connection?.send(AgentResponse.heeds.encoded()) }
-
-    /// Whether the client has said that the command is to stop, or is gone.
-    package var isInterrupted: Bool {
-        guard connection != nil else { return false }
-        var polled = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
-        guard unsafe poll(&polled, 1, 0) > 0 else { return false }
-        switch next() {
-        case .interrupted, nil: return true
-        case .ended(let ended, let end):
-            keep(end, of: ended)
-            return false
-        default: return false
-        }
-    }
-
     private func next() -> AgentRequest? {
         guard let (message, _) = try? connection?.receive() else { return nil }
         return try? AgentRequest(decoding: message.bytes)

@@ -106,8 +106,8 @@ enum AgentHandover {
     }
 
     /// Whether the command means the same in another process: no descriptors but the standard ones.
-    static func isPossible(_ context: CommandContext) -> Bool {
-        guard !HostedCommand.isRunning, !context.arguments.command.staysHere else { return false }
+    private static func isPossible(_ context: CommandContext) -> Bool {
+        guard !HostedCommand.isRunning else { return false }
         let options = context.arguments.command.options + GlobalOptions.all
         guard !options.contains(where: { context.arguments.isSet($0) && !travels($0, context) }) else { return false }
         return !context.words.contains { word in

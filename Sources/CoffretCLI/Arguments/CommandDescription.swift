@@ -141,9 +141,6 @@ struct CommandDescription: Sendable {
     let subcommands: [CommandDescription]
     /// Left out of help, completions and manual pages.
     let isHidden: Bool
-    /// Whether the command belongs to the caller's process, because it needs its environment, its place among processes,
-    /// or its standard input before the store. Other commands that open the store run in the agent, if there is one.
-    let staysHere: Bool
     /// What the command does; `nil` for a family that needs a subcommand.
     let run: (@Sendable (CommandContext) throws -> Void)?
 
@@ -151,7 +148,6 @@ struct CommandDescription: Sendable {
         _ name: String, group: CommandGroup? = nil, _ summary: String, discussion: [String] = [],
         arguments: [ArgumentDescription] = [], options: [OptionDescription] = [],
         examples: [CommandExample] = [], subcommands: [CommandDescription] = [], isHidden: Bool = false,
-        staysHere: Bool = false,
         run: (@Sendable (CommandContext) throws -> Void)? = nil
     ) {
         self.name = name
@@ -163,7 +159,6 @@ struct CommandDescription: Sendable {
         self.examples = examples
         self.subcommands = subcommands
         self.isHidden = isHidden
-        self.staysHere = staysHere
         self.run = run
     }
 

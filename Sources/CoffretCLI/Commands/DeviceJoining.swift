@@ -32,7 +32,7 @@ enum DeviceJoining {
             "With --account your other devices show that a new one asks to join, and coffret device approve there needs no number to be typed.",
         ],
         arguments: [ServerAccess.address],
-        options: [account, DeviceCommand.name, scanned, StoreAccess.effort] + ServerAccess.options, staysHere: true,
+        options: [account, DeviceCommand.name, scanned, StoreAccess.effort] + ServerAccess.options,
         run: pair)
 
     static let approval = CommandDescription(
@@ -40,7 +40,7 @@ enum DeviceJoining {
         discussion: [
             "Without PAIRING it is the device that waits for your account; compare its number first. coffret device ls lists waiting devices. Anyone who knows your account's name can ask: ignore a request that you did not begin."
         ],
-        arguments: [request], staysHere: true, run: approve)
+        arguments: [request], run: approve)
 
     private static func attempts(_ context: CommandContext) throws -> PairingAttemptsFile {
         let environment = try StoreAccess.environment(context)

@@ -24,7 +24,7 @@ enum DeviceRecovery {
             "For a device without a store. Needs the sheet that coffret recovery add --paper gave, and the server. The passphrase that you choose is this device's own."
         ],
         arguments: [ServerAccess.address],
-        options: [sheet, revokeOthers, DeviceCommand.name, StoreAccess.effort] + ServerAccess.options, staysHere: true,
+        options: [sheet, revokeOthers, DeviceCommand.name, StoreAccess.effort] + ServerAccess.options,
         run: run)
 
     private static func run(_ context: CommandContext) throws {

@@ -13,8 +13,7 @@ enum DeviceRenewal {
         "renew", "Go on with an old copy of this store that you put back yourself",
         discussion: [
             "Syncing notices that a store is older than it was, and stops. If you put it back from a backup of the disk, this makes it a copy of its own: coffret sync then brings what is newer, and sends what was written on this copy."
-        ],
-        staysHere: true, run: run)
+        ], run: run)
 
     private static func run(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphraseAnew, acceptsRollback: true)

@@ -25,8 +25,7 @@ enum InjectCommand {
             CommandExample("coffret inject -i app.conf.tpl -o app.conf", "writes the file with its secrets filled in"),
             CommandExample(
                 "echo 'password: {{ coffret://Work/db/password }}' | coffret inject", "from a pipe into a pipe"),
-        ],
-        staysHere: true, run: run)
+        ], run: run)
 
     private static func run(_ context: CommandContext) throws {
         let target = context.arguments.value(output)

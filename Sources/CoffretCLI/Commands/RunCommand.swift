@@ -30,8 +30,7 @@ enum RunCommand {
                 "coffret run --env DB_PASSWORD=coffret://Work/db/password -- ./migrate",
                 "one secret for one command"),
             CommandExample("coffret run --env-file app.env -- npm start", "references kept in a file"),
-        ],
-        staysHere: true, run: run)
+        ], run: run)
 
     private static func run(_ context: CommandContext) throws {
         let words = context.arguments.values(command)

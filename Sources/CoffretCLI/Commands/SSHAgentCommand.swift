@@ -29,8 +29,7 @@ enum SSHAgentCommand {
             CommandExample("coffret ssh-agent -- bash", "a shell in which ssh uses the keys of the vault"),
             CommandExample("coffret ssh-agent -- git push", "one command with them"),
             CommandExample("eval \"$(coffret ssh-agent)\"", "this shell; the same keys as in every other one"),
-        ],
-        staysHere: true, run: run)
+        ], run: run)
 
     /// Hidden: serves one connection, which is standard input and output, with the store that the agent has open.
     static let connection = CommandDescription(

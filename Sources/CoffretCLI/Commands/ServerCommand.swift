@@ -27,14 +27,14 @@ enum ServerCommand {
                 discussion: [
                     "There is no password: the account is the list of your devices, and this device proves itself with its key."
                 ],
-                arguments: [ServerAccess.address], options: [invitation] + ServerAccess.options, staysHere: true,
+                arguments: [ServerAccess.address], options: [invitation] + ServerAccess.options,
                 run: join),
             CommandDescription(
                 "status", "Say which server it is, and whether it answers", run: status),
             CommandDescription(
                 "leave", "Forget the server on this device",
                 discussion: ["What lies on the server stays there, and so does this device in the account."],
-                options: [CommonArguments.yes], staysHere: true, run: leave),
+                options: [CommonArguments.yes], run: leave),
         ])
 
     private static func join(_ context: CommandContext) throws {

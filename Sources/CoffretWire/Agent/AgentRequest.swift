@@ -79,8 +79,6 @@ package enum AgentRequest: Equatable, Sendable {
     /// The first message: which version of the protocol the client speaks.
     case hello(version: UInt32)
     case run(AgentCommand)
-    /// A command that only looks, for a program that goes on looking: it is no use of the store.
-    case look(AgentCommand)
     /// Unlocks for the time of the settings, or for this many seconds.
     case unlock(AgentSecret, seconds: UInt64?)
     /// Locks one store, or all.
@@ -99,8 +97,6 @@ package enum AgentRequest: Equatable, Sendable {
     case renewed(store: String, sealedKey: [UInt8]?)
     /// A process with the store open that answers operations over this connection from then on.
     case session(AgentSession)
-    /// After `AgentResponse.heeds`: the person wants the command to stop; it says what came of it, and ends.
-    case interrupted
 }
 
 /// For whom a session answers.
@@ -164,10 +160,7 @@ package enum AgentProgramEnd: Equatable, Sendable {
 extension AgentRequest {
     /// The command line, if this is one.
     package var command: AgentCommand? {
-        switch self {
-        case .run(let command), .look(let command): command
-        default: nil
-        }
+        if case .run(let command) = self { command } else { nil }
     }
 
     package static let version: UInt32 = 1
@@ -182,7 +175,7 @@ extension AgentRequest {
         /// With a secret: the message is handed on as it is.
         case secret(AgentSecretHead)
         /// A command for the store at this path: handed on, too.
-        case command(store: String, isUse: Bool)
+        case command(store: String)
         /// A session with the store at this path: handed on, too.
         case session(store: String, SessionManner)
         /// Nothing that anybody would hide.
@@ -197,8 +190,7 @@ extension AgentRequest {
         do throws(CBORError) {
             let count = try decoder.readArrayHeader()
             switch (try decoder.readUnsigned(), count) {
-            case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: true)
-            case (10, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax), isUse: false)
+            case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax))
             case (12, 4), (12, 5):
                 return .session(
                     store: try decoder.readText(byteCountMax: pathByteCountMax), count == 5 ? .limited : .program)
@@ -238,8 +230,7 @@ extension AgentRequest {
         CBOREncoder.encode { encoder in
             switch self {
             case .hello(let version): encoder.encode(kind: 1, [UInt64(version)])
-            case .run(let command): Self.encode(command, kind: 2, to: &encoder)
-            case .look(let command): Self.encode(command, kind: 10, to: &encoder)
+            case .run(let command): Self.encode(command, to: &encoder)
             case .unlock(let secret, let seconds):
                 encoder.encode(kind: 3, fieldCount: 5)
                 Self.encode(secret, to: &encoder)
@@ -280,13 +271,12 @@ extension AgentRequest {
                 encoder.encode(unsigned: session.isJSON ? 1 : 0)
                 encoder.encode(texts: session.environment)
                 if let token = session.token { encoder.encode(text: token) }
-            case .interrupted: encoder.encode(kind: 13, fieldCount: 0)
             }
         }
     }
 
-    private static func encode(_ command: AgentCommand, kind: UInt64, to encoder: inout CBOREncoder) {
-        encoder.encode(kind: kind, fieldCount: 4)
+    private static func encode(_ command: AgentCommand, to encoder: inout CBOREncoder) {
+        encoder.encode(kind: 2, fieldCount: 4)
         encoder.encode(text: command.store)
         encoder.encodeArrayHeader(count: command.arguments.count)
         for argument in command.arguments { encoder.encode(text: argument) }
@@ -330,7 +320,6 @@ extension AgentRequest {
         case (1, 1):
             return .hello(version: try decoder.readUnsigned(as: UInt32.self))
         case (2, 4): return .run(try readCommand(from: &decoder))
-        case (10, 4): return .look(try readCommand(from: &decoder))
         case (3, 5):
             guard let secret = try readSecret(from: &decoder) else {
                 try decoder.skipItem()
@@ -371,7 +360,6 @@ extension AgentRequest {
             let environment = try decoder.readTextMap()
             let token = fieldCount == 4 ? try decoder.readText(byteCountMax: tokenByteCountMax) : nil
             return .session(AgentSession(store: store, isJSON: isJSON, environment: environment, token: token))
-        case (13, 0): return .interrupted
         case (14, 3):
             let store = try decoder.readText(byteCountMax: pathByteCountMax)
             let isUse = try readIsUse(from: &decoder)

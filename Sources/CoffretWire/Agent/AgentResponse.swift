@@ -77,8 +77,6 @@ package enum AgentResponse: Equatable, Sendable {
     case done
     /// From a command under way: the client starts this program and says when it runs and how it ends.
     case start(AgentProgram)
-    /// From a command under way: it ends by itself when it hears `AgentRequest.interrupted`.
-    case heeds
 }
 
 extension AgentResponse {
@@ -117,7 +115,6 @@ extension AgentResponse {
                 encoder.encodeArrayHeader(count: program.streams.count)
                 for stream in program.streams { encoder.encode(unsigned: UInt64(stream.rawValue)) }
                 encoder.encode(bool: program.isDetached)
-            case .heeds: encoder.encode(kind: 8, fieldCount: 0)
             }
         }
     }
@@ -157,7 +154,6 @@ extension AgentResponse {
                 waitSeconds: try decoder.readOptionalUnsigned())
         case (6, 0): return .done
         case (7, 4): return .start(try readProgram(from: &decoder))
-        case (8, 0): return .heeds
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil
