@@ -80,7 +80,7 @@ package final class Account {
             guard answer == nil else { break }
         }
         try inCore(
-            store.changeKeyring { (keyring) throws(KeyError) in
+            store.changeKeyring { keyring in
                 try keyring.setServer(
                     ServerRecord(
                         url: settings.address.url, fingerprint: connection.fingerprint, name: name,
@@ -169,7 +169,7 @@ package final class Account {
 
     private func adopt(_ followed: FollowedDeviceChain) throws {
         try lock.exclusively {
-            try Self.inCore(store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) })
+            try Self.inCore(store.changeKeyring { keyring in try keyring.adopt(followed) })
         }
     }
 
@@ -243,7 +243,7 @@ package final class Account {
         let link = try inAccount(store.keyring.signRename(of: device, to: name))
         let chain = try inAccount(store.keyring.deviceChain())
         let followed = try following(chain, [link], watch: nil, now: nil)
-        try inCore(store.changeKeyring { (keyring) throws(KeyError) in try keyring.adopt(followed) })
+        try inCore(store.changeKeyring { keyring in try keyring.adopt(followed) })
     }
 
     /// Gives synced vaults the keys that this device's revocations ask for, and sends them; what was done already stays.
@@ -260,7 +260,7 @@ package final class Account {
         }
         let renewed = try changing {
             try Self.inCore(
-                store.changeKeyring { (keyring) throws(KeyError) in try keyring.renewSyncedVaultKeys(after: link) })
+                store.changeKeyring { keyring in try keyring.renewSyncedVaultKeys(after: link) })
         }
         try sendKeys()
         return renewed

@@ -69,7 +69,7 @@ enum SyncBench {
                 named: "bench \(count) \(round) \(Hex.encode(SystemRandomSource().bytes(count: 4)))")
             let ids = try fill(first, id, count: count)
             try first.account.makeZone(for: first.store.vaultRecord(id.hex))
-            try first.store.changeKeyring { (keyring) throws(KeyError) in try keyring.setVaultKind(id, .synced) }
+            try first.store.changeKeyring { keyring in try keyring.setVaultKind(id, .synced) }
             try first.account.sendKeys()
             let here = try first.syncer(first.store.vaultRecord(id.hex))
             let up = try sync(here)

@@ -95,7 +95,7 @@ struct BackupTests {
     @Test("a recovery key opens a backup, and stays valid in the restored store")
     func recoveryKey() throws {
         let store = try makeStore()
-        let sheet = try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: "safe") }
+        let sheet = try store.changeKeyring { keyring in try keyring.addRecoveryKey(named: "safe") }
         _ = try store.backup(to: backupPath)
         try restore(with: .recoveryKey(sheet.key))
         let restored = try Store.open(
@@ -130,7 +130,7 @@ struct BackupTests {
     @Test("a backup cut anywhere, or with any byte changed, is refused before anything is written (R10, R14)")
     func damage() throws {
         let store = try makeStore()
-        let sheet = try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: "safe") }
+        let sheet = try store.changeKeyring { keyring in try keyring.addRecoveryKey(named: "safe") }
         _ = try store.backup(to: backupPath)
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: backupPath)))
         let random = fixture.random

@@ -111,7 +111,7 @@ struct StoreTests {
         let store = try fixture.create()
         let old = try Data(contentsOf: URL(fileURLWithPath: store.layout.keyringPath))
         let passphrase = try StoreFixture.passphrase("a new one")
-        try store.changeKeyring { (keyring) throws(KeyError) in
+        try store.changeKeyring { keyring in
             try keyring.changePassphrase(passphrase, parameters: fixture.parameters())
         }
         #expect(try fixture.open("a new one").vaults.count == 1)

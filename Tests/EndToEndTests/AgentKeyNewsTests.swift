@@ -169,7 +169,7 @@ struct AgentKeyNewsTests {
         var typed = Array(CoffretRunner.passphrase.utf8)
         let store = try Store.open(
             at: agent.runner.storePath, with: .passphrase(Passphrase(typed: &typed)), environment: environment)
-        _ = try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: "safe") }
+        _ = try store.changeKeyring { keyring in try keyring.addRecoveryKey(named: "safe") }
         let command = try #require(listing.withLock { $0 })
         let output = String(decoding: command.readOutputToEnd(), as: UTF8.self)
         let end = command.finish()

@@ -157,7 +157,7 @@ extension VaultSyncBegin: PerformedOperation {
         try account.makeZone(for: record)
         if record.kind != .synced {
             let id = record.vaultID
-            try desk.store.changeKeyring { (keyring) throws(KeyError) in try keyring.setVaultKind(id, .synced) }
+            try desk.store.changeKeyring { keyring in try keyring.setVaultKind(id, .synced) }
             record = try desk.store.vaultRecord(id.hex)
         }
         // Keys before content, and again when this is repeated: an attempt that broke off is made whole.
@@ -191,7 +191,7 @@ extension VaultSyncEnd: PerformedOperation {
             try desk.store.forgetZone(of: record)
             answer.isDeletedFromServer = true
         }
-        try desk.store.changeKeyring { (keyring) throws(KeyError) in try keyring.setVaultKind(id, .local) }
+        try desk.store.changeKeyring { keyring in try keyring.setVaultKind(id, .local) }
         return answer
     }
 }

@@ -175,7 +175,7 @@ enum DeviceRecovery {
         }
         let device = PaperDevice(key)
         try account.add(device, named: name, at: SystemWallClock().now)
-        try session.store.changeKeyring { (keyring) throws(KeyError) in try keyring.admitPaper(device.deviceID) }
+        try session.store.changeKeyring { keyring in try keyring.admitPaper(device.deviceID) }
         guard isUnconfirmed else {
             return try context.confirmDone(.fields(["id": .string(device.deviceID.hex), "name": .string(name)])) {
                 "\"\(TextWidth.displaySafe(name))\" is one of your devices now. With its sheet and the server you come back from nothing."

@@ -176,7 +176,7 @@ enum RecoveryCommand {
             "The sheet of \(name)\(by ?? "") will open this store, and backups of it, without the passphrase.",
             question: "Let it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         try session.store.readKeyringAgain()
-        try session.store.changeKeyring { (keyring) throws(KeyError) in try keyring.admitPaper(device.id) }
+        try session.store.changeKeyring { keyring in try keyring.admitPaper(device.id) }
         try context.confirmDone(.fields(["accepted": .string(device.id.hex)])) {
             "The sheet of \(name) opens this store now."
         }

@@ -99,7 +99,7 @@ enum ServerCommand {
         try context.confirmDanger(
             "This device will no longer sync with \(TextWidth.displaySafe(record.url)).", question: "Forget it?",
             isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        try session.store.changeKeyring { (keyring) throws(KeyError) in try keyring.setServer(nil) }
+        try session.store.changeKeyring { keyring in try keyring.setServer(nil) }
         try context.confirmDone(.fields(["left": .string(record.url)])) {
             "Forgot \(TextWidth.displaySafe(record.url)). Everything is still here, on this device."
         }

@@ -146,26 +146,26 @@ final class StoreSession {
 
     func addRecoveryKey(named name: String) throws -> (key: RecoveryKey, slotID: UniqueID) {
         try store.readKeyringAgain()
-        return try store.changeKeyring { (keyring) throws(KeyError) in try keyring.addRecoveryKey(named: name) }
+        return try store.changeKeyring { keyring in try keyring.addRecoveryKey(named: name) }
     }
 
     func addRecoveryKey(_ key: borrowing RecoveryKey, named name: String) throws {
         try store.readKeyringAgain()
         let text = key.text()
-        _ = try store.changeKeyring { (keyring) throws(KeyError) in
+        _ = try store.changeKeyring { keyring in
             try keyring.addRecoveryKey(try RecoveryKey.parse(text), named: name)
         }
     }
 
     func removeSlot(_ id: UniqueID) throws {
         try store.readKeyringAgain()
-        _ = try store.changeKeyring { (keyring) throws(KeyError) in try keyring.removeSlot(id) }
+        _ = try store.changeKeyring { keyring in try keyring.removeSlot(id) }
     }
 
     func changePassphrase(to passphrase: Passphrase) throws {
         let parameters = StoreAccess.parameters(context)
         try store.readKeyringAgain()
-        try store.changeKeyring { (keyring) throws(KeyError) in
+        try store.changeKeyring { keyring in
             try keyring.changePassphrase(passphrase, parameters: parameters)
         }
     }

@@ -249,7 +249,7 @@ package final class Store {
         guard try vaults.count > 1 else { throw CoreError(.vaultIsLast, at: record.name) }
         let writer = try open(record, isWritable: true)
         try withExtendedLifetime(writer) {
-            try changeKeyring { (keyring) throws(KeyError) in try keyring.removeVault(record.vaultID) }
+            try changeKeyring { keyring in try keyring.removeVault(record.vaultID) }
         }
         try inFiles(environment.fileSystem.removeTree(layout.vaultPath(record.vaultID)))
     }
@@ -264,7 +264,7 @@ package final class Store {
         let record = try vaultRecord(reference)
         try Self.checkName(name)
         try checkIsFree(name, except: record.vaultID)
-        try changeKeyring { (keyring) throws(KeyError) in try keyring.renameVault(record.vaultID, to: name) }
+        try changeKeyring { keyring in try keyring.renameVault(record.vaultID, to: name) }
     }
 
     private func checkIsFree(_ name: String, except vault: VaultID?) throws {

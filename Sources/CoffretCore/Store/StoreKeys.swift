@@ -7,10 +7,10 @@ internal import CoffretStorage
 internal import CoffretTrust
 
 /// Evaluates `value`, turning errors of the keyring into this module's.
-func inKeys<Result>(_ value: @autoclosure () throws(KeyError) -> Result) throws -> Result {
-    do throws(KeyError) {
+func inKeys<Result>(_ value: @autoclosure () throws -> Result) throws -> Result {
+    do {
         return try value()
-    } catch {
+    } catch let error as KeyError {
         switch error.code {
         case .keyringNotFound: throw CoreError(.storeNotFound, at: error.place, cause: error)
         case .keyringExists: throw CoreError(.storeExists, at: error.place, cause: error)
@@ -23,7 +23,7 @@ func inKeys<Result>(_ value: @autoclosure () throws(KeyError) -> Result) throws 
 }
 
 /// The same for several statements.
-func inKeys<Result>(_ body: () throws(KeyError) -> Result) throws -> Result {
+func inKeys<Result>(_ body: () throws -> Result) throws -> Result {
     try inKeys(body())
 }
 
@@ -32,7 +32,7 @@ extension Store {
     ///
     /// - Parameter change: does one thing; each call of the keyring makes a generation.
     package func changeKeyring<Result>(
-        _ change: (UnlockedKeyring) throws(KeyError) -> Result
+        _ change: (UnlockedKeyring) throws -> Result
     ) throws -> Result {
         let result = try inKeys(change(keyring))
         try recordGeneration()
@@ -74,7 +74,7 @@ extension Store {
                 try open(record, isWritable: false).close()
             } catch let error as CoreError where error.code == .storeIncomplete {}
         }
-        try changeKeyring { (keyring) throws(KeyError) in try keyring.renewInstance(isAccepted: isAccepted) }
+        try changeKeyring { keyring in try keyring.renewInstance(isAccepted: isAccepted) }
     }
 
     /// Throws unless a vault may be written to: the store is the one that this machine remembers, and no older.
@@ -99,7 +99,7 @@ extension Store {
     /// The name of the device behind an instance's commits, as this store knows it; nil for one it does not know.
     package func deviceName(_ deviceID: [UInt8]) throws -> String? {
         guard let id = UniqueID(bytes: deviceID) else { return nil }
-        return try inKeys { () throws(KeyError) in
+        return try inKeys {
             let chain = try keyring.deviceChain()
             guard let device = chain.devices.first(where: { $0.id == id }) else { return nil }
             return try keyring.details(of: device)?.name
@@ -109,7 +109,7 @@ extension Store {
     /// The same for people: with the beginning of the id where another device that is trusted is called so too.
     package func deviceLabel(_ deviceID: [UInt8]) throws -> String? {
         guard let name = try deviceName(deviceID) else { return nil }
-        let isShared = try inKeys { () throws(KeyError) in
+        let isShared = try inKeys {
             for other in try keyring.deviceChain().devices where other.isTrusted && other.id.bytes != deviceID {
                 if try keyring.details(of: other)?.name == name { return true }
             }
