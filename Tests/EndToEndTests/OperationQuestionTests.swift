@@ -116,6 +116,34 @@ struct OperationQuestionTests {
         #expect(late.questions.isEmpty, "nobody types in vain")
     }
 
+    @Test("R163: a session revokes a device for the passphrase of the store alone, and a yes is none")
+    func revoked() throws {
+        let world = try OperationWorld(isSynced: true)
+        defer { try? world.agent.stop() }
+        #expect(try world.agent.unlock().exitCode == 0)
+        let session = try world.session(isJSON: false)
+        func isTrusted() throws -> Bool {
+            try session.perform(DeviceList()).devices.contains { $0.name == "Phone" && !$0.isRevoked }
+        }
+        func code(_ answers: Answers?) throws -> String? {
+            var request = DeviceRevoke()
+            request.device = "Phone"
+            do {
+                #expect(try session.perform(request, attendedBy: answers).isRevoked)
+                return nil
+            } catch let failure as OperationFailure { return failure.code }
+        }
+        #expect(try code(nil) == "cli.presence.unavailable")
+        #expect(try code(Answers(.no)) == "operation.unanswered")
+        #expect(try code(Answers(.yes)) == "operation.descriptor.invalid")
+        #expect(try code(Answers(.secret("not it"))) == "keys.unlock-failed")
+        #expect(try isTrusted())
+        let right = Answers(.secret(CoffretRunner.passphrase))
+        #expect(try code(right) == nil)
+        #expect(right.questions.map(\.kind) == [.passphrase])
+        #expect(try !isTrusted())
+    }
+
     @Test("R163: a session with a token asks nobody")
     func token() throws {
         let world = try Self.world()
