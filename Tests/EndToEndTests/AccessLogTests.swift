@@ -79,10 +79,7 @@ struct AccessLogTests {
     func bounded() throws {
         let world = try OperationWorld()
         let store = try world.desk().store
-        let environment = StoreEnvironment(
-            stateDirectory: world.agent.runner.folder.file("home/.local/state/coffret"), fileSystem: PosixFileSystem(),
-            random: SystemRandomSource(), clock: SystemWallClock())
-        let logs = try (0..<3).map { _ in try AccessLog(store, environment) }
+        let logs = try (0..<3).map { _ in try AccessLog(store) }
         for number in 0..<2_200 {
             var entry = AccessEntry()
             (entry.session, entry.operation) = ("0000000\(number % 3)", "item.list")
@@ -91,14 +88,14 @@ struct AccessLogTests {
         let path = try world.stateFolder + "/access-log"
         var file = try Data(contentsOf: URL(fileURLWithPath: path))
         #expect(file.count == 1 << 20)
-        var entries = try AccessLog(store, environment).entries()
+        var entries = try AccessLog(store).entries()
         #expect(entries.map(\.number) == Array(152..<2_200))
         #expect(entries.allSatisfy { $0.session == "0000000\($0.number % 3)" })
         // One slot is changed, one is put in another's place.
         file[512 * 300 + 100] ^= 1
         file.replaceSubrange(512 * 7..<512 * 8, with: file[512 * 9..<512 * 10])
         try file.write(to: URL(fileURLWithPath: path))
-        entries = try AccessLog(store, environment).entries()
+        entries = try AccessLog(store).entries()
         #expect(entries.count == 2_046 && !entries.map(\.number).contains(300))
         #expect(try world.agent.runner.run(["agent", "log"], input: []).errorText.contains("entries are missing"))
     }

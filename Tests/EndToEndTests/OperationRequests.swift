@@ -7,11 +7,14 @@ import CoffretWire
 extension OperationTests {
     /// A request, and the code of its refusal; nil for one that is answered.
     struct Row {
+        /// One that is attended gets the store's passphrase as the answer to each question.
         let request: OperationRequest
         let refusal: String?
         var descriptors: [Descriptor] = []
         /// Whether the keyring changes by it, which ends the session.
         let endsSession: Bool
+        /// Whether the agent locks the store after it.
+        let locksStore: Bool
     }
 
     /// What a request brings.
@@ -40,14 +43,15 @@ extension OperationTests {
         var list: [Row] = []
         func add<Request: StoreOperation>(
             _ request: Request, refusedAs refusal: String? = nil, bringing descriptors: Descriptor...,
-            endsSession: Bool = false, fill: (inout Request) -> Void = { _ in }
+            isAttended: Bool = false, endsSession: Bool = false,
+            locksStore: Bool = false, fill: (inout Request) -> Void = { _ in }
         ) {
             var request = request
             fill(&request)
             list.append(
                 Row(
-                    request: OperationRequest(request), refusal: refusal, descriptors: descriptors,
-                    endsSession: endsSession))
+                    request: OperationRequest(request, isAttended: isAttended), refusal: refusal,
+                    descriptors: descriptors, endsSession: endsSession, locksStore: locksStore))
         }
         add(Hello())
         add(VaultList())
@@ -184,6 +188,9 @@ extension OperationTests {
             ($0.item, $0.name, $0.newName) = ("tomatoes", "map.md", "a/b")
         }
         add(FileRead(), bringing: .sink) { ($0.item, $0.name) = ("tomatoes", "map.md") }
+        add(FileFetch()) { $0.item = "tomatoes" }
+        add(FileFetch(), refusedAs: "core.attachment.not-found") { ($0.item, $0.names) = ("tomatoes", ["no"]) }
+        add(FileFetch(), refusedAs: "cli.vault.not-synced") { $0.item = "beans" }
         add(FileRemove()) { ($0.item, $0.name) = ("tomatoes", "map.md") }
         add(FileRemove(), refusedAs: "core.attachment.not-found") { ($0.item, $0.name) = ("tomatoes", "map.md") }
         add(FileList()) { $0.item = "tomatoes" }
@@ -242,6 +249,24 @@ extension OperationTests {
         add(NoteClose()) { $0.notes = ["beans"] }
         add(ItemRead(), refusedAs: "core.note.locked") { $0.item = "beans" }
         add(NoteClose(), refusedAs: "core.note.not-locked") { $0.notes = ["Plan"] }
+        add(NoteLock()) { ($0.notes, $0.isTrial) = (["Plan"], true) }
+        add(NoteLock(), refusedAs: "core.note.kind") { ($0.notes, $0.isTrial) = ([OperationWorld.login], true) }
+        add(NotePurge(), refusedAs: "core.note.not-locked") { $0.notes = ["Plan"] }
+        add(NotePurge()) { ($0.notes, $0.isTrial) = (["beans"], true) }
+        add(NotePurge()) { $0.notes = ["beans"] }
+        add(NotePurge()) { ($0.notes, $0.isTrial) = (["beans"], true) }
+        add(NoteUnlock(), bringing: .content("a diary's own secret\n")) { $0.note = "beans" }
+        add(NoteLock()) { ($0.notes, $0.isTrial) = (["beans"], true) }
+        add(NoteRelock(), refusedAs: "operation.unanswered") { $0.notes = ["beans"] }
+        add(NoteRelock(), isAttended: true) {
+            var effort = LockEffortMessage()
+            (effort.memoryKibibytes, effort.passCount) = (65_536, 3)
+            ($0.notes, $0.hint, $0.effort) = (["beans"], "the store's", effort)
+        }
+        add(NoteRelease(), refusedAs: "core.note.locked") { $0.notes = ["beans"] }
+        add(NoteRelease(), refusedAs: "core.note.not-locked", isAttended: true) { $0.notes = ["Plan"] }
+        add(NoteRelease(), isAttended: true) { $0.notes = ["beans"] }
+        add(NoteRelock(), refusedAs: "cli.version.not-found") { $0.vault = "Work" }
         add(ImportRun(), bringing: .notes) { $0.isDryRun = true }
         add(ImportRun(), bringing: .notes) { $0.vault = "Work" }
         add(ImportRun(), refusedAs: invalidDescriptor)
@@ -276,6 +301,37 @@ extension OperationTests {
         add(DeviceRename(), endsSession: true) { ($0.device, $0.newName) = ("Phone", "Telephone") }
         add(DeviceRename(), refusedAs: "cli.device.not-found") { ($0.device, $0.newName) = ("Phone", "Telephone") }
         add(DeviceRename(), refusedAs: "cli.input.invalid") { $0.device = "Telephone" }
+        add(TokenCreate(), refusedAs: "cli.presence.unavailable") {
+            ($0.name, $0.reason, $0.access) = ("alone", "a test", .list)
+        }
+        add(TokenCreate(), refusedAs: "token.scope.invalid", isAttended: true) {
+            ($0.name, $0.reason, $0.operations) = ("all", "a test", ["token.create"])
+        }
+        add(TokenCreate(), refusedAs: "core.vault.not-found", isAttended: true) {
+            ($0.name, $0.reason, $0.access, $0.vaults) = ("lost", "a test", .read, ["no such vault"])
+        }
+        add(TokenCreate(), isAttended: true) {
+            ($0.name, $0.reason, $0.access) = ("reader", "a test", .read)
+            ($0.vaults, $0.tags, $0.until) = (["work"], ["#public"], WireMoment(4_000_000_000_000))
+        }
+        add(TokenList())
+        add(TokenRemove(), refusedAs: "operation.request.invalid")
+        add(TokenRemove(), refusedAs: "token.not-found") { $0.name = "writer" }
+        add(TokenRemove()) { $0.name = "reader" }
+        add(TokenRemove()) { $0.isAll = true }
+        add(AccessList()) { $0.limit = 0 }
+        add(RecoveryList())
+        add(BackupCreate(), bringing: .target) { $0.name = "all.backup" }
+        add(BackupCreate(), refusedAs: invalidDescriptor) { $0.name = "all.backup" }
+        add(BackupCreate(), refusedAs: "operation.request.invalid", bringing: .target) { $0.name = "../all.backup" }
+        add(KeyAdd(), refusedAs: "cli.presence.unavailable") { ($0.profile, $0.place) = ("ada", .file) }
+        add(KeyAdd(), isAttended: true, endsSession: true) { ($0.profile, $0.place) = ("ada", .file) }
+        add(KeyList())
+        add(KeyEdit(), refusedAs: "cli.key.not-found", isAttended: true) { $0.profile = "bob" }
+        add(KeyEdit(), isAttended: true, locksStore: true) { $0.profile = "ada" }
+        add(KeyRemove(), refusedAs: "cli.presence.unavailable") { $0.key = "ada" }
+        add(KeyRemove(), refusedAs: "cli.key.not-found", isAttended: true) { $0.key = "bob" }
+        add(KeyRemove(), isAttended: true, locksStore: true) { $0.key = "ada" }
         add(DeviceList())
         add(RescueList())
         add(DeviceRevoke()) { ($0.device, $0.isTrial) = ("Telephone", true) }

@@ -21,6 +21,8 @@ final class OperationWorld {
 
     static let login = "Registrar"
     private let server: ServerRunner?
+    /// Whether somebody is there for the request that a desk performs.
+    var isAttended = false
 
     /// - Parameter isSynced: whether the store has an account, two devices, and a note that both changed at once.
     init(isSynced: Bool = false, environment: [String: String?] = [:]) throws {
@@ -77,7 +79,21 @@ final class OperationWorld {
             environment: StoreEnvironment(
                 stateDirectory: state, fileSystem: PosixFileSystem(), random: SystemRandomSource(),
                 clock: SystemWallClock()))
-        return StoreDesk(store, DeskSurroundings(stateDirectory: state))
+        var surroundings = DeskSurroundings(stateDirectory: state)
+        let alone = surroundings.requirePerson
+        surroundings.requirePerson = { [unowned self] in if !isAttended { try alone($0, $1, $2) } }
+        let silent = surroundings.requirePassphrase
+        surroundings.requirePassphrase = { [unowned self] in if !isAttended { try silent($0) } }
+        let person = GivingPassphrase { [unowned self] in isAttended }
+        surroundings.person = person
+        surroundings.openNote = { [unowned self] store, record, vault, item in
+            guard isAttended else { return try vault.opened(item) }
+            let opening = NoteOpening(person: person, now: surroundings.clock.now) {
+                try store.openVault($0.vaultID.hex, isWritable: true)
+            }
+            return try opening.open(item, record, vault)
+        }
+        return StoreDesk(store, surroundings)
     }
 }
 
@@ -97,6 +113,7 @@ struct OperationTests {
             transcripts["in place, \(isJSON)"] = try Self.rows.map { row in
                 let brought = try BroughtDescriptors(row.descriptors)
                 desk.work.takeDescriptors = { brought.take() }
+                alone.isAttended = row.request.isAttended
                 let reply = Operations.perform(try Self.form(row.request, isJSON), on: desk).reply
                 return try Self.masked(reply, row.request, isJSON) + (try brought.text())
             }
@@ -108,8 +125,9 @@ struct OperationTests {
             transcripts["agent, \(isJSON)"] = try Self.rows.map { row in
                 let brought = try BroughtDescriptors(row.descriptors)
                 let request = try Self.form(row.request, isJSON).encoded
-                let reply = try session.exchange(request, descriptors: brought.numbers)
-                if row.endsSession { session = try world.session(isJSON: isJSON) }
+                let reply = try session.exchange(request, descriptors: brought.numbers, isJSON: isJSON)
+                if row.locksStore { #expect(try world.agent.unlock().exitCode == 0) }
+                if row.endsSession || row.locksStore { session = try world.session(isJSON: isJSON) }
                 return try Self.masked(reply, row.request, isJSON) + (try brought.text())
             }
             let state = try world.agent.succeed("agent", "status", "--json")
@@ -147,6 +165,9 @@ struct OperationTests {
         // Only where an agent runs it has said that it does not sync.
         text.replace("\"agentSync\":\"off\",", with: "")
         text.replace(/(otp\/[^"]*","value"|"secret"):"[^"]+"/, with: "SECRET")
+        // Nothing is locked where no agent runs, and an agent tidies up.
+        text.replace(/"locksStore":true/, with: "\"locksStore\":false")
+        text.replace(/"fileCount":\d+/, with: "FILES")
         text.replace(/"(position|shortID|headCode|url|accountName)":"[^"]+"/, with: "VALUE")
         text.replace(/"(sealed|encryptionID)":"[^"]+"/, with: "SEALED")
         text.replace(/"code":"\d{6}","remainingSeconds":\d+/, with: "CODE")
@@ -288,10 +309,49 @@ struct OperationTests {
     }
 }
 
+/// Somebody who gives the store's passphrase to each question.
+private final class GivingPassphrase: OperationPerson {
+    private let isThere: () -> Bool
+    var canAnswer: Bool { isThere() }
+
+    init(_ isThere: @escaping () -> Bool) { self.isThere = isThere }
+
+    func tell(_ notice: SessionNotice) {}
+    func confirm(_ question: SessionQuestion) throws -> Bool { true }
+    func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor? { nil }
+    func deriving<Value>(_ body: () throws -> Value) throws -> Value { try body() }
+
+    func secret(_ question: SessionQuestion) throws -> SecretBytes {
+        guard canAnswer else { throw OperationError(.unanswered) }
+        var bytes = Array(CoffretRunner.passphrase.utf8)
+        return SecretBytes(consuming: &bytes)
+    }
+}
+
+extension SessionClient {
+    /// Asks as somebody who gives the store's passphrase to each question.
+    fileprivate func exchange(_ request: [UInt8], descriptors: [Int32], isJSON: Bool) throws -> [UInt8] {
+        var message = try exchange(request, descriptors: descriptors)
+        while true {
+            if SessionQuestion(message: message, isJSON: isJSON) != nil {
+                let (source, sink) = try ChildProcess.makePipe()
+                defer { close(source) }
+                try DescriptorIO.write(Array((CoffretRunner.passphrase + "\n").utf8), to: sink)
+                close(sink)
+                try send(SessionClientMessage.encodedAnswer(true, isJSON: isJSON), descriptors: [source])
+            } else if SessionNotice(message: message, isJSON: isJSON) == nil {
+                return message
+            }
+            message = try receive()
+        }
+    }
+}
+
 extension PerformedOperation {
     /// The same request in JSON.
     fileprivate static func inJSON(_ request: OperationRequest) throws -> OperationRequest {
-        OperationRequest(try request.read(as: Self.self), by: request.asker, isJSON: true)
+        OperationRequest(
+            try request.read(as: Self.self), by: request.asker, isAttended: request.isAttended, isJSON: true)
     }
 
     fileprivate static func replyText(_ reply: [UInt8], isJSON: Bool) throws -> String {

@@ -9,42 +9,7 @@ internal import CoffretStorage
 package import CoffretWire
 internal import Glibc
 
-/// An entry of the log.
-package struct AccessEntry: Record {
-    package static let recordName = "access-entry"
-    package static let refusesUnknownFields = false
-
-    package enum Event: String, RecordChoice {
-        case opened, asked, refused, ended
-    }
-
-    package var number = 0
-    package var time = WireMoment(0)
-    package var event = Event.opened
-    package var session = ""
-    package var program: String?
-    package var token: String?
-    package var operation: String?
-    package var vault: String?
-    package var item: String?
-    package var code: String?
-    package var count: Int?
-    package var last: WireMoment?
-
-    package init() {}
-    package static let layout = RecordLayout<Self>(
-        RecordField("number", \.number, "counts all entries there ever were"),
-        RecordField("time", \.time, "when it happened, the first time"),
-        RecordField("event", \.event, "a session began, was asked, refused something, or ended"),
-        RecordField("session", \.session, "8 hexadecimal digits, for entries that belong together"),
-        RecordField("program", \.program, "who opened the session, as the system knows it"),
-        RecordField("token", \.token, "name of the token"), RecordField("operation", \.operation, "what was asked for"),
-        RecordField("vault", \.vault, "id of the vault that it was about"),
-        RecordField("item", \.item, "id of the item that it was about"),
-        RecordField("code", \.code, "why it was refused or failed"),
-        RecordField("count", \.count, "how often in a row, if more than once"),
-        RecordField("last", \.last, "when the last time of those was"))
-
+extension AccessEntry {
     /// Whether this says the same as another one of the same session.
     fileprivate func isAlike(_ other: AccessEntry) -> Bool {
         event == other.event && session == other.session && operation == other.operation && vault == other.vault
@@ -58,8 +23,8 @@ package struct AccessEntry: Record {
 /// "access/log", store id ‖ instance id, CBOR of the entry, filled with zeros to 435 bytes), not filled further. Spec:
 /// Spec/access.md.
 package final class AccessLog {
-    package static let slotCount = 2_048
-    package static let slotByteCount = 512
+    static let slotCount = 2_048
+    static let slotByteCount = 512
     private static let contentByteCount = slotByteCount - Envelope.overheadByteCount - 4
     private static let programByteCountMax = 120
 
@@ -70,12 +35,12 @@ package final class AccessLog {
     /// The last one of this object, which the next one may be equal to.
     private var last: AccessEntry?
 
-    package init(_ store: Store, _ environment: StoreEnvironment) throws {
+    package init(_ store: Store) throws {
         let storeID = store.keyring.storeID
-        path = PathText.join(PathText.join(environment.stateDirectory, storeID.hex), "access-log")
+        path = PathText.join(PathText.join(store.environment.stateDirectory, storeID.hex), "access-log")
         associatedData = try storeID.bytes + store.keyring.instanceID().bytes
         key = try store.keyring.accessKey()
-        self.environment = environment
+        environment = store.environment
     }
 
     /// A program that holds the lock keeps others from writing, and nobody from working.

@@ -20,11 +20,11 @@ final class SessionAccess {
     private var stamp: FileStamp
 
     /// - Throws: `AccessError` if the token does not count; the log says so, too.
-    init(_ store: Store, _ environment: StoreEnvironment, _ terms: SessionTerms) throws {
-        book = try TokenBook(store, environment)
-        log = terms.isBrief ? nil : try AccessLog(store, environment)
-        clock = environment.clock
-        session = Hex.encode(environment.random.bytes(count: 4))
+    init(_ store: Store, _ terms: SessionTerms) throws {
+        book = try TokenBook(store)
+        log = terms.isBrief ? nil : try AccessLog(store)
+        clock = store.environment.clock
+        session = Hex.encode(store.environment.random.bytes(count: 4))
         program = terms.program
         stamp = book.stamp
         guard let text = terms.token else {

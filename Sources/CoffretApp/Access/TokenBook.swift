@@ -2,28 +2,28 @@
 // TPM or the desktop's keyring remembers, holds no token.
 
 internal import CoffretBase
-package import CoffretCore
+internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretStorage
 internal import CoffretWire
 
 /// A token that was just made.
-package struct NewToken {
+struct NewToken {
     /// To be shown once.
-    package let secret: String
-    package let token: TokenMessage
+    let secret: String
+    let token: TokenMessage
 }
 
 /// Makes, finds and removes tokens.
 ///
 /// File `<state>/<store id>/tokens`: ENV(access key, "access/tokens", store id ‖ instance id, CBOR of `KeptTokens`). Spec:
 /// Spec/access.md.
-package final class TokenBook {
-    package static let tokenCountMax = 64
-    package static let nameByteCountMax = 64
-    package static let reasonByteCountMax = 256
-    package static let scopeCountMax = 64
+final class TokenBook {
+    static let tokenCountMax = 64
+    static let nameByteCountMax = 64
+    static let reasonByteCountMax = 256
+    static let scopeCountMax = 64
     /// 64 tokens with 64 longest tags, ids of vaults and names of operations each take less.
     private static let byteCountMax = 2 << 20
     private static let memoryKind = "tokens"
@@ -34,27 +34,27 @@ package final class TokenBook {
     private let storeID: UniqueID
     private let environment: StoreEnvironment
 
-    package init(_ store: Store, _ environment: StoreEnvironment) throws {
+    init(_ store: Store) throws {
         storeID = store.keyring.storeID
-        path = PathText.join(PathText.join(environment.stateDirectory, storeID.hex), "tokens")
+        path = PathText.join(PathText.join(store.environment.stateDirectory, storeID.hex), "tokens")
         associatedData = try storeID.bytes + store.keyring.instanceID().bytes
         key = try store.keyring.accessKey()
-        self.environment = environment
+        environment = store.environment
     }
 
     /// Changes with each change of the file; costs one call of the system.
-    package var stamp: FileStamp { FileStamp(path) }
+    var stamp: FileStamp { FileStamp(path) }
 
     /// All tokens, by name.
     ///
     /// - Throws: `AccessError.altered`.
-    package func tokens() throws -> [TokenMessage] { try read().tokens.map(\.token) }
+    func tokens() throws -> [TokenMessage] { try read().tokens.map(\.token) }
 
     /// The token that was offered, by its id.
     ///
     /// - Complexity: compares with each token in constant time.
     /// - Throws: `AccessError` `.invalid`, `.expired`, `.altered`.
-    package func find(_ offered: borrowing AccessToken) throws -> (id: String, token: TokenMessage) {
+    func find(_ offered: borrowing AccessToken) throws -> (id: String, token: TokenMessage) {
         let hash = Array(Hex.encode(offered.hash).utf8)
         var found: KeptToken?
         for kept in try read().tokens where ConstantTime.isEqual(Array(kept.hash.utf8), hash) { found = kept }
@@ -66,14 +66,14 @@ package final class TokenBook {
     /// The token with this id, as it is now.
     ///
     /// - Throws: as `find`.
-    package func token(_ id: String) throws -> TokenMessage {
+    func token(_ id: String) throws -> TokenMessage {
         guard let kept = try read().tokens.first(where: { $0.id == id }) else { throw AccessError(.invalid) }
         try checkTime(kept.token)
         return kept.token
     }
 
     /// - Throws: `AccessError.expired`.
-    package func checkTime(_ token: TokenMessage) throws {
+    func checkTime(_ token: TokenMessage) throws {
         if let until = token.until, until.milliseconds <= environment.clock.now { throw AccessError(.expired) }
     }
 
@@ -82,7 +82,7 @@ package final class TokenBook {
     /// - Parameter token: its `created` is set here.
     /// - Returns: the secret, which is kept nowhere, and the token as it was made.
     /// - Throws: `AccessError` `.exists`, `.exhausted`, `.scopeInvalid`, `.altered`.
-    package func add(_ token: TokenMessage) throws -> NewToken {
+    func add(_ token: TokenMessage) throws -> NewToken {
         try check(token)
         let secret = AccessToken.generate(from: environment.random)
         var kept = KeptToken()
@@ -104,7 +104,7 @@ package final class TokenBook {
     /// Removes a token; sessions that it opened are refused from their next request on.
     ///
     /// - Throws: `AccessError` `.notFound`, `.altered`.
-    package func remove(named name: String) throws {
+    func remove(named name: String) throws {
         try change { tokens in
             guard let index = tokens.firstIndex(where: { $0.token.name == name }) else {
                 throw AccessError(.notFound, at: name)
@@ -114,7 +114,7 @@ package final class TokenBook {
     }
 
     /// Removes all, also where the file was altered.
-    package func removeAll() throws {
+    func removeAll() throws {
         try exclusively { try write([], number: (try? read().number) ?? 0) }
     }
 

@@ -5,34 +5,7 @@ internal import CoffretCore
 internal import CoffretCrypto
 package import CoffretWire
 
-/// A token with its limits, for a person to read.
-package struct TokenMessage: Record {
-    package static let recordName = "token"
-    package static let refusesUnknownFields = false
-
-    package enum Access: String, RecordChoice {
-        case list, read, write
-    }
-
-    package var name = ""
-    package var access: Access?
-    package var operations: [String]?
-    package var vaults: [String]?
-    package var tags: [String]?
-    package var reason = ""
-    package var created = WireMoment(0)
-    package var until: WireMoment?
-
-    package init() {}
-    package static let layout = RecordLayout<Self>(
-        RecordField("name", \.name, "what the person calls it"),
-        RecordField("access", \.access, "it allows operations that need this access or less"),
-        RecordField("operations", \.operations, "names of operations that it allows beside those"),
-        RecordField("vaults", \.vaults, "ids; without it all vaults"),
-        RecordField("tags", \.tags, "items with one of these or one below it; without it all items"),
-        RecordField("reason", \.reason, "what it is for"), RecordField("created", \.created, "when it was made"),
-        RecordField("until", \.until, "when it ends"))
-
+extension TokenMessage {
     package var grant: AccessGrant {
         get throws {
             var grant = AccessGrant(access: access.flatMap { OperationAccess(rawValue: $0.rawValue) } ?? .none)

@@ -1,10 +1,12 @@
 // Operations on files of items. Invariant: an item names a file only when its content is durable, and what leaves through a
 // descriptor was verified.
 
+internal import CoffretAccount
 internal import CoffretBase
 package import CoffretCore
 internal import CoffretKeys
 package import CoffretStorage
+internal import CoffretSync
 package import CoffretTerminal
 package import CoffretWire
 
@@ -132,5 +134,32 @@ extension FileRemove: PerformedOperation {
         let file = try found.item.attachment(named: name)
         try desk.writing(found.place.record) { vault in try vault.removeAttachment(file) }
         return AttachmentMessage(file)
+    }
+}
+
+extension FileFetch: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let found = try desk.files(of: item, vault: vault)
+        let (record, vault) = (found.place.record, found.place.vault)
+        guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
+        let files = try names.map { try $0.map(found.item.attachment(named:)) } ?? found.item.attachments
+        guard !files.isEmpty else {
+            throw CommandFailure(.notFound, .attachmentNotFound, "nothing is attached to this item")
+        }
+        let absent = try files.filter { try !vault.hasFile(of: $0) }
+        var answer = Answer()
+        answer.files = files.map { AttachmentMessage($0, isHere: nil) }
+        answer.wantedCount = absent.count
+        guard !absent.isEmpty else { return answer }
+        let account = try desk.account()
+        defer { account.connection.logOut() }
+        let work = desk.work
+        let tally = try desk.sync(account).fetch(absent, in: vault, of: record, isAskedFor: true) {
+            work.report(OperationProgress($0))
+        }
+        (answer.receivedCount, answer.receivedByteCount) = (tally.movedCount, tally.movedByteCount)
+        answer.problems = tally.problems.map(\.code.rawValue)
+        answer.failure = tally.problems.first.map { OperationFailure($0) }
+        return answer
     }
 }

@@ -1,6 +1,6 @@
 // Operations on locked notes. Invariant: a passphrase lies in locked memory from its first byte, and in no message.
 
-package import CoffretBase
+internal import CoffretBase
 package import CoffretCore
 internal import CoffretCrypto
 internal import CoffretMessages
@@ -27,7 +27,7 @@ extension StoreDesk {
     }
 
     /// Forgets the keys of notes, here and in the agent.
-    package func forgetNoteKeys(of items: [Item], also others: Set<UniqueID> = [], in vault: Vault) throws {
+    fileprivate func forgetNoteKeys(of items: [Item], also others: Set<UniqueID> = [], in vault: Vault) throws {
         var records = others
         for item in items { records.formUnion(try vault.recordsLeading(to: item)) }
         for record in records { store.noteKeys.lock(record) }
@@ -36,29 +36,72 @@ extension StoreDesk {
 }
 
 extension NoteLock: PerformedOperation {
-    package func perform(on desk: StoreDesk) throws -> NoteList {
-        let passphrase = try desk.takePassphrase()
-        if isNew != true, hint != nil { throw OperationError(.requestInvalid, at: "hint") }
-        let places = try desk.find(all: notes, vault: vault)
-        try Self.check(places.ids.map(places.vault.item))
-        if isNew == true {
-            var new = NewRecord(passphrase)
-            new.hint = hint
-            try locked(places, with: new, on: desk)
-        } else {
-            try locked(places, under: Self.record(of: passphrase, in: places.vault), on: desk)
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        if isNew != true, hint != nil || isForOtherPrograms == true {
+            throw OperationError(.requestInvalid, at: hint == nil ? "isForOtherPrograms" : "hint")
         }
-        return NoteList(places.ids)
+        let places = try desk.find(all: notes, vault: vault)
+        let items = try places.ids.map(places.vault.item)
+        var answer = Answer()
+        answer.notes = places.ids.map(\.uuid.hex)
+        answer.isClosed = try Self.areOpen(items, in: places.vault, on: desk)
+        if answer.isClosed {
+            if isTrial != true { try desk.forgetNoteKeys(of: items, in: places.vault) }
+            return answer
+        }
+        try Self.check(items)
+        if isTrial == true { return answer }
+        try lock(places, on: desk)
+        let plan = try desk.vault(places.record).historyPurgePlan(for: places.ids)
+        answer.readableVersionCount = plan?.readableVersionCount ?? 0
+        return answer
+    }
+
+    /// Whether all are locked, and one of them was opened.
+    private static func areOpen(_ items: [Item], in vault: Vault, on desk: StoreDesk) throws -> Bool {
+        guard items.allSatisfy(\.isLocked) else { return false }
+        let held = desk.store.noteKeys.records
+        return try items.contains { try !vault.recordsLeading(to: $0).isDisjoint(with: held) }
     }
 
     /// - Throws: `CoreError` `.noteAlreadyLocked`, `.noteKind`.
-    package static func check(_ items: [Item]) throws {
+    private static func check(_ items: [Item]) throws {
         for item in items where item.isLocked { throw CoreError(.noteAlreadyLocked, at: item.title) }
         if let other = items.first(where: { $0.kind != .note }) { throw CoreError(.noteKind, at: other.title) }
     }
 
+    private func lock(_ places: StoreDesk.Places, on desk: StoreDesk) throws {
+        let inUse = try Self.recordsInUse(of: places.vault)
+        let brought = try desk.takeBroughtPassphrase()
+        // With a descriptor the request says which it is; a person who locks a first note begins one.
+        if isNew == true || brought == nil && inUse.isEmpty {
+            var new = NewRecord(try brought ?? desk.newNotePassphrase("Passphrase for locked notes: "))
+            (new.hint, new.effort) = (hint, effort?.effort ?? new.effort)
+            if isForOtherPrograms == true {
+                new.scheme = .bear
+                desk.surroundings.person?.warn(
+                    "scheme 1 does not stretch the passphrase: it can be guessed at the speed of a few hashes, and opening the note with coffret locks it anew with scheme 2"
+                )
+            }
+            try desk.deriving { try seal(places, on: desk) { _ = try $0.lockNotes($1, with: new, hidesTitle: $2) } }
+            return
+        }
+        let passphrase = try brought ?? desk.notePassphrase("Passphrase of your locked notes: ")
+        let record = try desk.deriving { try Self.record(of: passphrase, among: inUse, in: places.vault) }
+        try seal(places, on: desk) { try $0.lockNotes($1, under: record, hidesTitle: $2) }
+    }
+
+    private func seal(
+        _ places: StoreDesk.Places, on desk: StoreDesk, _ lock: (Vault, [EntityID], _ hidesTitle: Bool) throws -> Void
+    ) throws {
+        try desk.writing(places.record) { vault in
+            try lock(vault, places.ids, hidesTitle ?? false)
+            try desk.forgetNoteKeys(of: places.ids.map(vault.item), in: vault)
+        }
+    }
+
     /// The passphrases that locked notes have, and that more notes may be sealed under.
-    package static func recordsInUse(of vault: Vault) throws -> [PasswordRecord] {
+    private static func recordsInUse(of vault: Vault) throws -> [PasswordRecord] {
         try vault.passwordRecords()
             .filter { $0.noteCount > 0 && $0.replacedBy == nil && !vault.lockPolicy.isOutdated($0.record.scheme) }
             .map(\.record)
@@ -67,30 +110,107 @@ extension NoteLock: PerformedOperation {
     /// The record that a passphrase opens.
     ///
     /// - Throws: `CommandFailure` with `core.note.passphrase-wrong` if no locked note has it.
-    package static func record(of passphrase: NotePassphrase, in vault: Vault) throws -> RecordInUse {
+    private static func record(
+        of passphrase: NotePassphrase, among records: [PasswordRecord], in vault: Vault
+    ) throws -> RecordInUse {
         do {
-            return try vault.unlockRecord(among: recordsInUse(of: vault), passphrase)
+            return try vault.unlockRecord(among: records, passphrase)
         } catch let error as CoreError where error.code == .notePassphraseWrong {
             throw CommandFailure(
                 .wrongPassphrase, code: error.code.rawValue, "no locked note has this passphrase; nothing was changed",
                 hint: "coffret note lock --new begins another passphrase; coffret note hint NOTE shows a hint")
         }
     }
+}
 
-    /// Seals notes under a record that is there.
-    package func locked(_ places: StoreDesk.Places, under record: RecordInUse, on desk: StoreDesk) throws {
-        try desk.writing(places.record) { vault in
-            try vault.lockNotes(places.ids, under: record, hidesTitle: hidesTitle ?? false)
-            try desk.forgetNoteKeys(of: places.ids.map(vault.item), in: vault)
+extension LockEffortMessage {
+    fileprivate var effort: LockEffort {
+        LockEffort(memoryKibibytes: UInt32(clamping: memoryKibibytes), passCount: UInt32(clamping: passCount))
+    }
+}
+
+extension NotePurge: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let places = try desk.find(all: notes, vault: vault)
+        var answer = Answer()
+        guard let plan = try places.vault.historyPurgePlan(for: places.ids) else { return answer }
+        answer.removedCommitCount = plan.removedCommitCount
+        answer.readableVersionCount = plan.readableVersionCount
+        (answer.keptCommitCount, answer.unmergedHeadCount) = (plan.keptCommitCount, plan.unmergedHeadCount)
+        if isTrial == true { return answer }
+        let report = try desk.writing(places.record) { vault in try vault.purgeHistory(plan) }
+        answer.removedCommitCount = report.repository.removedCommitCount
+        answer.keptCommitCount = report.repository.keptCommitCount
+        answer.removedFileCount = report.removedFileCount
+        answer.record = report.repository.compactionCommit?.description
+        return answer
+    }
+}
+
+extension NoteRelock: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let places = try places(desk)
+        var before: Set<UniqueID> = []
+        for id in places.ids {
+            before.formUnion(try places.vault.recordsLeading(to: try places.vault.item(id)))
+            try desk.open(id, places)
         }
+        var new = NewRecord(try desk.newNotePassphrase("New passphrase for locked notes: "))
+        (new.hint, new.effort) = (hint, effort?.effort ?? new.effort)
+        let made = try desk.deriving {
+            try desk.writing(places.record) { vault in
+                try vault.relockNotes(places.ids, with: new, isCompromised: isCompromised == true)
+            }
+        }
+        try desk.forgetNoteKeys(of: [], also: before.union([made.record.id]), in: places.vault)
+        var answer = Answer()
+        (answer.relocked, answer.record) = (places.ids.map(\.uuid.hex), made.record.id.hex)
+        answer.replacedCount = made.record.previous.count
+        return answer
     }
 
-    /// Seals notes under a new record.
-    package func locked(_ places: StoreDesk.Places, with new: NewRecord, on desk: StoreDesk) throws {
-        try desk.writing(places.record) { vault in
-            try vault.lockNotes(places.ids, with: new, hidesTitle: hidesTitle ?? false)
-            try desk.forgetNoteKeys(of: places.ids.map(vault.item), in: vault)
-        }
+    private func places(_ desk: StoreDesk) throws -> StoreDesk.Places {
+        if let notes { return try desk.find(all: notes, vault: vault) }
+        let record = try desk.record(vault)
+        let opened = try desk.vault(record)
+        let ids = try opened.lockedNotes()
+        guard !ids.isEmpty else { throw CommandFailure(.notFound, .versionNotFound, "no note is locked") }
+        return StoreDesk.Places(record: record, vault: opened, ids: ids)
+    }
+}
+
+extension NoteRelease: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> NoteList {
+        let places = try desk.find(all: notes, vault: vault)
+        for id in places.ids { try desk.open(id, places) }
+        try desk.writing(places.record) { vault in try vault.unlockNotes(places.ids) }
+        return NoteList(places.ids)
+    }
+}
+
+extension StoreDesk {
+    /// Opens a locked note, whose passphrase the person is asked for.
+    fileprivate func open(_ id: EntityID, _ places: Places) throws {
+        let item = try places.vault.item(id)
+        guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
+        _ = try readable(item, of: places.record, in: places.vault)
+    }
+
+    fileprivate func notePassphrase(_ question: String) throws -> NotePassphrase {
+        try NotePassphrase(asked(SessionQuestion(.notePassphrase, question, reason: "lock notes")))
+    }
+
+    fileprivate func newNotePassphrase(_ question: String) throws -> NotePassphrase {
+        try NotePassphrase(asked(SessionQuestion(.newNotePassphrase, question, reason: "lock notes")))
+    }
+
+    func asked(_ question: SessionQuestion) throws -> SecretBytes {
+        guard let person = surroundings.person else { throw OperationError(.unanswered) }
+        return try person.secret(question)
+    }
+
+    fileprivate func deriving<Value>(_ body: () throws -> Value) throws -> Value {
+        try surroundings.person?.deriving(body) ?? body()
     }
 }
 

@@ -114,7 +114,7 @@ package final class OperationSession {
         environment = try hosted.environment { [waiting = person.waiting] in waiting.add($0.notice) }
         keyring = FileStamp(StoreLayout(hosted.store).keyringPath)
         let store = try hosted.openStore(at: hosted.store, environment)
-        access = try SessionAccess(store, environment, terms)
+        access = try SessionAccess(store, terms)
         desk = StoreDesk(store, DeskSurroundings(stateDirectory: environment.stateDirectory))
         if terms.isBrief, store.keyring.instanceStatus == .markerMissing {
             person.warn(StoreWords.markerMissing)
@@ -143,6 +143,12 @@ package final class OperationSession {
                     throw CoreError(.noteHidden, at: item.title)
                 }
                 store.hiddenGate.open()
+            }
+            // Who was there an hour ago does not speak for now.
+            surroundings.requirePerson = { _, reason, outcome in
+                guard try check.ask(reason: reason) else {
+                    throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; \(outcome)")
+                }
             }
         }
         surroundings.lock = { [unowned self] in wantsLock = true }

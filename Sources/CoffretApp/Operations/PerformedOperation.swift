@@ -50,7 +50,7 @@ package struct OperationOutcome {
 
 package enum Operations {
     package static let all: [any PerformedOperation.Type] =
-        [Hello.self] + items + looks + files + secrets + transfers + store + account
+        [Hello.self] + items + looks + files + secrets + transfers + store + account + access
 
     private static let items: [any PerformedOperation.Type] = [
         ItemList.self, ItemSearch.self, ItemRead.self, ItemLabel.self, ItemCreate.self, ItemEdit.self, ItemFlag.self,
@@ -62,13 +62,13 @@ package enum Operations {
     private static let looks: [any PerformedOperation.Type] = [LogRead.self, NameList.self, LoginMatch.self]
 
     private static let files: [any PerformedOperation.Type] = [
-        FileList.self, FileAdd.self, FileRead.self, FileRename.self, FileRemove.self,
+        FileList.self, FileAdd.self, FileRead.self, FileRename.self, FileRemove.self, FileFetch.self,
     ]
 
     private static let secrets: [any PerformedOperation.Type] = [
         CodeRead.self, FieldRead.self, ReferenceRead.self, SecretGenerate.self, NoteLock.self, NoteUnlock.self,
-        NoteClose.self,
-        PassphraseList.self, NoteInspect.self, SSHList.self, SSHSign.self,
+        NoteClose.self, NotePurge.self, NoteRelock.self, NoteRelease.self, PassphraseList.self, NoteInspect.self,
+        SSHList.self, SSHSign.self,
     ]
 
     private static let transfers: [any PerformedOperation.Type] = [ImportRun.self, ExportRun.self]
@@ -82,6 +82,11 @@ package enum Operations {
     private static let account: [any PerformedOperation.Type] = [
         ServerRead.self, VaultSyncBegin.self, VaultSyncEnd.self, DeviceList.self, DeviceFollow.self, DeviceRename.self,
         DeviceRevoke.self, RescueList.self, RescueSettle.self, SettingsRead.self, SettingsEdit.self,
+    ]
+
+    private static let access: [any PerformedOperation.Type] = [
+        TokenCreate.self, TokenList.self, TokenRemove.self, AccessList.self, KeyList.self, KeyAdd.self, KeyEdit.self,
+        KeyRemove.self, RecoveryList.self, BackupCreate.self,
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })

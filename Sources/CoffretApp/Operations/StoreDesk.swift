@@ -30,7 +30,17 @@ package struct DeskSurroundings {
     package var isAttended: Bool { person?.canAnswer ?? false }
     /// Makes sure that somebody has the passphrase of the store, to do what decides who may open it.
     package var requirePassphrase: (_ reason: String) throws -> Void = { throw PersonCheck.absent($0) }
-    /// Whether there is a way to find out.
+    /// Makes sure that a person is there, who is told for what.
+    package var requirePerson: (Store, _ reason: String, _ outcomeOfANo: String) throws -> Void = { _, reason, _ in
+        throw PersonCheck.absent(reason)
+    }
+    /// Asks whether somebody is there; nil where nothing is set up that could be asked.
+    package var presence: HostedPresence?
+    /// Whose keys are meant where nobody is named.
+    package var profile = SlotTerms.defaultProfile
+    /// Where the TPM is, in the words of tpm2-tss; nil for the kernel's device.
+    package var tpm: String?
+    /// Whether there is a way to find out whether a person is there.
     package var canAskForPresence: () -> Bool = { true }
     /// Opens a locked item whose passphrase was not given yet.
     package var openNote: (Store, VaultRecord, Vault, Item) throws -> Item = { _, _, vault, item in

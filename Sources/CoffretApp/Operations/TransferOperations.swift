@@ -214,6 +214,11 @@ private struct ExportOutcome {
     var faulty: [FaultyAttachment] = []
 }
 
+extension String {
+    /// Whether it names something in a folder, and no other place.
+    var isFileName: Bool { !isEmpty && self != "." && self != ".." && !utf8.contains { $0 == 0x2F || $0 == 0 } }
+}
+
 extension ExportRun: PerformedOperation {
     package func perform(on desk: StoreDesk) throws -> Answer {
         guard onlyUnsent != true || format == .markdown else {
@@ -225,8 +230,7 @@ extension ExportRun: PerformedOperation {
             answer.trial = try trial(record, on: desk)
             return answer
         }
-        guard let name, !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 })
-        else { throw OperationError(.requestInvalid, at: "name") }
+        guard let name, name.isFileName else { throw OperationError(.requestInvalid, at: "name") }
         let folder = try desk.takeDescriptor(.folder)
         return try desk.withPath(of: folder.number) { folder in
             try desk.requirePresence(forAllOf: desk.vault(record))

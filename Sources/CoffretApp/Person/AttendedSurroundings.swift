@@ -20,6 +20,7 @@ extension DeskSurroundings {
     ) {
         self.init(stateDirectory: stateDirectory)
         self.person = person
+        (presence, profile, tpm) = (check.presence, check.profile, check.tpm)
         let now = clock.now
         let open = { (store: Store, record: VaultRecord, isWritable: Bool) throws -> Vault in
             let vault = try store.openVault(record.vaultID.hex, isWritable: isWritable)
@@ -38,6 +39,7 @@ extension DeskSurroundings {
         }
         requirePresence = { store, item in try check.require(toShow: item, in: store) }
         requirePassphrase = { try check.requirePassphrase(to: $0) }
+        requirePerson = { store, reason, outcome in try check.require(to: reason, orElse: outcome, in: store) }
         canAskForPresence = { check.canAsk }
         openNote = { store, record, vault, item in
             let opening = NoteOpening(person: person, now: now) { try open(store, $0, true) }

@@ -1,9 +1,9 @@
 // Makes sure that a person is there: by presence where it is set up, else by the PIN, else by the store's passphrase.
 // Invariant: a no is a no; the next way is tried only where nobody could be asked.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretCore
-internal import CoffretCrypto
+package import CoffretCrypto
 internal import CoffretKeys
 internal import CoffretMessages
 internal import CoffretTerminal
@@ -13,9 +13,9 @@ internal import CoffretWire
 package struct PersonCheck {
     private let path: String
     private let environment: () throws -> StoreEnvironment
-    private let profile: String
-    private let tpm: String?
-    private let presence: HostedPresence?
+    let profile: String
+    let tpm: String?
+    let presence: HostedPresence?
     private let person: any OperationPerson
 
     /// - Parameters:
@@ -92,7 +92,7 @@ package struct PersonCheck {
     /// - Throws: what a wrong passphrase throws; `.presenceUnavailable` if nobody can be asked.
     package func requirePassphrase(to reason: String) throws {
         guard person.canAnswer else { throw Self.absent(reason) }
-        try askForPassphrase(reason, checkPause().environment)
+        try askForPassphrase(reason, checkPause().environment, .currentPassphrase)
     }
 
     static func absent(_ reason: String) -> CommandFailure {
@@ -111,20 +111,30 @@ package struct PersonCheck {
         return (environment, ledger)
     }
 
-    private func askForPassphrase(_ reason: String, _ environment: StoreEnvironment) throws {
-        let passphrase = try typed(.passphrase, "Passphrase of the store, to \(reason): ", reason)
+    private func askForPassphrase(
+        _ reason: String, _ environment: StoreEnvironment, _ kind: SessionQuestion.Kind = .passphrase
+    ) throws {
+        let passphrase = try typed(kind, "Passphrase of the store, to \(reason): ", reason)
         _ = try person.deriving {
             try Store.open(at: path, with: .passphrase(passphrase), environment: environment)
         }
     }
 
     private func typed(_ kind: SessionQuestion.Kind, _ text: String, _ reason: String) throws -> Passphrase {
-        let secret = try person.secret(SessionQuestion(kind, text, reason: reason))
+        try Passphrase(given: person.secret(SessionQuestion(kind, text, reason: reason)))
+    }
+}
+
+extension Passphrase {
+    /// A passphrase or PIN as it was given.
+    ///
+    /// - Throws: `CommandFailure` `.passphraseEmpty`, `CryptoError`.
+    package convenience init(given secret: borrowing SecretBytes) throws {
         guard secret.byteCount > 0 else {
             throw CommandFailure(.badInput, .passphraseEmpty, "the passphrase is empty")
         }
         // EXPOSE: into an array that Passphrase zeroes.
         var bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
-        return try Passphrase(typed: &bytes)
+        try self.init(typed: &bytes)
     }
 }

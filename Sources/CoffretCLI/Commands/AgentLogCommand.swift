@@ -1,12 +1,7 @@
 // `coffret agent log`: what programs asked the store. The one thing to keep true: titles are looked up now, and stand in no
 // file.
 
-internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretCrypto
-internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -19,13 +14,15 @@ enum AgentLogCommand {
         options: [CommonArguments.limit], run: run)
 
     private static func run(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
-        let entries = try AccessLog(session.store, StoreAccess.environment(context)).entries()
-        let limit = context.arguments.number(CommonArguments.limit) ?? (context.terminal.outputIsTerminal ? 50 : .max)
-        let shown = Array(entries.suffix(max(0, limit)).reversed())
-        if let first = entries.first, let last = entries.last, last.number - first.number + 1 != entries.count {
+        var request = AccessList()
+        let limit = context.arguments.number(CommonArguments.limit)
+        request.limit = limit ?? (context.terminal.outputIsTerminal ? 50 : nil)
+        let answer = try CommandStore.open(context).perform(request)
+        let shown = answer.entries
+        if answer.isIncomplete {
             context.warn("entries are missing: the file of the log was changed, or a crash tore one")
         }
+        let titles = Dictionary(answer.titles.map { ($0.item, $0.title) }) { first, _ in first }
         try context.print(.array(shown.map(\.json))) {
             guard !shown.isEmpty else { return context.isQuiet ? "" : "No program has asked this store anything yet." }
             var table = TextTable([
@@ -34,7 +31,7 @@ enum AgentLogCommand {
             for entry in shown {
                 table.add([
                     context.relativeTime.moment((entry.last ?? entry.time).milliseconds),
-                    TextWidth.displaySafe(entry.token ?? entry.session), what(entry, session),
+                    TextWidth.displaySafe(entry.token ?? entry.session), what(entry, titles),
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
@@ -42,7 +39,7 @@ enum AgentLogCommand {
         }
     }
 
-    private static func what(_ entry: AccessEntry, _ session: StoreSession) -> String {
+    private static func what(_ entry: AccessEntry, _ titles: [String: String]) -> String {
         let program = TextWidth.displaySafe(entry.program ?? "a program")
         let count = entry.count.map { $0 > 1 ? ", \(NumberText.grouped($0)) times" : "" } ?? ""
         let code = entry.code.map { " [\($0)]" } ?? ""
@@ -51,18 +48,15 @@ enum AgentLogCommand {
         case .ended: return "end of the session" + count
         case .refused where entry.operation == nil: return "no session for \(program)\(code)\(count)"
         case .asked, .refused:
-            let words = [entry.operation ?? "something unknown", subject(entry, session)].compactMap(\.self)
+            let words = [entry.operation ?? "something unknown", subject(entry, titles)].compactMap(\.self)
             return (entry.event == .refused ? "refused: " : "") + words.joined(separator: " ") + code + count
         }
     }
 
     /// The item by its title of now.
-    private static func subject(_ entry: AccessEntry, _ session: StoreSession) -> String? {
-        guard let hex = entry.item, let vaultID = entry.vault else { return nil }
-        guard let bytes = try? Hex.decode(hex), let uuid = UniqueID(bytes: bytes),
-            let record = try? session.store.vaultRecord(vaultID), let vault = try? session.desk.vault(record),
-            let id = try? vault.resolve(uuid.hex), let item = try? vault.item(id)
-        else { return "an item that is gone" }
-        return "\"\(TextWidth.truncate(TextWidth.displaySafe(ItemSummary(item).title), to: 40))\""
+    private static func subject(_ entry: AccessEntry, _ titles: [String: String]) -> String? {
+        guard let item = entry.item else { return nil }
+        guard let title = titles[item] else { return "an item that is gone" }
+        return "\"\(TextWidth.truncate(TextWidth.displaySafe(title), to: 40))\""
     }
 }

@@ -115,47 +115,23 @@ enum AttachCommand {
     }
 
     private static func get(_ context: CommandContext) throws {
-        let store = try StoreSession.open(context, with: .passphrase)
-        let place = try store.find(context.arguments.required(CommonArguments.item))
-        let (record, vault) = (place.record, place.vault)
-        guard record.kind == .synced else { throw CommandFailure.notSynced(record.name) }
-        let found = try store.desk.files(of: place.id.uuid.hex, vault: record.vaultID.hex)
-        let files = try meant(found, context)
-        let absent = try files.filter { try !vault.hasFile(of: $0) }
-        var tally = FileTally()
-        if !absent.isEmpty {
-            let account = try store.desk.account()
-            defer { account.connection.logOut() }
-            let progress = SyncProgressReporter(context)
-            defer { progress.end() }
-            tally = try store.desk.sync(account).fetch(absent, in: vault, of: record, isAskedFor: true) {
-                progress.take(OperationProgress($0))
-            }
-        }
-        let members = [JSONValue.Member("files", .array(files.map { .attachment($0) }))]
-        let received = [
-            JSONValue.Member("receivedFiles", .integer(tally.movedCount)),
-            JSONValue.Member("receivedFileByteCount", .integer(tally.movedByteCount)),
-            JSONValue.Member("fileProblems", .strings(tally.problems.map(\.code.rawValue))),
-        ]
-        try context.confirmDone(.object(members + received)) {
-            guard tally.movedCount > 0 else {
-                return absent.isEmpty ? "Everything is here already." : "Nothing could be fetched."
-            }
-            let size = NumberText.bytes(tally.movedByteCount)
-            return "Fetched \(NumberText.counted(tally.movedCount, "file")) (\(size))."
-        }
-        if let problem = tally.problems.first { throw problem }
-    }
-
-    /// The attachments that the command line means: the named ones, or all of the item.
-    private static func meant(_ found: ItemFiles, _ context: CommandContext) throws -> [Attachment] {
+        let store = try CommandStore.open(context)
+        var request = FileFetch()
+        (request.item, request.vault) = (context.arguments.required(CommonArguments.item), store.namedVault)
         let wanted = context.arguments.values(names)
-        let files = wanted.isEmpty ? found.item.attachments : try wanted.map(found.item.attachment(named:))
-        guard !files.isEmpty else {
-            throw CommandFailure(.notFound, .attachmentNotFound, "nothing is attached to this item")
+        if !wanted.isEmpty { request.names = wanted }
+        let progress = SyncProgressReporter(context)
+        defer { progress.end() }
+        let answer = try store.perform(request, progress: progress.take)
+        progress.end()
+        try context.confirmDone(answer.json) {
+            guard answer.receivedCount > 0 else {
+                return answer.wantedCount == 0 ? "Everything is here already." : "Nothing could be fetched."
+            }
+            let size = NumberText.bytes(answer.receivedByteCount)
+            return "Fetched \(NumberText.counted(answer.receivedCount, "file")) (\(size))."
         }
-        return files
+        if let failure = answer.failure { throw failure }
     }
 
     private static func extract(_ context: CommandContext) throws {

@@ -1,6 +1,5 @@
 // `coffret backup`: one file with everything, encrypted as the store is.
 
-internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
@@ -40,26 +39,24 @@ enum BackupCommand {
                 hint: "choose another name; backups are never replaced")
         }
         try PathCheck.folder(of: path)
-        let session = try StoreSession.open(context, with: .passphrase)
+        var request = BackupCreate()
+        request.name = PathText.name(of: path)
+        let folder = try ForeignFile.open(PathText.parent(of: path))
+        let store = try CommandStore.open(context)
         let progress = context.progress()
         progress.begin("Backing up", unit: "byte")
-        let report = try session.store.backup(to: path) { done, total in
-            progress.update(done: done, total: total, byteCount: done)
+        let report = try store.perform(request, descriptors: [folder.number]) { step in
+            progress.update(done: step.done, total: step.total, byteCount: step.byteCount)
         }
         progress.end()
-        let faulty = report.faulty.map { FaultyFileMessage($0) }
-        try context.confirmDone(
-            .fields([
-                "event": .string("done"), "file": .string(path), "vaults": .strings(report.vaultNames),
-                "fileCount": .integer(report.fileCount), "byteCount": .integer(report.byteCount),
-                "faultyAttachments": .array(faulty.map(\.json)),
-            ])
-        ) {
-            "Wrote \(TextWidth.displaySafe(path)): \(NumberText.counted(report.vaultNames.count, "vault")), "
+        let file = JSONValue.Member("file", .string(path))
+        try context.confirmDone(ImportCommand.event(report.json, file)) {
+            "Wrote \(TextWidth.displaySafe(path)): \(NumberText.counted(report.vaults.count, "vault")), "
                 + "\(NumberText.bytes(report.byteCount))."
         }
-        if !faulty.isEmpty {
-            throw FaultyFiles.failure(faulty, isSynced: false, "not whole in the backup; all else is")
+        if !report.faultyAttachments.isEmpty {
+            throw FaultyFiles.failure(
+                report.faultyAttachments, isSynced: false, "not whole in the backup; all else is")
         }
     }
 

@@ -1,5 +1,6 @@
 // `coffret init`: the first minute.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretClient
 internal import CoffretCore
@@ -32,7 +33,7 @@ enum InitCommand {
         let passphrase: Passphrase
         if isAttended {
             let chosen = try source.chooseNewTyped("Choose a passphrase: ")
-            passphrase = try PassphraseSource.passphrase(chosen)
+            passphrase = try Passphrase(given: chosen)
             typed = consume chosen
         } else {
             passphrase = try source.current()

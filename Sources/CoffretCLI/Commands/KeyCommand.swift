@@ -3,11 +3,9 @@
 
 internal import CoffretApp
 internal import CoffretBase
-internal import CoffretCore
-internal import CoffretCrypto
 internal import CoffretKeys
-internal import CoffretMessages
 internal import CoffretTerminal
+internal import CoffretWire
 
 enum KeyCommand {
     static let home = OptionDescription.value(
@@ -40,27 +38,21 @@ enum KeyCommand {
                 "remove", "Take a key away", arguments: [key], options: [CommonArguments.yes], run: remove),
         ])
 
-    private static let pinLengthMin = 4
-
     // MARK: Changing
 
     private static func add(_ context: CommandContext) throws {
         if let path = context.arguments.value(pinFile) { try PathCheck.readable(path) }
-        let session = try confirmedSession(context)
-        let surroundings = try surroundings(context)
-        let kind = try kind(context, surroundings)
-        let hasPIN = !context.arguments.isSet(withoutPIN)
-        let terms = SlotTerms(profile: profileName(context), needsPresence: context.arguments.isSet(presence))
-        if terms.needsPresence { try confirmPresence(context) }
-        let pin = hasPIN ? try newPIN(context) : nil
-        let store = try keyStore(kind, surroundings)
-        let prepared = try prepare(session, store, terms, pin)
-        try put(prepared, replacing: [], session, store)
-        try context.confirmDone(value(SlotSummary(prepared.slot), nil)) {
-            "Opens this store now: \(words(SlotSummary(prepared.slot))). Use it with coffret unlock "
-                + (hasPIN ? "--pin." : "--no-pin.")
+        var request = KeyAdd()
+        request.profile = profileName(context)
+        request.place = context.arguments.value(home).flatMap { KeyAdd.Place(rawValue: $0) }
+        (request.withoutPIN, request.needsPresence) = (
+            context.arguments.isSet(withoutPIN), context.arguments.isSet(presence)
+        )
+        let made = try perform(request, on: CommandStore.open(context))
+        try context.confirmDone(made.json) {
+            "Opens this store now: \(made.words). Use it with coffret unlock " + (made.hasPIN ? "--pin." : "--no-pin.")
         }
-        if kind == .machine {
+        if made.kind == .file {
             context.note(
                 "Without a TPM or a keyring, who has this disk can guess a short PIN: Docs/unlocking.md says how fast.")
         }
@@ -70,219 +62,70 @@ enum KeyCommand {
         if let path = context.arguments.value(pinFile) { try PathCheck.readable(path) }
         let name = profileName(context)
         let isMeant = { (slot: SlotSummary) in slot.hasPIN && slot.terms?.profile == name }
-        if let summary = try PathCheck.keyring(context), !summary.slots.contains(where: isMeant) { throw missing(name) }
-        let session = try confirmedSession(context)
-        let surroundings = try surroundings(context)
-        let slots = try session.store.keyring.slotSummaries().filter(isMeant)
-        guard let old = slots.first, let terms = old.terms else { throw missing(name) }
-        let store = try keyStore(old.kind, surroundings)
-        let prepared = try prepare(session, store, terms, try newPIN(context))
-        try put(prepared, replacing: [old.id], session, store)
-        try context.confirmDone(value(SlotSummary(prepared.slot), nil)) { "The PIN is changed." }
+        if let summary = try PathCheck.keyring(context), !summary.slots.contains(where: isMeant) {
+            throw CommandFailure.keyMissing(name)
+        }
+        var request = KeyEdit()
+        request.profile = name
+        let changed = try perform(request, on: CommandStore.open(context))
+        try context.confirmDone(changed.json) { "The PIN is changed." }
     }
 
     private static func remove(_ context: CommandContext) throws {
         let wanted = context.arguments.required(key)
-        let isMeant = { (slot: SlotSummary) in
-            slot.kind.isKeyStore
-                && (slot.terms?.profile == wanted || wanted.count >= 4 && slot.id.hex.hasPrefix(wanted))
+        func isMeant(_ id: String, _ profile: String?) -> Bool {
+            profile == wanted || wanted.count >= 4 && id.hasPrefix(wanted)
         }
-        if let summary = try PathCheck.keyring(context), !summary.slots.contains(where: isMeant) {
-            throw missing(wanted)
+        if let summary = try PathCheck.keyring(context),
+            !summary.slots.contains(where: { $0.kind.isKeyStore && isMeant($0.id.hex, $0.terms?.profile) })
+        {
+            throw CommandFailure.keyMissing(wanted)
         }
-        let session = try confirmedSession(context)
-        let slots = try session.store.keyring.slotSummaries().filter(isMeant)
-        guard let found = slots.first else { throw missing(wanted) }
-        guard slots.count == 1 else {
-            throw CommandFailure(
-                .ambiguous, .keyAmbiguous, "\(slots.count) keys are called \"\(TextWidth.displaySafe(wanted))\"",
-                details: slots.map { "\($0.id.hex.prefix(8))  \(words($0))" }, hint: "use the id")
+        let store = try CommandStore.open(context)
+        let keys = try store.perform(KeyList()).keys.filter { key in
+            key.kind != .passphrase && key.kind != .recovery && isMeant(key.id, key.profile)
         }
+        guard let found = keys.first else { throw CommandFailure.keyMissing(wanted) }
+        guard keys.count == 1 else { throw CommandFailure.keyAmbiguous(wanted, keys) }
         try context.confirmDanger(
-            "This takes away: \(words(found)). The passphrase and recovery keys stay.", question: "Take it away?",
+            "This takes away: \(found.words). The passphrase and recovery keys stay.", question: "Take it away?",
             isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        let removed = try session.store.changeKeyring { (keyring) throws(KeyError) in try keyring.removeSlot(found.id) }
-        forget([removed], session, try? keyStore(found.kind, surroundings(context)))
-        try context.confirmDone(.fields(["removed": .string(found.id.hex)])) { "Taken away: \(words(found))." }
+        var request = KeyRemove()
+        request.key = found.id
+        let removed = try perform(request, on: store)
+        try context.confirmDone(.fields(["removed": .string(removed.id)])) { "Taken away: \(removed.words)." }
     }
 
-    /// The store with the passphrase typed for this command, also where the agent has it unlocked.
-    private static func confirmedSession(_ context: CommandContext) throws -> StoreSession {
-        let session = try StoreSession.open(context, with: .passphrase)
-        guard HostedCommand.isRunning else { return session }
-        let passphrase = try PassphraseSource(context: context).current("Passphrase, to change who gets in: ")
-        _ = try context.deriving {
-            try Store.open(
-                at: StoreAccess.path(context), with: .passphrase(passphrase),
-                environment: StoreAccess.environment(context))
-        }
-        return session
-    }
-
-    private static func prepare(
-        _ session: StoreSession, _ store: any KeyStore, _ terms: SlotTerms, _ pin: Passphrase?
-    ) throws -> PreparedSlot {
-        let (storeID, anchor) = (session.store.keyring.storeID, try session.store.keyring.anchor())
-        return try KeyStoreProviders.wait { () async throws(KeyError) in
-            try await store.prepareSlot(
-                storeID: storeID, anchor: anchor, terms: terms, secret: pin, random: SystemRandomSource())
-        }
-    }
-
-    private static func put(
-        _ prepared: PreparedSlot, replacing old: Set<UniqueID>, _ session: StoreSession, _ store: any KeyStore
-    ) throws {
-        do {
-            let gone = try session.store.changeKeyring { (keyring) throws(KeyError) in
-                try keyring.add(prepared, replacing: old, named: prepared.terms.profile)
-            }
-            forget(gone, session, store)
-        } catch {
-            forget([prepared.slot], session, store)
-            throw error
-        }
-    }
-
-    /// What a key store still holds of a slot that is gone opens nothing; that it stays is no failure.
-    private static func forget(_ slots: [KeySlot], _ session: StoreSession, _ store: (any KeyStore)?) {
-        guard let store else { return }
-        let storeID = session.store.keyring.storeID
-        for slot in slots {
-            try? KeyStoreProviders.wait { () async throws(KeyError) in
-                try await store.removeKey(of: slot, storeID: storeID)
-            }
-        }
+    private static func perform<Request: PerformedOperation>(
+        _ request: Request, on store: CommandStore
+    ) throws -> KeyMessage where Request.Answer == KeyChange {
+        let answer = try store.perform(request)
+        if answer.locksStore { store.context.hasLocked = true }
+        return answer.key
     }
 
     // MARK: Looking
 
     private static func list(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
-        let slots = try session.store.keyring.slotSummaries()
-        var attempts: KeyStoreAttempts?
-        if slots.contains(where: { $0.kind == .tpm }),
-            let store = KeyStoreProviders.keyStore(.tpm, try surroundings(context))
-        {
-            attempts = try? KeyStoreProviders.wait { () async throws(KeyError) in try await store.attempts() }
-        }
-        try context.print(.array(slots.map { value($0, attempts) })) {
+        let keys = try CommandStore.open(context).perform(KeyList()).keys
+        try context.print(.array(keys.map(\.json))) {
             var table = TextTable([.init(role: .identifier), .init(isFlexible: true), .init(role: .faint)])
-            for slot in slots {
-                let left = slot.kind == .tpm && slot.hasPIN ? attempts.map(attemptWords) ?? "" : ""
-                table.add([String(slot.id.hex.prefix(8)), words(slot), left])
-            }
+            for key in keys { table.add([String(key.id.prefix(8)), key.words, attemptWords(key)]) }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)
                 .joined(separator: "\n")
         }
     }
 
-    private static func attemptWords(_ attempts: KeyStoreAttempts) -> String {
-        attempts.left > 0
-            ? NumberText.counted(Int(attempts.left), "try", "tries") + " left"
-            : "no try for \(NumberText.counted((Int(attempts.waitSeconds) + 59) / 60, "minute"))"
-    }
-
-    private static func words(_ slot: SlotSummary) -> String {
-        let place =
-            switch slot.kind {
-            case .passphrase: "the passphrase"
-            case .recovery: "a recovery key"
-            case .machine: "a file"
-            case .tpm: "the TPM"
-            case .secretService: "the desktop's keyring"
-            default: "another device's key store"
-            }
-        guard let terms = slot.terms else { return place }
-        let profile =
-            terms.profile == SlotTerms.defaultProfile ? "" : " of \(TextWidth.displaySafe(terms.profile))"
-        let presence = terms.needsPresence ? ", when you are there" : ""
-        return slot.hasPIN ? "a PIN\(profile) in \(place)\(presence)" : "\(place)\(profile)\(presence)"
-    }
-
-    private static func value(_ slot: SlotSummary, _ attempts: KeyStoreAttempts?) -> JSONValue {
-        let kind =
-            switch slot.kind {
-            case .passphrase: "passphrase"
-            case .recovery: "recovery"
-            case .machine: "file"
-            case .tpm: "tpm"
-            case .secretService: "keyring"
-            default: "other"
-            }
-        let counted = slot.kind == .tpm && slot.hasPIN ? attempts : nil
-        return .fields([
-            "id": .string(slot.id.hex), "kind": .string(kind), "profile": slot.terms.map { .string($0.profile) },
-            "pin": .bool(slot.kind.isKeyStore && slot.hasPIN), "presence": .bool(slot.terms?.needsPresence == true),
-            "triesLeft": counted.map { .integer(Int($0.left)) },
-            "waitSeconds": counted.map { .integer(Int($0.waitSeconds)) },
-        ])
+    private static func attemptWords(_ key: KeyMessage) -> String {
+        guard let left = key.triesLeft, let seconds = key.waitSeconds else { return "" }
+        return left > 0
+            ? NumberText.counted(left, "try", "tries") + " left"
+            : "no try for \(NumberText.counted((seconds + 59) / 60, "minute"))"
     }
 
     // MARK: Arguments
 
     static func profileName(_ context: CommandContext) -> String {
         context.arguments.value(profile) ?? context.environment.value(.profile) ?? SlotTerms.defaultProfile
-    }
-
-    private static func newPIN(_ context: CommandContext) throws -> Passphrase {
-        let source = PassphraseSource(context: context)
-        let pin: Passphrase
-        if let path = context.arguments.value(pinFile) {
-            pin = try PassphraseSource.passphrase(source.read(file: path))
-        } else {
-            pin = try source.chooseNew("New PIN: ")
-        }
-        guard pin.byteCount >= pinLengthMin else {
-            throw CommandFailure(
-                .badInput, .pinTooShort, "a PIN has at least \(pinLengthMin) characters",
-                hint: "letters are allowed; without a TPM longer is better")
-        }
-        return pin
-    }
-
-    private static func surroundings(_ context: CommandContext) throws -> KeyStoreSurroundings {
-        let environment = try StoreAccess.environment(context)
-        return KeyStoreSurroundings(
-            stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem, random: environment.random,
-            tpm: context.environment.value(.tpm))
-    }
-
-    private static func kind(_ context: CommandContext, _ surroundings: KeyStoreSurroundings) throws -> SlotKind {
-        switch context.arguments.value(home) {
-        case "tpm": return .tpm
-        case "keyring": return .secretService
-        case "file": return .machine
-        default:
-            // Without the agent nobody knows what there is; a PIN in a file is not chosen for the person in silence.
-            guard let provider = KeyStoreProviders.installed else { throw needsAgent() }
-            return provider.availableKinds(surroundings).first ?? .machine
-        }
-    }
-
-    private static func keyStore(_ kind: SlotKind, _ surroundings: KeyStoreSurroundings) throws -> any KeyStore {
-        guard let store = KeyStoreProviders.keyStore(kind, surroundings) else { throw needsAgent() }
-        return store
-    }
-
-    private static func confirmPresence(_ context: CommandContext) throws {
-        guard let presence = context.presence else {
-            guard KeyStoreProviders.installed != nil else { throw needsAgent() }
-            throw KeyError(.keyStoreFailed, cause: KeyStoreError(.presenceNotSetUp))
-        }
-        guard try presence.ask(reason: "set up a key") else {
-            throw KeyError(.keyStoreFailed, cause: KeyStoreError(.presenceDenied))
-        }
-    }
-
-    private static func needsAgent() -> CommandFailure {
-        CommandFailure(
-            .unavailable, .keyNeedsAgent, "the TPM, the keyring and PAM are used by the agent, and none runs this",
-            hint: "coffret unlock starts it, then do it again; --in file needs none")
-    }
-
-    private static func missing(_ name: String) -> CommandFailure {
-        CommandFailure(
-            .notFound, .keyNotFound, "there is no key \"\(TextWidth.displaySafe(name))\"",
-            hint: "coffret key ls lists them")
     }
 }

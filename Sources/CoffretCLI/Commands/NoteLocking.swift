@@ -1,12 +1,10 @@
 // `coffret note lock|unlock|relock`. The one thing to keep true: what is asked is asked before anything is written,
 // and what the history still shows is said every time.
 
-internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretMessages
-internal import CoffretStorage
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -15,14 +13,18 @@ enum NoteLocking {
 
     static func lock(_ context: CommandContext) throws {
         let arguments = context.arguments
-        let store = try StoreSession.open(context, with: .passphrase)
-        let places = try store.find(all: arguments.values(NoteCommand.notes))
-        let session = VaultSession(store, places.record, places.vault)
-        let items = try places.ids.map { try session.vault.item($0) }
+        let store = try CommandStore.open(context)
         let isPurging = arguments.isSet(NoteCommand.purge)
-        if isPurging, items.allSatisfy(\.isLocked) { return try purge(places.ids, session, context) }
-        if try close(items, session, context) { return }
-        try NoteLock.check(items)
+        var request = NoteLock()
+        (request.notes, request.vault) = (arguments.values(NoteCommand.notes), store.namedVault)
+        request.isTrial = true
+        do {
+            let answer = try store.perform(request)
+            if answer.isClosed, !isPurging { return try close(request, store) }
+            if answer.isClosed { return try purge(request, store) }
+        } catch  where isPurging && FailureCode.of(error) == CoreError.Code.noteAlreadyLocked.rawValue {
+            return try purge(request, store)
+        }
         if isPurging {
             try confirmPurge(context)
         } else {
@@ -30,64 +32,48 @@ enum NoteLocking {
                 "Locking hides a note from now on; its earlier versions stay readable in the history. --purge-history removes the history of the whole vault up to now."
             )
         }
-        var request = NoteLock()
+        request.isTrial = nil
         request.hidesTitle = arguments.isSet(NoteCommand.hideTitle)
-        if let known = try knownRecord(session, context) {
-            try request.locked(places, under: known, on: store.desk)
-        } else {
-            let new = try newRecord(context, "Passphrase for locked notes: ")
-            if new.scheme == .bear {
-                context.warn(
-                    "scheme 1 does not stretch the passphrase: it can be guessed at the speed of a few hashes, and opening the note with coffret locks it anew with scheme 2"
-                )
-            }
-            try context.deriving { try request.locked(places, with: new, on: store.desk) }
-        }
-        try session.vault.refresh()
-        let plan = try session.vault.historyPurgePlan(for: places.ids)
-        try report(places.ids, plan, isPurging: isPurging, session, context)
-        if isPurging { try purge(places.ids, session, context, isConfirmed: true) }
+        request.isNew = [NoteCommand.fresh, NoteCommand.hint, NoteCommand.scheme, NoteCommand.newDescriptor]
+            .contains(where: arguments.isSet)
+        request.hint = arguments.value(NoteCommand.hint)
+        request.isForOtherPrograms = arguments.value(NoteCommand.scheme) == "1"
+        request.effort = effort(context)
+        let locked = try store.perform(request)
+        try report(locked, isPurging: isPurging, store)
+        if isPurging { try purge(request, store, isConfirmed: true) }
     }
 
-    /// The record whose passphrase the person typed, among those in use; nil if a new one is to be made.
-    private static func knownRecord(_ session: VaultSession, _ context: CommandContext) throws -> RecordInUse? {
-        let isNew = [NoteCommand.fresh, NoteCommand.hint, NoteCommand.scheme, NoteCommand.newDescriptor]
-            .contains(where: context.arguments.isSet)
-        guard !isNew else { return nil }
-        guard try !NoteLock.recordsInUse(of: session.vault).isEmpty else { return nil }
-        let passphrase = try PassphraseSource(context: context).note("Passphrase of your locked notes: ")
-        return try context.deriving { try NoteLock.record(of: passphrase, in: session.vault) }
+    private static func effort(_ context: CommandContext) -> LockEffortMessage {
+        let parameters = StoreAccess.parameters(context)
+        var effort = LockEffortMessage()
+        effort.memoryKibibytes = Int(parameters.memoryKibibytes)
+        effort.passCount = Int(parameters.passCount)
+        return effort
     }
 
-    private static func newRecord(_ context: CommandContext, _ question: String) throws -> NewRecord {
-        let source = PassphraseSource(context: context)
-        // Without an option of its own, a script gives the passphrase as for any locked note.
-        let option =
-            context.arguments.isSet(NoteCommand.newDescriptor)
-            ? NoteCommand.newDescriptor : GlobalOptions.notePassphraseDescriptor
-        var new = NewRecord(try source.newNote(from: option, orChoosing: question))
-        new.hint = context.arguments.value(NoteCommand.hint)
-        if context.arguments.value(NoteCommand.scheme) == "1" { new.scheme = .bear }
-        let effort = StoreAccess.parameters(context)
-        new.effort = LockEffort(memoryKibibytes: effort.memoryKibibytes, passCount: effort.passCount)
-        return new
-    }
-
-    private static func report(
-        _ ids: [EntityID], _ plan: HistoryPurgePlan?, isPurging: Bool, _ session: VaultSession,
-        _ context: CommandContext
-    ) throws {
+    private static func report(_ locked: NoteLock.Answer, isPurging: Bool, _ store: CommandStore) throws {
         let value = JSONValue.fields([
-            "locked": .strings(ids.map(\.uuid.hex)), "readableVersionCount": .integer(plan?.readableVersionCount ?? 0),
+            "locked": .strings(locked.notes), "readableVersionCount": .integer(locked.readableVersionCount),
         ])
-        try context.confirmDone(value) {
-            var lines = try ids.map { "Locked \(context.label(try session.vault.item($0), try session.shortID($0)))" }
-            if let plan, !isPurging {
+        try store.context.confirmDone(value) {
+            var lines = try store.labels(locked.notes).map { "Locked \($0)" }
+            if locked.readableVersionCount > 0, !isPurging {
                 lines.append(
-                    "The history still shows \(NumberText.counted(plan.readableVersionCount, "earlier version")), readable as before. coffret note lock NOTE --purge-history removes them."
+                    "The history still shows \(NumberText.counted(locked.readableVersionCount, "earlier version")), readable as before. coffret note lock NOTE --purge-history removes them."
                 )
             }
             return lines.joined(separator: "\n")
+        }
+    }
+
+    /// Locks notes again that the agent keeps open.
+    private static func close(_ request: NoteLock, _ store: CommandStore) throws {
+        var request = request
+        request.isTrial = nil
+        let ids = try store.perform(request).notes
+        try store.context.confirmDone(.fields(["closed": .strings(ids)])) {
+            try store.labels(ids).map { "Closed \($0)" }.joined(separator: "\n")
         }
     }
 
@@ -100,35 +86,29 @@ enum NoteLocking {
             question: "Remove it?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
     }
 
-    private static func purge(
-        _ ids: [EntityID], _ session: VaultSession, _ context: CommandContext, isConfirmed: Bool = false
-    ) throws {
-        guard let plan = try session.vault.historyPurgePlan(for: ids) else {
+    private static func purge(_ locking: NoteLock, _ store: CommandStore, isConfirmed: Bool = false) throws {
+        let context = store.context
+        var request = NotePurge()
+        (request.notes, request.vault, request.isTrial) = (locking.notes, locking.vault, true)
+        let plan = try store.perform(request)
+        guard let readableCount = plan.readableVersionCount, let keptCount = plan.keptCommitCount else {
             return try context.confirmDone(.fields(["removedCommitCount": .integer(0)])) {
                 "The history shows no readable version of it."
             }
         }
         if !isConfirmed {
             let what =
-                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history, of all items, not of this one alone; \(NumberText.grouped(plan.readableVersionCount)) of them touched what is locked. \(NumberText.grouped(plan.keptCommitCount)) stay. What is there now stays too. It cannot be undone."
+                "This removes \(NumberText.counted(plan.removedCommitCount, "change")) of the vault's history, of all items, not of this one alone; \(NumberText.grouped(readableCount)) of them touched what is locked. \(NumberText.grouped(keptCount)) stay. What is there now stays too. It cannot be undone."
             try context.confirmDanger(
                 what, question: "Remove them?", isConfirmed: context.arguments.isSet(CommonArguments.yes))
         }
-        let report = try session.writing { vault in try vault.purgeHistory(plan) }
-        let value = JSONValue.fields([
-            "removedCommitCount": .integer(report.repository.removedCommitCount),
-            "readableVersionCount": .integer(plan.readableVersionCount),
-            "removedFileCount": .integer(report.removedFileCount),
-            "keptCommitCount": .integer(report.repository.keptCommitCount),
-            "unmergedHeadCount": .integer(plan.unmergedHeadCount),
-            "record": report.repository.compactionCommit.map { .string($0.description) },
-        ])
-        try context.confirmDone(value) {
+        request.isTrial = nil
+        let report = try store.perform(request)
+        try context.confirmDone(report.json) {
             var text =
-                "Removed \(NumberText.counted(report.repository.removedCommitCount, "change")) and \(NumberText.counted(report.removedFileCount, "file")) from this store; a signed record says so.\nNot reached: backups and exports from before, the files it was imported from, devices until they sync, and whoever left the vault with a copy."
-            if plan.unmergedHeadCount > 0 {
-                text +=
-                    " \(NumberText.counted(plan.unmergedHeadCount, "line")) of history not merged yet may still show it."
+                "Removed \(NumberText.counted(report.removedCommitCount, "change")) and \(NumberText.counted(report.removedFileCount ?? 0, "file")) from this store; a signed record says so.\nNot reached: backups and exports from before, the files it was imported from, devices until they sync, and whoever left the vault with a copy."
+            if let count = report.unmergedHeadCount, count > 0 {
+                text += " \(NumberText.counted(count, "line")) of history not merged yet may still show it."
             }
             return text
         }
@@ -156,31 +136,13 @@ enum NoteLocking {
         }
     }
 
-    /// Locks notes again that the agent keeps open, if those that were named are such.
-    private static func close(_ items: [Item], _ session: VaultSession, _ context: CommandContext) throws -> Bool {
-        guard items.allSatisfy(\.isLocked) else { return false }
-        let held = session.store.store.noteKeys.records
-        let isOpen = try items.contains { try !session.vault.recordsLeading(to: $0).isDisjoint(with: held) }
-        guard isOpen else { return false }
-        try session.store.desk.forgetNoteKeys(of: items, in: session.vault)
-        try context.confirmDone(.fields(["closed": .strings(items.map(\.id.uuid.hex))])) {
-            try items.map { "Closed \(context.label($0, try session.shortID($0.id)))" }.joined(separator: "\n")
-        }
-        return true
-    }
-
     private static func takeLockOff(_ context: CommandContext) throws {
-        let session = try VaultSession.open(context)
-        let ids = try notes(context, session)
-        for id in ids {
-            let item = try session.vault.item(id)
-            guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
-            _ = try session.readable(item)
-        }
-        try session.writing { vault in try vault.unlockNotes(ids) }
-        try context.confirmDone(.fields(["unlocked": .strings(ids.map(\.uuid.hex))])) {
-            try ids.map { "Took the lock off \(context.label(try session.vault.item($0), try session.shortID($0)))" }
-                .joined(separator: "\n")
+        let store = try CommandStore.open(context)
+        var request = NoteRelease()
+        (request.notes, request.vault) = (context.arguments.values(NoteCommand.notes), store.namedVault)
+        let ids = try store.perform(request).notes
+        try context.confirmDone(.fields(["unlocked": .strings(ids)])) {
+            try store.labels(ids).map { "Took the lock off \($0)" }.joined(separator: "\n")
         }
     }
 
@@ -190,44 +152,18 @@ enum NoteLocking {
             throw CommandFailure(
                 .usage, code: UsageError.Code.missingArgument.rawValue, "name the notes, or say --all")
         }
-        let session = try VaultSession.open(context)
-        let ids = try named.isEmpty ? session.vault.lockedNotes() : notes(context, session)
-        guard !ids.isEmpty else { throw CommandFailure(.notFound, .versionNotFound, "no note is locked") }
-        var before: Set<UniqueID> = []
-        for id in ids {
-            let item = try session.vault.item(id)
-            guard item.isLocked else { throw CoreError(.noteNotLocked, at: item.title) }
-            before.formUnion(try session.vault.recordsLeading(to: item))
-            _ = try session.readable(item)
-        }
-        let new = try newRecord(context, "New passphrase for locked notes: ")
-        let made = try context.deriving {
-            try session.writing { vault in
-                try vault.relockNotes(ids, with: new, isCompromised: context.arguments.isSet(NoteCommand.compromised))
-            }
-        }
-        try session.store.desk.forgetNoteKeys(of: [], also: before.union([made.record.id]), in: session.vault)
-        let replaced = made.record.previous.count
-        try context.confirmDone(
-            .fields([
-                "relocked": .strings(ids.map(\.uuid.hex)), "record": .string(made.record.id.hex),
-                "replacedCount": .integer(replaced),
-            ])
-        ) {
+        let store = try CommandStore.open(context)
+        var request = NoteRelock()
+        (request.notes, request.vault) = (named.isEmpty ? nil : named, store.namedVault)
+        request.isCompromised = context.arguments.isSet(NoteCommand.compromised)
+        (request.hint, request.effort) = (context.arguments.value(NoteCommand.hint), effort(context))
+        let answer = try store.perform(request)
+        try context.confirmDone(answer.json) {
             let old =
-                replaced == 0
+                answer.replacedCount == 0
                 ? "The old one still opens the other notes that have it."
                 : "The old one still opens what the history and old backups hold."
-            return "\(NumberText.counted(ids.count, "note")) locked with the new passphrase. \(old)"
+            return "\(NumberText.counted(answer.relocked.count, "note")) locked with the new passphrase. \(old)"
         }
-    }
-
-    static func notes(_ context: CommandContext, _ session: VaultSession) throws -> [EntityID] {
-        var ids: [EntityID] = []
-        for reference in context.arguments.values(NoteCommand.notes) {
-            let id = try session.vault.resolve(reference)
-            if !ids.contains(id) { ids.append(id) }
-        }
-        return ids
     }
 }

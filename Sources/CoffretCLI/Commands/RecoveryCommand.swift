@@ -9,6 +9,7 @@ internal import CoffretMessages
 internal import CoffretSync
 internal import CoffretTerminal
 internal import CoffretTrust
+internal import CoffretWire
 
 enum RecoveryCommand {
     static let name = OptionDescription.value("name", "NAME", "what to call it, such as where the paper is")
@@ -73,41 +74,19 @@ enum RecoveryCommand {
     }
 
     private static func list(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
-        let keys = try session.recoveryKeys
-        let records = AgentFamilyCommand.syncRecords(of: try StoreAccess.path(context), context)
-        let isConfirmed = { (key: SlotDetails) in records?.isOnlyPrinted(key.slotID.hex) != true }
-        let keyring = session.store.keyring
-        let waiting = try keyring.paperAwaitingConsent().map { ($0, try keyring.details(of: $0)) }
-        let value = JSONValue.array(
-            keys.map {
-                .fields([
-                    "id": .string($0.slotID.hex), "name": .string($0.name), "created": .moment($0.created),
-                    "confirmed": .bool(isConfirmed($0)), "accepted": .bool(true),
-                ])
-            }
-                + waiting.map { device, details in
-                    .fields([
-                        "id": .string(device.id.hex), "name": .string(details?.name ?? ""),
-                        "created": details.map { .moment($0.time) } ?? .null, "accepted": .bool(false),
-                    ])
-                })
-        try context.print(value) {
-            guard !keys.isEmpty || !waiting.isEmpty else {
-                return "There is no recovery key. coffret recovery add makes one."
-            }
+        let keys = try CommandStore.open(context).perform(RecoveryList()).keys
+        try context.print(.array(keys.map(\.json))) {
+            guard !keys.isEmpty else { return "There is no recovery key. coffret recovery add makes one." }
             var table = TextTable([.init(role: .identifier), .init(isFlexible: true), .init(role: .faint)])
             for key in keys {
+                var words = "does not open this store: coffret recovery accept"
+                if key.isAccepted, let created = key.created {
+                    words =
+                        "made \(context.relativeTime.moment(created.milliseconds))"
+                        + (key.isConfirmed == false ? ", printed and never asked back" : "")
+                }
                 table.add([
-                    String(key.slotID.hex.prefix(8)), TextWidth.displaySafe(key.name),
-                    "made \(context.relativeTime.moment(key.created))"
-                        + (isConfirmed(key) ? "" : ", printed and never asked back"),
-                ])
-            }
-            for (device, details) in waiting {
-                table.add([
-                    String(device.id.hex.prefix(8)), TextWidth.displaySafe(details?.name ?? "?"),
-                    "does not open this store: coffret recovery accept",
+                    String(key.id.prefix(8)), key.name.isEmpty ? "?" : TextWidth.displaySafe(key.name), words,
                 ])
             }
             return table.lines(width: context.terminal.tableWidth, style: context.terminal.style)

@@ -4,9 +4,6 @@
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretCrypto
-internal import CoffretKeys
-internal import CoffretMessages
 internal import CoffretTerminal
 internal import CoffretWire
 
@@ -57,7 +54,7 @@ enum TokenCommand {
         ])
 
     private static func create(_ context: CommandContext) throws {
-        var token = TokenMessage()
+        var token = TokenCreate()
         token.name = context.arguments.required(name)
         guard let reason = context.arguments.value(reason), !reason.isEmpty else {
             throw CommandFailure(
@@ -70,19 +67,15 @@ enum TokenCommand {
         }
         let tags = context.arguments.values(tag)
         if !tags.isEmpty { token.tags = try tags.map { try TagPath(wanted: $0).path } }
-        let session = try StoreSession.open(context, with: .passphrase)
         let vaults = context.arguments.values(vault)
-        if !vaults.isEmpty { token.vaults = try vaults.map { try session.store.vaultRecord($0).vaultID.hex } }
-        let book = try TokenBook(session.store, StoreAccess.environment(context))
-        let shown = TextWidth.truncate(TextWidth.displaySafe(token.name), to: 40)
-        try session.requirePerson(to: "make the token \"\(shown)\"", orElse: "no token was made")
-        let new = try book.add(token)
-        let (secret, made) = (new.secret, new.token)
-        let value = JSONValue.fields(["secret": .string(secret), "token": made.json])
-        let description = words(made, try session.store.vaults, context)
-        try context.print(value) {
+        if !vaults.isEmpty { token.vaults = vaults }
+        let store = try CommandStore.open(context)
+        let answer = try store.perform(token)
+        let made = answer.token
+        let description = words(made, try store.perform(VaultList()).vaults, context)
+        try context.print(answer.json) {
             """
-            \(secret)
+            \(answer.secret)
 
             The token "\(TextWidth.displaySafe(made.name))" \(description).
             Give it to the program now: it is not shown again.
@@ -105,7 +98,7 @@ enum TokenCommand {
         return end
     }
 
-    private static func read(_ words: [String], into token: inout TokenMessage) throws {
+    private static func read(_ words: [String], into token: inout TokenCreate) throws {
         guard !words.isEmpty else {
             throw CommandFailure(
                 .usage, .tokenIncomplete, "a token needs to allow something",
@@ -131,9 +124,8 @@ enum TokenCommand {
     }
 
     private static func list(_ context: CommandContext) throws {
-        let session = try StoreSession.open(context, with: .passphrase)
-        let tokens = try TokenBook(session.store, StoreAccess.environment(context)).tokens()
-        let vaults = try session.store.vaults
+        let store = try CommandStore.open(context)
+        let (tokens, vaults) = (try store.perform(TokenList()).tokens, try store.perform(VaultList()).vaults)
         try context.print(.array(tokens.map(\.json))) {
             guard !tokens.isEmpty else {
                 return context.isQuiet ? "" : "No program has a token: coffret token new makes one."
@@ -150,25 +142,24 @@ enum TokenCommand {
             throw CommandFailure(
                 .usage, .tokenIncomplete, "which token is to go?", hint: "coffret token rm NAME, or --all")
         }
-        let session = try StoreSession.open(context, with: .passphrase)
-        let book = try TokenBook(session.store, StoreAccess.environment(context))
+        var request = TokenRemove()
+        (request.name, request.isAll) = (wanted, wanted == nil ? true : nil)
+        _ = try CommandStore.open(context).perform(request)
         guard let wanted else {
-            try book.removeAll()
             return try context.confirmDone(.fields(["removed": .bool(true)])) { "No token is worth anything any more." }
         }
-        try book.remove(named: wanted)
         try context.confirmDone(.fields(["removed": .string(wanted)])) {
             "The token \"\(TextWidth.displaySafe(wanted))\" is worth nothing any more."
         }
     }
 
     /// `allows read, in "Work", items tagged #public, until 3 May 14:00`.
-    private static func words(_ token: TokenMessage, _ vaults: [VaultRecord], _ context: CommandContext) -> String {
+    private static func words(_ token: TokenMessage, _ vaults: [VaultMessage], _ context: CommandContext) -> String {
         var parts = [
             "allows " + ((token.access.map { [$0.rawValue] } ?? []) + (token.operations ?? [])).joined(separator: ", ")
         ]
         if let ids = token.vaults {
-            let names = ids.map { id in vaults.first { $0.vaultID.hex == id }?.name ?? "a vault that is gone" }
+            let names = ids.map { id in vaults.first { $0.id == id }?.name ?? "a vault that is gone" }
             parts.append("in " + names.map { "\"\(TextWidth.displaySafe($0))\"" }.joined(separator: ", "))
         }
         if let tags = token.tags {

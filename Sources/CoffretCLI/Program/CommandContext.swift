@@ -25,6 +25,8 @@ final class CommandContext {
     var written: [Vault] = []
     /// What the agent hears of the stores that this command opened by itself.
     var keyNews: [AgentKeyNews] = []
+    /// Whether the agent locks the store for what this command changed in a session.
+    var hasLocked = false
     /// Asks whether somebody is there; nil where there is nothing but a PIN or the passphrase to ask for.
     private(set) lazy var presence: (any PresenceAsking)? = HostedCommand.current?.presence
 
@@ -105,7 +107,9 @@ final class CommandContext {
 
     /// Says at the end that the agent keeps a store open no more, if this command is why.
     func noteLock() {
-        guard HostedCommand.current?.hasLocked == true || keyNews.contains(where: \.hasLocked) else { return }
+        guard hasLocked || HostedCommand.current?.hasLocked == true || keyNews.contains(where: \.hasLocked) else {
+            return
+        }
         try? output.flush()
         note("The store is locked now; coffret unlock opens it.")
     }

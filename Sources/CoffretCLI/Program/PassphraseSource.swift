@@ -2,6 +2,7 @@
 // passphrase never stands in an argument or in an environment variable, and a file that others can
 // read is refused.
 
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
 internal import CoffretCrypto
@@ -15,7 +16,7 @@ struct PassphraseSource {
 
     /// The passphrase of an existing store.
     func current(_ question: String = "Passphrase: ") throws -> Passphrase {
-        try Self.passphrase(typed(question))
+        try Passphrase(given: typed(question))
     }
 
     /// The passphrase as it was given, for another process that looks at it.
@@ -57,14 +58,20 @@ struct PassphraseSource {
         return unsafe typed.withUnsafeBytes { unsafe Array($0) }
     }
 
+    /// A PIN from a file that an option names, or as the person chooses it.
+    func newPIN(_ question: String) throws -> SecretBytes {
+        if let path = context.arguments.value(KeyCommand.pinFile) { return try read(file: path) }
+        return try chooseNewTyped(question)
+    }
+
     /// A new passphrase from a descriptor that an option names, for scripts; otherwise the person chooses one.
     func fresh(from option: OptionDescription, orChoosing question: String) throws -> Passphrase {
         guard let descriptor = context.arguments.number(option) else { return try chooseNew(question) }
-        return try Self.passphrase(Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
+        return try Passphrase(given: Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
     }
 
     /// Asks for a new passphrase twice, and says how strong it is.
-    func chooseNew(_ question: String) throws -> Passphrase { try Self.passphrase(chooseNewTyped(question)) }
+    func chooseNew(_ question: String) throws -> Passphrase { try Passphrase(given: chooseNewTyped(question)) }
 
     /// As above, as it was typed.
     func chooseNewTyped(_ question: String) throws -> SecretBytes {
@@ -87,9 +94,6 @@ struct PassphraseSource {
     // MARK: Locked notes
 
     /// A passphrase of locked notes: the next line of the descriptor, or what the person types.
-    func note(_ question: String) throws -> NotePassphrase { try NotePassphrase(noteTyped(question)) }
-
-    /// As above, as it was typed.
     func noteTyped(_ question: String, isOver: (() -> Bool)? = nil) throws -> SecretBytes {
         if let descriptor = context.arguments.number(GlobalOptions.notePassphraseDescriptor) {
             return try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
@@ -104,10 +108,14 @@ struct PassphraseSource {
         return try prompt.askSecret(question, isOver: isOver)
     }
 
-    /// A new passphrase for locked notes: the next line of the descriptor that an option names, or chosen.
-    func newNote(from option: OptionDescription, orChoosing question: String) throws -> NotePassphrase {
+    /// A new passphrase for locked notes: the next line of a descriptor that an option names, or chosen.
+    func newNote(_ question: String) throws -> SecretBytes {
+        // Without an option of its own, a script gives the passphrase as for any locked note.
+        let option =
+            context.arguments.isSet(NoteCommand.newDescriptor)
+            ? NoteCommand.newDescriptor : GlobalOptions.notePassphraseDescriptor
         if let descriptor = context.arguments.number(option) {
-            return try NotePassphrase(Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
+            return try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
         }
         let prompt = try prompt()
         while true {
@@ -117,7 +125,7 @@ struct PassphraseSource {
                 continue
             }
             guard try PassphraseAdvice.accept(first, prompt) else { continue }
-            if try prompt.askSecret("Repeat: ").isEqual(to: first) { return try NotePassphrase(first) }
+            if try prompt.askSecret("Repeat: ").isEqual(to: first) { return first }
             prompt.show("The two differ. Once more, please.\n")
         }
     }
@@ -196,15 +204,6 @@ struct PassphraseSource {
         return try SheetPrompt(context: context, prompt: prompt()).ask("Recovery key: its 14 groups, as on the sheet") {
             try RecoveryKey.parse(keyOrSheet: $0)
         }
-    }
-
-    static func passphrase(_ secret: borrowing SecretBytes) throws -> Passphrase {
-        guard secret.byteCount > 0 else {
-            throw CommandFailure(.badInput, .passphraseEmpty, "the passphrase is empty")
-        }
-        // EXPOSE: into an array that Passphrase zeroes.
-        var bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
-        return try Passphrase(typed: &bytes)
     }
 
     /// The first line of a file that others cannot read.

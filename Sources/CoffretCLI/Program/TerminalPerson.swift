@@ -15,7 +15,8 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
     init(_ context: CommandContext) { self.context = context }
 
     var canAnswer: Bool {
-        context.arguments.isSet(GlobalOptions.notePassphraseDescriptor) || context.prompt() != nil
+        [GlobalOptions.notePassphraseDescriptor, NoteCommand.newDescriptor].contains(where: context.arguments.isSet)
+            || context.prompt() != nil
     }
 
     func tell(_ notice: SessionNotice) {
@@ -34,11 +35,14 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
     func secret(_ question: SessionQuestion) throws -> SecretBytes { try secret(question, isOver: nil) }
 
     private func secret(_ question: SessionQuestion, isOver: (() -> Bool)?) throws -> SecretBytes {
-        if question.kind == .sourcePassword {
-            return try PassphraseSource(context: context).ofSource(from: ImportCommand.password, question.text)
-        }
-        if question.kind == .notePassphrase {
-            return try PassphraseSource(context: context).noteTyped(question.text, isOver: isOver)
+        let source = PassphraseSource(context: context)
+        switch question.kind {
+        case .sourcePassword: return try source.ofSource(from: ImportCommand.password, question.text)
+        case .notePassphrase: return try source.noteTyped(question.text, isOver: isOver)
+        case .currentPassphrase: return try source.typed(question.text)
+        case .newNotePassphrase: return try source.newNote(question.text)
+        case .newPIN: return try source.newPIN(question.text)
+        case .confirm, .passphrase, .pin, .openPGP: break
         }
         try? context.output.flush()
         guard let prompt = context.prompt() else {

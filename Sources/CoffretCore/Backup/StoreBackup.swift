@@ -25,11 +25,11 @@ extension Store {
     /// them, without any device's private key, and all vaults with history and attachments as they lie.
     ///
     /// Other writers wait meanwhile; readers do not notice. The file appears whole or not at all.
-    /// - Parameter progress: is told how many bytes of how many were copied.
+    /// - Parameter progress: is told how many bytes of how many were copied; what it throws ends the backup.
     /// - Throws: `CoreError` `.backupExists` if there is a file already; `.inputOutput`, `.storage`, `.keys` with
     ///   their causes.
     package func backup(
-        to path: String, progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }
+        to path: String, progress: (_ doneByteCount: Int, _ byteCount: Int) throws -> Void = { _, _ in }
     ) throws -> BackupReport {
         let fileSystem = environment.fileSystem
         let exists = try inFiles(fileSystem.exists(path))
@@ -71,7 +71,7 @@ extension Store {
     }
 
     private func write(
-        _ keys: BackupKeys, _ records: [VaultRecord], to path: String, _ progress: (Int, Int) -> Void
+        _ keys: BackupKeys, _ records: [VaultRecord], to path: String, _ progress: (Int, Int) throws -> Void
     ) throws -> BackupReport {
         let fileSystem = environment.fileSystem
         let start =
@@ -92,7 +92,7 @@ extension Store {
             let source = try inFiles(fileSystem.open(PathText.join(layout.vaultsPath, entry.path), .read))
             try entries.add(entry.path, from: source)
             doneByteCount += entry.byteCount
-            progress(doneByteCount, byteCount)
+            try progress(doneByteCount, byteCount)
         }
         try entries.finish()
         let size = try inFiles { () throws(FileSystemError) in

@@ -21,7 +21,7 @@ package final class Store {
     package let layout: StoreLayout
     /// Keys and slots. Who changes slots goes through `changeKeyring`, so that the vaults learn of it.
     package let keyring: UnlockedKeyring
-    let environment: StoreEnvironment
+    package let environment: StoreEnvironment
     package var fileSystem: any FileSystem { environment.fileSystem }
     /// The keys of note passphrases that were typed, for all vaults of the store. Locking the store, or the notes
     /// alone, calls `lock` on it.

@@ -105,3 +105,40 @@ package struct FileRemove: StoreOperation {
 
     package typealias Answer = AttachmentMessage
 }
+
+package struct FileFetch: StoreOperation {
+    package static let name = "file.fetch"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Fetches files of an item that are not on this device from the server. It says how far it is, and can be "
+        + "cancelled; the next one goes on."
+
+    package var item = ""
+    package var vault: String?
+    package var names: [String]?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        .item(\.item), .vaultOfItem(\.vault),
+        RecordField("names", \.names, "names or ids of files; without it all of the item"))
+
+    package struct Answer: Record {
+        package static let recordName = "file-fetched"
+        package static let refusesUnknownFields = false
+        package var files: [AttachmentMessage] = []
+        package var wantedCount = 0
+        package var receivedCount = 0
+        package var receivedByteCount = 0
+        package var problems: [String] = []
+        package var failure: OperationFailure?
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("files", \.files, "those that were asked for"),
+            RecordField("wanted", \.wantedCount, "of these, those that were not here"),
+            RecordField("receivedFiles", \.receivedCount, "files that came"),
+            RecordField("receivedFileByteCount", \.receivedByteCount, "their size"),
+            RecordField("fileProblems", \.problems, "codes of `errors.md`: why others did not come, one for each"),
+            RecordField("failure", \.failure, "the first of these, in words"))
+    }
+}

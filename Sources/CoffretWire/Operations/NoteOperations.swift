@@ -4,14 +4,17 @@ package struct NoteLock: StoreOperation {
     package static let name = "note.lock"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Seals notes of one vault under a passphrase, in one commit; the request brings a descriptor with it. "
-        + "Earlier versions stay readable in the history."
+        "Seals notes of one vault under a passphrase, in one commit; the request brings a descriptor with it, or the "
+        + "session asks. Earlier versions stay readable in the history. Locked notes that were opened are closed."
 
     package var notes: [String] = []
     package var vault: String?
     package var isNew: Bool?
     package var hint: String?
     package var hidesTitle: Bool?
+    package var effort: LockEffortMessage?
+    package var isForOtherPrograms: Bool?
+    package var isTrial: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -19,7 +22,130 @@ package struct NoteLock: StoreOperation {
         .vaultOfFirst(\.vault),
         RecordField("isNew", \.isNew, "a passphrase that no other note has; without it one that locked notes have"),
         RecordField("hint", \.hint, "kept with a new passphrase; who can open the vault can read it"),
-        RecordField("hidesTitle", \.hidesTitle, "seals title and tags too"))
+        RecordField("hidesTitle", \.hidesTitle, "seals title and tags too"),
+        RecordField("effort", \.effort, "of a new passphrase: how hard guessing is made"),
+        RecordField("isForOtherPrograms", \.isForOtherPrograms, "a new passphrase, with scheme 1"),
+        RecordField("isTrial", \.isTrial, "changes nothing, and says whether notes would be closed; asks nobody"))
+
+    package struct Answer: Record {
+        package static let recordName = "note-locked"
+        package static let refusesUnknownFields = false
+        package var notes: [String] = []
+        package var isClosed = false
+        package var readableVersionCount = 0
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("notes", \.notes, "ids, in the order of the request"),
+            RecordField("isClosed", \.isClosed, "they were locked before, and open; now they are closed"),
+            RecordField(
+                "readableVersionCount", \.readableVersionCount, "changes of the history that still show them"))
+    }
+}
+
+/// How hard guessing a passphrase is made.
+package struct LockEffortMessage: Record {
+    package static let recordName = "lock-effort"
+
+    package var memoryKibibytes = 0
+    package var passCount = 0
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("memoryKibibytes", \.memoryKibibytes, "memory of one guess, in KiB"),
+        RecordField("passCount", \.passCount, "passes over it"))
+}
+
+package struct NotePurge: StoreOperation {
+    package static let name = "note.purge"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Removes the history of a vault up to where it shows no readable version of these locked notes. "
+        + "It cannot be undone."
+
+    package var notes: [String] = []
+    package var vault: String?
+    package var isTrial: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("notes", \.notes, "as in `item.read`"),
+        .vaultOfFirst(\.vault),
+        RecordField("isTrial", \.isTrial, "changes nothing, and says how much would go"))
+
+    package struct Answer: Record {
+        package static let recordName = "note-purged"
+        package static let refusesUnknownFields = false
+        package var removedCommitCount = 0
+        package var readableVersionCount: Int?
+        package var removedFileCount: Int?
+        package var keptCommitCount: Int?
+        package var unmergedHeadCount: Int?
+        package var record: String?
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("removedCommitCount", \.removedCommitCount, "changes of the history, of all items"),
+            RecordField("readableVersionCount", \.readableVersionCount, "of these, those that touched the notes"),
+            RecordField("removedFileCount", \.removedFileCount, "files that went with them"),
+            RecordField("keptCommitCount", \.keptCommitCount, "changes that stay"),
+            RecordField(
+                "unmergedHeadCount", \.unmergedHeadCount, "lines of history not merged yet, which may show them"),
+            RecordField("record", \.record, "the commit that says so"))
+    }
+}
+
+package struct NoteRelock: StoreOperation {
+    package static let name = "note.relock"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Gives locked notes of one vault another passphrase. The session asks for those that are not open, then for "
+        + "the new one."
+
+    package var notes: [String]?
+    package var vault: String?
+    package var isCompromised: Bool?
+    package var hint: String?
+    package var effort: LockEffortMessage?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("notes", \.notes, "as in `item.read`; without it all locked notes of the vault"),
+        .vaultOfFirst(\.vault),
+        RecordField(
+            "isCompromised", \.isCompromised, "others know the old one: the new one opens nothing that it sealed"),
+        RecordField("hint", \.hint, "kept with the new passphrase; who can open the vault can read it"),
+        RecordField("effort", \.effort, "how hard guessing is made"))
+
+    package struct Answer: Record {
+        package static let recordName = "note-relocked"
+        package static let refusesUnknownFields = false
+        package var relocked: [String] = []
+        package var record = ""
+        package var replacedCount = 0
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("relocked", \.relocked, "ids of the notes"),
+            RecordField("record", \.record, "id of the new passphrase"),
+            RecordField("replacedCount", \.replacedCount, "passphrases whose place it takes"))
+    }
+}
+
+package struct NoteRelease: StoreOperation {
+    package static let name = "note.release"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Takes the locks of notes of one vault off for good, in one commit. The session asks for the passphrase of "
+        + "each that is not open."
+
+    package var notes: [String] = []
+    package var vault: String?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("notes", \.notes, "as in `item.read`"),
+        .vaultOfFirst(\.vault))
 
     package typealias Answer = NoteList
 }

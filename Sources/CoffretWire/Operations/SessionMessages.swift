@@ -77,6 +77,12 @@ package struct SessionQuestion: Record {
         case passphrase
         /// The PIN, for the same.
         case pin
+        /// The store's passphrase for a change of who gets in, also from a file that a script has named.
+        case currentPassphrase
+        /// A passphrase for locked notes that the person chooses.
+        case newNotePassphrase
+        /// A PIN that the person chooses.
+        case newPIN
         /// That of an export of another program.
         case sourcePassword
         /// The question brings a file under OpenPGP, and a yes the opened one.
