@@ -140,7 +140,7 @@ struct OperationQuestionTests {
         #expect(try isTrusted())
         let right = Answers(.secret(CoffretRunner.passphrase))
         #expect(try code(right) == nil)
-        #expect(right.questions.map(\.kind) == [.passphrase])
+        #expect(right.questions.map(\.kind) == [.currentPassphrase])
         #expect(try !isTrusted())
     }
 
