@@ -6,6 +6,7 @@ import CoffretCrypto
 import CoffretHistory
 import CoffretStorage
 import CoffretTrust
+import Glibc
 
 enum MachineBench {
     /// `machine [COUNT ...]`: entries by two authors, every eleventh without having seen the other's newest.
@@ -55,16 +56,15 @@ enum MachineBench {
         }
         return [
             String(count), decimal(total, 2), decimal(times[0] * 1e6, 1), decimal(times[times.count - 1] * 1e6, 1),
-            decimal(try peakMiB(), 0), String(machine.suspend().encoded.count),
+            decimal(peakMiB(), 0), String(machine.suspend().encoded.count),
         ]
     }
 
     /// The most memory that this process had, by the kernel's count.
-    private static func peakMiB() throws -> Double {
-        let text = String(
-            decoding: try PosixFileSystem().readFile("/proc/self/status", byteCountMax: 1 << 16), as: UTF8.self)
-        let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-        return line.flatMap { Double($0.split(separator: " ").dropFirst().first ?? "") }.map { $0 / 1_024 } ?? 0
+    private static func peakMiB() -> Double {
+        var usage = rusage()
+        guard unsafe getrusage(RUSAGE_SELF.rawValue, &usage) == 0 else { return 0 }
+        return Double(usage.ru_maxrss) / 1_024
     }
 }
 
@@ -145,13 +145,14 @@ private struct BenchVault {
                 said[author] = other
             }
             var uuid = [UInt8](repeating: 0, count: 16)
-            (uuid[14], uuid[15]) = (UInt8(number % keyCount >> 8), UInt8(number % keyCount & 255))
+            let key = number % keyCount
+            (uuid[14], uuid[15]) = (UInt8(key >> 8), UInt8(key & 255))
             guard let id = UniqueID(bytes: uuid) else { preconditionFailure("an id has 16 bytes") }
             let dot = Dot(context.instance, (marks[author]?.number ?? 0) + 1)
             let change = Change(
                 key: FactKey(entity: EntityID(kind: 78, uuid: id), attribute: "text"),
-                content: .inPlace([0] + random.bytes(count: 40)), replaces: last[number % keyCount].map { [$0] } ?? [])
-            last[number % keyCount] = dot
+                content: .inPlace([0] + random.bytes(count: 40)), replaces: last[key].map { [$0] } ?? [])
+            last[key] = dot
             let body = EntryBody(
                 context: context.name, number: dot.number, before: marks[author]?.name, height: UInt64(number + 1),
                 time: 1_800_000_000_000, seen: seen, changes: .list([change], salt: random.bytes(count: 16)))
