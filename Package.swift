@@ -194,7 +194,7 @@ let executables: [Target] = [
     .executableTarget(
         name: "coffret-agent",
         dependencies: [
-            "CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretCLI", "CoffretDesktop", "CoffretKeyStores",
+            "CoffretBase", "CoffretKeys", "CoffretAgent", "CoffretDesktop", "CoffretKeyStores",
         ],
         swiftSettings: settings, linkerSettings: linking),
     .executableTarget(

@@ -21,14 +21,13 @@ package enum AgentProgram {
 
     /// Runs the agent until it is told to end.
     ///
-    /// - Parameter work: what its processes run for clients.
     /// - Parameter makeSources: what tells that the person leaves; called once, before any client.
     /// - Parameter notify: tells the person something; called in processes of their own.
     /// - Parameter makeRecords: a better home for the agent's records than files in the folder that it is given, if
     ///   there is one, with the TPM that was chosen, if one was; called in processes of their own.
     /// - Returns: the exit code.
     package static func run(
-        _ arguments: [String], work: AgentWork, makeSources: () -> [any LockEventSource] = { [] },
+        _ arguments: [String], makeSources: () -> [any LockEventSource] = { [] },
         notify: @escaping (SyncNews) -> Void = { _ in },
         makeRecords: @escaping @Sendable (String, String?) -> (any ProtectedRecords)? = { _, _ in nil }
     ) -> Int32 {
@@ -54,7 +53,7 @@ package enum AgentProgram {
         do {
             try PosixFileSystem().makeDirectories(PathText.parent(of: PathText.parent(of: socketPath)))
             service = try AgentService(
-                socketPath: socketPath, userID: geteuid(), work: work,
+                socketPath: socketPath, userID: geteuid(),
                 makeRecords: {
                     let folder = PathText.join(state, "agent")
                     return makeRecords(folder, tpm)
@@ -71,7 +70,7 @@ package enum AgentProgram {
         _ = setsid()
         _ = unsafe chdir("/")
         if !isForeground { detachStreams() }
-        AgentWork.prepare()
+        AgentTables.fill()
         service.run()
         return 0
     }

@@ -3,7 +3,6 @@
 
 internal import CoffretAgent
 internal import CoffretBase
-internal import CoffretCLI
 internal import CoffretDesktop
 internal import CoffretKeyStores
 internal import CoffretKeys
@@ -14,17 +13,12 @@ struct Main {
     static func main() {
         KeyStoreProviders.install(SystemKeyStores())
         let code = AgentProgram.run(
-            ProgramArguments.words, work: work,
+            ProgramArguments.words,
             makeSources: {
                 // Without a system bus there is nobody to say that the screen is locked.
                 LogindWatch(userID: geteuid()).map { [$0] } ?? []
             }, notify: DesktopNotification.tell, makeRecords: records)
         exit(code)
-    }
-
-    /// Command lines, until every request is an operation: see Docs/decisions/0080-rooms-below-the-commands.md.
-    private static var work: AgentWork {
-        AgentWork(runCommand: CommandLineProgram.run)
     }
 
     /// Behind a TPM's counter, in the desktop's keyring, or nil.

@@ -70,7 +70,7 @@ struct ChildReportTests {
             .idleLock(IdleLock(key: IdleKey.generate(from: SystemRandomSource()), wrapped: [1])),
             .used, .lockWanted,
         ]
-        #expect(Self.taken(all, from: .command(store: "/a")).count == 5)
+        #expect(Self.taken(all, from: .session(store: "/a", .command)).count == 7)
         #expect(Self.taken(all, from: .connection(store: "/a")).count == 4)
         #expect(Self.taken(all, from: .session(store: "/a", .program)).count == 7)
         let limited = Self.taken(all, from: .session(store: "/a", .limited))

@@ -8,18 +8,11 @@ import Testing
 struct AgentMessageTests {
     static let requests: [AgentRequest] = [
         .hello(version: 1), .hello(version: .max),
-        .run(AgentCommand(store: "/s", arguments: [], workingDirectory: "/", environment: [:])),
-        .run(
-            AgentCommand(
-                store: "/home/a b/.local/share/coffret", arguments: ["search", "tomato blight", "--json", "", "é"],
-                workingDirectory: "/home/a b",
-                environment: ["TERM": "xterm", "COLUMNS": "80", "NO_COLOR": ""])),
         .unlock(secret(.passphrase, "correct horse"), seconds: nil), .unlock(secret(.pin, ""), seconds: 900),
         .unlock(secret(.asked, ""), seconds: nil), .lock(store: nil), .lock(store: "/s"), .status(store: nil), .stop,
         .settings(secret(.passphrase, "battery"), idleSeconds: 600, absoluteSeconds: nil),
         .settings(secret(.recoveryKey, "ABCD"), idleSeconds: nil, absoluteSeconds: 3600),
-        .started(processID: 4711), .ended(processID: 4711, .exited(3)), .ended(processID: 1, .signalled(15)),
-        .ended(processID: 0, .notStarted(2)), .renewed(store: "/s", sealedKey: nil),
+        .renewed(store: "/s", sealedKey: nil),
         .renewed(store: "/home/a b/coffret", sealedKey: [1, 2, 3]),
         .session(AgentSession(store: "/s", isJSON: true, environment: ["HOME": "/home/a"])),
         .session(AgentSession(store: "/home/a b", isJSON: false, environment: [:])),
@@ -33,7 +26,7 @@ struct AgentMessageTests {
     }
 
     static let responses: [AgentResponse] = [
-        .hello(version: 1), .exited(code: 0), .exited(code: 255), .locked(reason: "idle"), .status([]),
+        .hello(version: 1), .locked(reason: "idle"), .status([]),
         .status([
             AgentStoreStatus(
                 store: "/s", isUnlocked: true, lockReason: "", secondsLeft: 599, idleSeconds: 600,
@@ -43,10 +36,6 @@ struct AgentMessageTests {
                 absoluteSeconds: 900),
         ]),
         .failed(code: "keys.secret.wrong", waitSeconds: nil), .failed(code: "agent.paused", waitSeconds: 40), .done,
-        .start(
-            AgentProgram(
-                words: ["/usr/bin/vi", "note.md"], environment: ["A": "1"],
-                streams: [.inherited, .null, .descriptor], isDetached: true)),
     ]
 
     @Test("what is encoded is decoded to the same, and encodes to the same bytes")
@@ -98,16 +87,15 @@ struct AgentMessageTests {
                     .secret(
                         AgentSecretHead(
                             store: secret.store, kind: secret.kind, wanted: .settings(idle: idle, absolute: absolute)))
-                case .run(let command): .command(store: command.store)
                 case .session(let session): .session(store: session.store, session.manner)
                 default: .open
                 }
             #expect(try head(request.encoded()) == expected)
         }
         // Broken behind the head: the process that works for the client finds out.
-        #expect(try head([0x85, 0x02, 0x61, 0x73, 0xFF, 0xFF, 0xFF]) == .command(store: "s"))
+        #expect(try head([0x84, 0x0C, 0x61, 0x73, 0xFF, 0xFF]) == .session(store: "s", .program))
         for broken: [UInt8] in [
-            [], [0x85], [0x85, 0x02, 0x61, 0x73], [0x85, 0x02, 0x66, 0x73, 0, 0, 0], [0x85, 0x02, 0x41, 0x73, 0, 0, 0],
+            [], [0x84], [0x84, 0x0C, 0x66, 0x73, 0, 0], [0x84, 0x0C, 0x41, 0x73, 0, 0],
         ] {
             #expect(throws: WireError(.malformed)) { try head(broken) }
         }

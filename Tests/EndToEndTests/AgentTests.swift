@@ -143,18 +143,17 @@ struct AgentTests {
         #expect(started.errorText.contains("net.directory.untrusted"))
     }
 
-    @Test("Ctrl-C at the client ends the command in the agent")
+    @Test("Ctrl-C at the client ends the session of its command in the agent")
     func interrupted() throws {
         let agent = try AgentRunner()
         defer { try? agent.stop() }
         #expect(try agent.unlock().exitCode == 0)
         try agent.succeed("new", input: "# Diary")
         let processID = try #require(agent.processID)
-        // The command waits for a passphrase that does not come. It is interrupted once the agent's child has the pipe open.
+        // The command waits for a passphrase that does not come. It is interrupted meanwhile.
         let script = """
             mkfifo w; exec 3<>w; "$0" note lock Diary --note-passphrase-fd 0 <w & client=$!
-            until for child in $(cat /proc/$1/task/*/children); do ls -l /proc/$child/fd; done 2>/dev/null | grep -q "$PWD/w$"
-            do kill -0 $client || exit; sleep 0.02; done
+            sleep 1
             kill -INT $client; wait $client; echo "ended with $?"
             """
         let result = try ProcessRunner.run(

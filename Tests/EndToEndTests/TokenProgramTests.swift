@@ -69,9 +69,8 @@ struct TokenProgramTests {
         }
         let passphrase = AgentSecret(
             store: store, kind: .passphrase, bytes: Array(CoffretRunner.passphrase.utf8), environment: [:])
-        let command = AgentCommand(store: store, arguments: ["ls"], workingDirectory: "/", environment: [:])
         for request in [
-            AgentRequest.run(command), .unlock(passphrase, seconds: nil), .lock(store: nil),
+            AgentRequest.unlock(passphrase, seconds: nil), .lock(store: nil),
             .lock(store: store), .status(store: nil), .stop,
             .settings(passphrase, idleSeconds: 9_000, absoluteSeconds: nil),
             .renewed(store: store, sealedKey: nil), session(nil),

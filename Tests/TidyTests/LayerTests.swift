@@ -97,11 +97,11 @@ struct LayerTests {
         return reached
     }
 
-    @Test("executables alone import the commands; the agent is given them")
+    @Test("only the program coffret imports the commands")
     func commandsLieOnTop() throws {
         let above = Set(SourceTree.sources.filter { Self.imports(of: $0).contains("CoffretCLI") }.map(\.target))
-        #expect(above == ["coffret", "coffret-agent"])
-        #expect(try !Self.reach(of: "CoffretAgent").contains("CoffretCLI"))
+        #expect(above == ["coffret"])
+        #expect(try !Self.reach(of: "coffret-agent").contains("CoffretCLI"))
         #expect(try Self.reach(of: "CoffretAgent").contains("CoffretApp"), "the manifest is read wrongly")
     }
 

@@ -11,8 +11,6 @@ internal import Glibc
 /// A running child, as the agent knows it.
 final class AgentChild {
     enum Work {
-        /// Runs a command with a store.
-        case command(store: String)
         /// Syncs a store for as long as it is unlocked.
         case sync(store: String)
         /// Keeps the vaults of a store small.
@@ -33,7 +31,7 @@ final class AgentChild {
         /// The store that the child works for, and ends with.
         var store: String? {
             switch self {
-            case .command(let store), .sync(let store), .tending(let store), .connection(let store),
+            case .sync(let store), .tending(let store), .connection(let store),
                 .session(let store, _), .wrapping(let store), .unwrapping(let store), .presence(let store):
                 store
             case .judge: nil
@@ -42,10 +40,7 @@ final class AgentChild {
 
         /// Whether it is a command of the store, which is in use meanwhile.
         func isCommand(of store: String) -> Bool {
-            switch self {
-            case .command(store), .session(store, .command): true
-            default: false
-            }
+            if case .session(store, .command) = self { true } else { false }
         }
 
         /// Whether a report answers what the child was asked. Others are dropped, whoever made the child say them.
@@ -58,14 +53,13 @@ final class AgentChild {
             case (.judge(let asked), .settled(let store, let intervals)):
                 asked.kind == .presence && asked.wanted.isSettings && store == asked.store
                     && asked.wanted.allows(intervals)
-            case (.command, .noteKeyHeld), (.command, .noteKeyForgotten): true
-            case (.command, .presenceWanted), (.connection, .presenceWanted): true
+            case (.connection, .presenceWanted): true
             case (.session(_, let manner), .noteKeyHeld), (.session(_, let manner), .noteKeyForgotten),
                 (.session(_, let manner), .lockWanted):
                 manner != .limited
             case (.session, .presenceWanted), (.session, .used): true
-            case (.command, .stale), (.connection, .stale), (.session, .stale): true
-            case (.command, _), (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
+            case (.connection, .stale), (.session, .stale): true
+            case (.sync, _), (.connection, _), (.session, _): report.isKeyringChange
             default: false
             }
         }

@@ -11,7 +11,7 @@ internal import CoffretWire
 internal import Glibc
 
 extension AgentService {
-    /// Handles one message. Of one with a secret, or with a command, no more is read here than whose it is: the child
+    /// Handles one message. Of one with a secret, or for a session, no more is read here than whose it is: the child
     /// gets it as it is, and with the last reference to it, here, it is zeroed.
     func handle(_ message: ReceivedMessage, _ descriptors: ReceivedDescriptors, from client: AgentPeer) {
         let request: AgentRequest
@@ -22,10 +22,6 @@ extension AgentService {
             if client.isLimited, !head.isForPrograms { return client.refuse(.requestInvalid) }
             switch head {
             case .secret(let asked): return judge(asked, message, descriptors.take(), for: client)
-            case .command(let store):
-                return withOpenKeys(of: store, for: client) {
-                    self.run(message, store: store, descriptors.take(), for: client)
-                }
             case .session(let store, let manner):
                 return withOpenKeys(of: store, for: client, isUse: manner.isUse) {
                     self.openSession(message, store: store, manner, descriptors.take(), for: client)
@@ -62,7 +58,7 @@ extension AgentService {
             withOpenKeys(of: store, for: client, isUse: false) {
                 client.answer(self.renew(store: store, sealedKey))
             }
-        case .run, .session, .unlock, .settings, .started, .ended: client.refuse(.requestInvalid)
+        case .session, .unlock, .settings: client.refuse(.requestInvalid)
         }
     }
 
@@ -112,65 +108,6 @@ extension AgentService {
         }
     }
 
-    // MARK: Commands
-
-    private func run(
-        _ message: ReceivedMessage, store path: String, _ descriptors: [Int32], for client: AgentPeer
-    ) {
-        defer { for descriptor in descriptors { close(descriptor) } }
-        guard descriptors.count == 3 || descriptors.count == 4 else {
-            client.refuse(.requestInvalid)
-            return
-        }
-        let now = BootClock.now
-        guard let store = stores[path] else {
-            client.answer(.locked(reason: LockReason.neverUnlocked.rawValue))
-            return
-        }
-        let use = store.use(at: now)
-        guard let key = use.key else {
-            client.answer(.locked(reason: use.reason.rawValue))
-            return
-        }
-        let noteKeys = use.noteKeys
-        let own = environment
-        let secondsLeft = store.secondsLeft(at: now)
-        let parent = getpid()
-        let child = start(.command(store: path), for: client) { control in
-            let socket = client.descriptor
-            forgetOthers(except: path, keeping: client)
-            let hasTerminal = descriptors.count == 4
-            AgentChild.arrange(Array(descriptors[..<3]) + [control, socket] + descriptors[3...])
-            guard let request = try? unsafe message.withUnsafeBytes({ try unsafe AgentRequest(decoding: $0) }),
-                let command = request.command
-            else {
-                AgentChild.report(.refused(code: WireError.Code.malformed.rawValue, waitSeconds: nil), over: 3)
-                return 1
-            }
-            guard let variables = ClientVariables(command.environment) else {
-                AgentChild.report(.refused(code: AgentErrorCode.requestInvalid.rawValue, waitSeconds: nil), over: 3)
-                return 1
-            }
-            AgentChild.settle(environment: variables.forCommand(agent: own), parent: parent)
-            guard unsafe chdir(command.workingDirectory) == 0 else {
-                AgentChild.report(
-                    .refused(code: AgentErrorCode.directoryMissing.rawValue, waitSeconds: nil), over: 3)
-                return 1
-            }
-            let hosted = HostedCommand(
-                store: command.store, storageKey: key, noteKeys: noteKeys,
-                connection: UnixConnection(descriptor: 4), terminal: hasTerminal ? 5 : nil, secondsLeft: secondsLeft,
-                memory: memoryOfChanges,
-                askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) },
-                report: { AgentChild.report($0, over: 3) })
-            hosted.enter()
-            return work.runCommand(command.arguments)
-        }
-        child?.keyCount = store.keyCount
-        // It stays open beyond this call, for questions.
-        if descriptors.count == 4 { child?.terminal = fcntl(descriptors[3], F_DUPFD_CLOEXEC, 0) }
-    }
-
     /// Where a child remembers that it changed the store's keys: as far as there is a home that is not put back
     /// with the marker.
     var memoryOfChanges: GenerationMemory {
@@ -180,10 +117,6 @@ extension AgentService {
             return records is FileRecords ? nil : records
         })
     }
-
-    private func forgetOthers(except store: String, keeping client: AgentPeer) {
-        withExtendedLifetime(client) { forget(except: store) }
-    }
 }
 
 extension AgentRequest.Head {
@@ -192,7 +125,7 @@ extension AgentRequest.Head {
         switch self {
         case .session(_, let manner): manner == .limited
         case .open: true
-        case .secret, .command: false
+        case .secret: false
         }
     }
 }

@@ -49,8 +49,8 @@ extension AgentService {
             let null = unsafe open("/dev/null", O_RDWR)
             AgentChild.arrange([connection.descriptor, connection.descriptor, null, control])
             AgentChild.settle(environment: variables, parent: parent)
-            let hosted = HostedCommand(
-                store: path, storageKey: key, connection: nil, terminal: nil, secondsLeft: nil,
+            let hosted = HostedStore(
+                store: path, storageKey: key,
                 // SSH opens no notes; the agent drops reports on them.
                 report: { AgentChild.report($0, over: 3) })
             hosted.enter()
@@ -60,10 +60,10 @@ extension AgentService {
     }
 
     /// In the child: serves the SSH client at the standard streams.
-    private static func serveSSH(of hosted: HostedCommand) -> Int32 {
+    private static func serveSSH(of hosted: HostedStore) -> Int32 {
         ProcessHardening.apply()
         do {
-            let store = try hosted.openStore(at: hosted.store, hosted.environment())
+            let store = try hosted.open(hosted.environment())
             let keys = try SSHKeyring(store, vault: nil) { SSHConfirmation.ask($0, ProcessEnvironment()) }
             let client = SSHClient(input: STDIN_FILENO, output: STDOUT_FILENO, keys: keys)
             while client.serve() {}

@@ -66,9 +66,8 @@ extension AgentService {
                 settled = settled.filter { !KeptVariables.names.contains($0.key) }.merging(kept?.values ?? [:]) { $1 }
             }
             AgentChild.settle(environment: settled, parent: parent)
-            let hosted = HostedCommand(
-                store: path, storageKey: key, noteKeys: noteKeys, connection: nil, terminal: nil, secondsLeft: nil,
-                memory: memoryOfChanges,
+            let hosted = HostedStore(
+                store: path, storageKey: key, noteKeys: noteKeys, memory: memoryOfChanges,
                 askPresence: { AgentChild.askPresence(reason: $0, variables.values, over: 3) },
                 report: { AgentChild.report($0, over: 3) })
             hosted.enter()

@@ -53,8 +53,6 @@ package final class AgentService {
     var sshWaitingCount = 0
     /// Tells the person of something that sync met; called in children only.
     let notify: (SyncNews) -> Void
-    /// Programs for clients; called in children only.
-    let work: AgentWork
     private var isStopping = false
 
     /// Listens; no command runs before `run`.
@@ -64,13 +62,12 @@ package final class AgentService {
     ///   - wrapping: what has the keys of stores while nobody uses them.
     /// - Throws: `NetError` if another agent answers there, or the folder is not this user's alone.
     package init(
-        socketPath: String, userID: UInt32, work: AgentWork,
+        socketPath: String, userID: UInt32,
         makeRecords: @escaping @Sendable () -> any ProtectedRecords,
         wrapping: (any IdleWrapping)? = nil, environment: [String: String] = [:],
         sources: [any LockEventSource] = [], notify: @escaping (SyncNews) -> Void = { _ in }
     ) throws(NetError) {
         self.userID = userID
-        self.work = work
         folder = PathText.parent(of: socketPath)
         self.environment = environment
         self.makeRecords = makeRecords
@@ -328,8 +325,8 @@ package final class AgentService {
         let answer: AgentResponse
         switch child.work {
         case .session where child.hasBegun: return finishSession(child, client)
-        case .command(let store), .connection(let store), .session(let store, _):
-            answer = finishCommand(child, store: store, status: status)
+        case .connection(let store), .session(let store, _):
+            answer = finishOpened(child, store: store)
         case .judge: answer = finishJudge(child)
         case .sync(let store): return finishSync(child, store: store, status: status)
         case .tending: return
@@ -343,7 +340,8 @@ package final class AgentService {
         if let client { receive(from: client) }
     }
 
-    private func finishCommand(_ child: AgentChild, store path: String, status: Int32) -> AgentResponse {
+    /// A session that did not begin, or a connection for SSH.
+    private func finishOpened(_ child: AgentChild, store path: String) -> AgentResponse {
         if let store = stores[path] {
             takeNews(of: child)
             if child.reports.contains(where: { if case .stale = $0 { true } else { false } }) {
@@ -357,21 +355,13 @@ package final class AgentService {
                 lock(store, because: .keysChanged)
                 return .locked(reason: LockReason.keysChanged.rawValue)
             }
-            // The end of a long command is a use, too; that of a connection is whenever its other end likes.
-            if case .command = child.work {
-                _ = store.check(at: BootClock.now, isUse: true)
-                scheduleTending(of: path)
-            }
         }
         if child.lockReason != nil { return .failed(code: AgentErrorCode.commandLocked.rawValue, waitSeconds: nil) }
         for case .refused(let code, let waitSeconds) in child.reports {
             if code == AccessError.Code.invalid.rawValue { stores[path]?.tokenTries.noteWrong(at: BootClock.now) }
             return .failed(code: code, waitSeconds: waitSeconds)
         }
-        guard status & 0x7F == 0 else {
-            return .failed(code: AgentErrorCode.commandFailed.rawValue, waitSeconds: nil)
-        }
-        return .exited(code: UInt8(truncatingIfNeeded: status >> 8))
+        return .failed(code: AgentErrorCode.commandFailed.rawValue, waitSeconds: nil)
     }
 
     /// What a child that works with a store has said of its keys. One that was ended by locking has nothing to say.

@@ -78,7 +78,7 @@ extension KeyRemove: PerformedOperation {
         }
         guard let found = slots.first else { throw CommandFailure.keyMissing(key) }
         guard slots.count == 1 else { throw CommandFailure.keyAmbiguous(key, slots.map { KeyMessage($0, nil) }) }
-        let removed = try desk.store.changeKeyring { (keyring) throws(KeyError) in try keyring.removeSlot(found.id) }
+        let removed = try desk.store.changeKeyring { keyring in try keyring.removeSlot(found.id) }
         desk.forget([removed], try? desk.keyStore(found.kind))
         return KeyChange(KeyMessage(found, nil))
     }
@@ -88,7 +88,7 @@ extension KeyChange {
     fileprivate init(_ key: KeyMessage) {
         self.init()
         self.key = key
-        locksStore = HostedCommand.current?.hasLocked == true
+        locksStore = HostedStore.current?.hasLocked == true
     }
 }
 
@@ -151,7 +151,7 @@ extension StoreDesk {
             try await keyStore.prepareSlot(storeID: storeID, anchor: anchor, terms: terms, secret: pin, random: random)
         }
         do {
-            let gone = try store.changeKeyring { (keyring) throws(KeyError) in
+            let gone = try store.changeKeyring { keyring in
                 try keyring.add(prepared, replacing: old, named: prepared.terms.profile)
             }
             forget(gone, keyStore)

@@ -31,7 +31,7 @@ extension StoreDesk {
         var records = others
         for item in items { records.formUnion(try vault.recordsLeading(to: item)) }
         for record in records { store.noteKeys.lock(record) }
-        HostedCommand.current?.forgetNoteKeys(of: records)
+        HostedStore.current?.forgetNoteKeys(of: records)
     }
 }
 
@@ -224,7 +224,7 @@ extension NoteUnlock: PerformedOperation {
         if item.isVeiled { try desk.surroundings.requirePresence(desk.store, item) }
         if let passphrase { _ = try place.vault.unlock(place.vault.record(for: item), of: item, passphrase) }
         let opened = try desk.readable(place)
-        if isKept == true { HostedCommand.current?.keepNoteKeys(of: desk.store) }
+        if isKept == true { HostedStore.current?.keepNoteKeys(of: desk.store) }
         return ItemMessage(opened, revealsSecrets: false)
     }
 }
@@ -232,7 +232,7 @@ extension NoteUnlock: PerformedOperation {
 extension NoteUnlock {
     /// Keys of open notes are handed to the agent, which keeps them until the store locks.
     private static func requireAgent() throws {
-        guard HostedCommand.isRunning else {
+        guard HostedStore.isRunning else {
             throw CommandFailure(
                 .unavailable, .noteNeedsAgent, "there is no agent that could keep the note open",
                 hint:

@@ -63,7 +63,7 @@ package final class OperationSession {
     private let inbox: OperationInbox
     private let person: SessionPerson
     private let terms: SessionTerms
-    private let hosted: HostedCommand
+    private let hosted: HostedStore
     private let reports: SessionReports
     private let environment: StoreEnvironment
     private let access: SessionAccess
@@ -76,7 +76,7 @@ package final class OperationSession {
     ///
     /// - Returns: the exit code of the process.
     package static func serve(
-        _ connection: UnixConnection, _ terms: SessionTerms, _ hosted: HostedCommand, _ reports: SessionReports
+        _ connection: UnixConnection, _ terms: SessionTerms, _ hosted: HostedStore, _ reports: SessionReports
     ) -> Int32 {
         // The agent ends a session by SIGTERM, which takes effect between two requests.
         SignalMask.block([SIGTERM])
@@ -88,8 +88,8 @@ package final class OperationSession {
             while try session.serveNext() {}
             if session.wantsLock { reports.lockWanted() }
             return 0
-        } catch let handedOver as CommandHandedOver {
-            return handedOver.exitCode
+        } catch is StaleKey {
+            return 1
         } catch let refused as AccessError {
             reports.refused(refused.code.rawValue)
             return 1
@@ -101,7 +101,7 @@ package final class OperationSession {
     }
 
     private init(
-        _ connection: UnixConnection, _ terms: SessionTerms, _ hosted: HostedCommand, _ reports: SessionReports
+        _ connection: UnixConnection, _ terms: SessionTerms, _ hosted: HostedStore, _ reports: SessionReports
     ) throws {
         self.connection = connection
         inbox = OperationInbox(
@@ -113,7 +113,7 @@ package final class OperationSession {
         self.reports = reports
         environment = try hosted.environment { [waiting = person.waiting] in waiting.add($0.notice) }
         keyring = FileStamp(StoreLayout(hosted.store).keyringPath)
-        let store = try hosted.openStore(at: hosted.store, environment)
+        let store = try hosted.open(environment)
         access = try SessionAccess(store, terms)
         desk = StoreDesk(store, DeskSurroundings(stateDirectory: environment.stateDirectory))
         if terms.isBrief, store.keyring.instanceStatus == .markerMissing {
@@ -214,7 +214,7 @@ package final class OperationSession {
         if now != keyring {
             keyring = now
             desk = StoreDesk(
-                try hosted.openStore(at: hosted.store, environment), surroundings(), grant: access.grant)
+                try hosted.open(environment), surroundings(), grant: access.grant)
         }
         desk.work = work(on: request, entry)
         // A program with a token does not speak for the person.

@@ -1,5 +1,5 @@
-// Handing a command to the agent. The one thing to keep true: it happens at the moment at which the store would
-// be opened, before the command has read or written anything, so that nothing happens twice.
+// The agent, for a command that needs its store. The one thing to keep true: a person is asked once for what opens the store,
+// and the agent has it open from then on.
 
 internal import CoffretApp
 internal import CoffretBase
@@ -14,41 +14,13 @@ internal import CoffretWire
 internal import Glibc
 
 enum AgentHandover {
-    /// Lets the agent run this command if one runs and has, or gets, the store open.
-    ///
-    /// - Returns: when the command has to open the store by itself.
-    /// - Throws: `CommandHandedOver` once the command has run; what the agent refused.
-    static func attempt(_ context: CommandContext, store path: String) throws {
-        guard isPossible(context), let store = AgentLocation.canonical(path),
-            let client = try AgentClient.connect(context.environment) ?? AgentStarter.forTyping(context)
-        else { return }
-        let command = AgentCommand(
-            store: store, arguments: context.words, workingDirectory: workingDirectory,
-            environment: context.environment.travelling)
-        switch try run(command, client) {
-        case .exited(let code): throw CommandHandedOver(exitCode: code)
-        case .locked(let reason):
-            if reason == AgentText.tpmGone { context.warn("the store is locked\(AgentText.reason(reason))") }
-        }
-        // Locked: with a passphrase from a file the command opens the store by itself; a person is asked once.
-        let source = PassphraseSource(context: context)
-        guard !source.isUnattended else { return }
-        do {
-            try AgentUnlocking.unlock(client, store: store, context: context, seconds: nil)
-            try noteUnlocked(client, store, context)
-        } catch let refused as AgentRefused where refused.code == AgentErrorCode.pinentryMissing.rawValue {
-            return
-        }
-        if case .exited(let code) = try run(command, client) { throw CommandHandedOver(exitCode: code) }
-    }
-
     /// A session of this command with its store, if an agent runs and has, or gets, the store open.
     ///
     /// - Returns: nil when the command has to open the store by itself.
     /// - Throws: what the agent refused.
     static func session(_ context: CommandContext, store path: String) throws -> SessionClient? {
         // Whoever gives the passphrase for this command wants no agent.
-        guard !HostedCommand.isRunning, !context.arguments.isSet(GlobalOptions.passphraseDescriptor),
+        guard !context.arguments.isSet(GlobalOptions.passphraseDescriptor),
             let store = AgentLocation.canonical(path),
             let client = try AgentClient.connect(context.environment) ?? AgentStarter.forTyping(context)
         else { return nil }
@@ -93,39 +65,6 @@ enum AgentHandover {
         guard let status = try client.status(of: store).first, status.isUnlocked else { return }
         context.note(
             "The store stays unlocked for now; coffret lock locks it.\nIt locks by itself \(AgentText.times(status)).")
-    }
-
-    /// Runs the command; again where it met a change of the keys, and did nothing.
-    private static func run(_ command: AgentCommand, _ client: AgentClient) throws -> AgentRun.Outcome {
-        let run = AgentRun(client)
-        for _ in 0..<3 {
-            let outcome = try run.run(command)
-            guard case .locked(AgentResponse.reasonToRunAgain) = outcome else { return outcome }
-        }
-        return try run.run(command)
-    }
-
-    /// Whether the command means the same in another process: no descriptors but the standard ones.
-    private static func isPossible(_ context: CommandContext) -> Bool {
-        guard !HostedCommand.isRunning else { return false }
-        let options = context.arguments.command.options + GlobalOptions.all
-        guard !options.contains(where: { context.arguments.isSet($0) && !travels($0, context) }) else { return false }
-        return !context.words.contains { word in
-            word.contains("/dev/fd/") || word.contains("/proc/self/") || word.hasSuffix("/dev/tty")
-        }
-    }
-
-    /// Whether an option means the same there: of descriptors, standard input alone goes along, and the store's
-    /// passphrase is not read there.
-    private static func travels(_ option: OptionDescription, _ context: CommandContext) -> Bool {
-        guard option.name.hasSuffix("-fd") else { return true }
-        return option.name.hasSuffix("note-passphrase-fd") && context.arguments.number(option) == 0
-    }
-
-    private static var workingDirectory: String {
-        guard let path = unsafe getcwd(nil, 0) else { return "/" }
-        defer { unsafe free(path) }
-        return unsafe String(validatingCString: path) ?? "/"
     }
 }
 

@@ -38,7 +38,7 @@ enum SSHAgentCommand {
     private static func serveConnection(_ context: CommandContext) throws {
         let path = try StoreAccess.requireStore(context).path
         guard let session = try AgentHandover.session(context, store: path) else {
-            let session = try StoreSession.open(context, with: .passphrase, handsOver: false)
+            let session = try StoreSession.open(context, with: .passphrase)
             let keys = try keyring(session, context)
             let client = SSHClient(input: STDIN_FILENO, output: STDOUT_FILENO, keys: keys)
             while client.serve() {}
@@ -67,7 +67,7 @@ enum SSHAgentCommand {
             }
             return .processes(words)
         }
-        let session = try StoreSession.open(context, with: .passphrase, handsOver: false)
+        let session = try StoreSession.open(context, with: .passphrase)
         return .here { try keyring(session, context) }
     }
 

@@ -107,7 +107,7 @@ final class EditorSession {
         }
         while true {
             if let outcome = child.poll() { return outcome }
-            _ = watch.wait(for: child.endDescriptor, timeoutMilliseconds: 1000)
+            _ = watch.wait(for: -1, timeoutMilliseconds: 1000)
             guard let signal = watch.next(), signal == SIGTERM || signal == SIGHUP else { continue }
             kill(child.processID, signal)
             for _ in 0..<20 where child.poll() == nil {

@@ -12,8 +12,6 @@ internal import Glibc
 /// One run of one command.
 final class CommandContext {
     let arguments: ParsedArguments
-    /// The command line as it was typed, without the program's name.
-    let words: [String]
     let environment: ProcessEnvironment
     let terminal: Terminal
     let output: OutputStream
@@ -27,12 +25,9 @@ final class CommandContext {
     var keyNews: [AgentKeyNews] = []
     /// Whether the agent locks the store for what this command changed in a session.
     var hasLocked = false
-    /// Asks whether somebody is there; nil where there is nothing but a PIN or the passphrase to ask for.
-    private(set) lazy var presence: (any PresenceAsking)? = HostedCommand.current?.presence
 
-    init(arguments: ParsedArguments, words: [String], environment: ProcessEnvironment) {
+    init(arguments: ParsedArguments, environment: ProcessEnvironment) {
         self.arguments = arguments
-        self.words = words
         self.environment = environment
         terminal = Terminal(environment: environment, color: arguments.value(GlobalOptions.color))
         output = OutputStream(descriptor: STDOUT_FILENO)
@@ -107,7 +102,7 @@ final class CommandContext {
 
     /// Says at the end that the agent keeps a store open no more, if this command is why.
     func noteLock() {
-        guard hasLocked || HostedCommand.current?.hasLocked == true || keyNews.contains(where: \.hasLocked) else {
+        guard hasLocked || keyNews.contains(where: \.hasLocked) else {
             return
         }
         try? output.flush()

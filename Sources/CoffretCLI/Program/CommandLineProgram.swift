@@ -25,16 +25,16 @@ package enum CommandLineProgram {
             case .help(let path):
                 return finish { output in try output.write(HelpCommand.helpText(path: path)) }
             case .run(let arguments):
-                return run(arguments, words: words)
+                return run(arguments)
             }
         } catch {
             return report(error, words: words)
         }
     }
 
-    private static func run(_ arguments: ParsedArguments, words: [String]) -> Int32 {
+    private static func run(_ arguments: ParsedArguments) -> Int32 {
         guard let body = arguments.command.run else { preconditionFailure("the parser refuses families of commands") }
-        let context = CommandContext(arguments: arguments, words: words, environment: ProcessEnvironment())
+        let context = CommandContext(arguments: arguments, environment: ProcessEnvironment())
         let terminal = context.terminal
         SecretMemory.onExhaustion {
             let failure = CommandFailure(
@@ -52,8 +52,6 @@ package enum CommandLineProgram {
             }
             context.tendWritten()
             return ExitCode.success.rawValue
-        } catch let handedOver as CommandHandedOver {
-            return handedOver.exitCode
         } catch {
             // What was already printed is true; it comes before the error.
             try? context.output.flush()

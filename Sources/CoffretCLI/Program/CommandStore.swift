@@ -36,7 +36,7 @@ final class CommandStore {
         if let session = try AgentHandover.session(context, store: path) {
             return CommandStore(context, .session(session, store: path))
         }
-        return CommandStore(context, .here(try StoreSession.open(context, with: .passphrase, handsOver: false)))
+        return CommandStore(context, .here(try StoreSession.open(context, with: .passphrase)))
     }
 
     /// The store in a session of the agent that is no use of it; nil if none runs or the store is locked.

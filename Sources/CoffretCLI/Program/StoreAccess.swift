@@ -62,7 +62,6 @@ enum StoreAccess {
         let (fileSystem, random) = (PosixFileSystem(), SystemRandomSource())
         return StoreEnvironment(
             stateDirectory: state + "/coffret", fileSystem: fileSystem, random: random, clock: SystemWallClock(),
-            memory: HostedCommand.current?.memory,
             attempts: .files(stateDirectory: state + "/coffret", fileSystem: fileSystem, random: random),
             notify: { notice in
                 let text = "coffret: \(style.apply(.hint, "note:")) \(notice.words)   [\(notice.kind.rawValue)]\n"

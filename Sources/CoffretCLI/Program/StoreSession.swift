@@ -27,20 +27,11 @@ final class StoreSession {
 
     /// Opens the store that the command line means. Asks for the secret only if there is a store.
     ///
-    /// With `.passphrase` this is where a command moves to the agent, if one runs: it must not have read input,
-    /// printed or changed anything before. With any other manner, which never runs in the agent, the keyring can be read again.
+    /// With a manner other than `.passphrase` the keyring can be read again.
     static func open(
-        _ context: CommandContext, with manner: UnlockManner, acceptsRollback: Bool = false, handsOver: Bool = true
+        _ context: CommandContext, with manner: UnlockManner, acceptsRollback: Bool = false
     ) throws -> StoreSession {
         let (path, environment) = try StoreAccess.requireStore(context)
-        if case .passphrase = manner {
-            if let hosted = HostedCommand.current(for: path) {
-                let store = try hosted.openStore(at: path, environment)
-                warnIfUnknown(store, context)
-                return StoreSession(store: store, context: context)
-            }
-            if handsOver { try AgentHandover.attempt(context, store: path) }
-        }
         try StoreAccess.checkAttempts(path, environment)
         let secret = try StoreAccess.secret(manner, context)
         let news = AgentLocation.canonical(path).map { AgentKeyNews(store: $0, context.environment) }
@@ -97,7 +88,7 @@ final class StoreSession {
             vault.observeIndex(progress: { [unowned self] in desk.reportIndex($0, of: $1) })
         }
         // By it this process has opened the store, for this command.
-        if !HostedCommand.isRunning { surroundings.requirePassphrase = { _ in } }
+        surroundings.requirePassphrase = { _ in }
         return surroundings
     }
 
@@ -107,7 +98,7 @@ final class StoreSession {
         PersonCheck(
             path: store.layout.path, { [context] in try StoreAccess.environment(context) },
             profile: KeyCommand.profileName(context), tpm: context.environment.value(.tpm),
-            presence: HostedCommand.current?.presence, person: person)
+            presence: nil, person: person)
     }
 
     /// The item that a name means, wherever it is.

@@ -72,8 +72,6 @@ extension FailureMeaning {
         "agent.command.failed": FailureMeaning(
             .internalError, "the command ended without saying how; nothing acknowledged is lost",
             hint: "do it again with COFFRET_AGENT=off"),
-        "agent.directory.missing": FailureMeaning(
-            .unavailable, "the agent cannot enter the folder you are in", hint: "use another one, or COFFRET_AGENT=off"),
         "agent.interval.invalid": FailureMeaning(.usage, "an interval lies between 1 second and 7 days"),
         "agent.exhausted": FailureMeaning(
             .busy, "the agent cannot start another process", hint: "try again in a moment"),

@@ -37,32 +37,15 @@ package struct ChildProcess: ~Copyable {
     }
 
     package let processID: pid_t
-    /// Set when the program runs where the agent's client is.
-    private let host: (any ClientSide)?
 
-    /// Starts a program where the person is: for a command in the agent, the client starts it.
+    /// Starts a program.
     ///
-    /// - Parameter words: the program's path, then its arguments.
-    /// - Parameter environment: what its environment has beside, or instead of, what the person's has.
-    /// - Parameter isDetached: whether it gets a session of its own and outlives the terminal.
-    /// - Parameter surroundings: what it is given in place of this process's environment, file mode mask and signals.
+    /// - Parameters:
+    ///   - words: the program's path, then its arguments.
+    ///   - environment: what its environment has beside, or instead of, what this process's has.
+    ///   - isDetached: whether it gets a session of its own and outlives the terminal.
+    ///   - surroundings: what it is given in place of this process's environment, file mode mask and signals.
     package static func start(
-        _ words: [String], input: Stream = .inherited, output: Stream = .inherited, error: Stream = .inherited,
-        environment: [String: String] = [:], isDetached: Bool = false, surroundings: ChildSurroundings? = nil
-    ) throws(SystemFailure) -> ChildProcess {
-        guard let host = PersonPlace.client, host.startsPrograms else {
-            return try startHere(
-                words, input: input, output: output, error: error, environment: environment, isDetached: isDetached,
-                surroundings: surroundings)
-        }
-        precondition(surroundings == nil, "a command with surroundings of its own is not run by the agent")
-        let processID = try host.start(
-            words, streams: [input, output, error], environment: environment, isDetached: isDetached)
-        return ChildProcess(processID: processID, host: host)
-    }
-
-    /// Starts a program as a child of this process.
-    package static func startHere(
         _ words: [String], input: Stream = .inherited, output: Stream = .inherited, error: Stream = .inherited,
         environment: [String: String] = [:], isDetached: Bool = false, surroundings: ChildSurroundings? = nil
     ) throws(SystemFailure) -> ChildProcess {
@@ -102,7 +85,7 @@ package struct ChildProcess: ~Copyable {
             defer { unsafe variables.forEach { unsafe free($0) } }
             let status = unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, &variables)
             guard status == 0 else { throw SystemFailure(number: status) }
-            return ChildProcess(processID: processID, host: nil)
+            return ChildProcess(processID: processID)
         }
         let status = unsafe surroundings.withVariables { variables in
             surroundings.enter()
@@ -110,7 +93,7 @@ package struct ChildProcess: ~Copyable {
             return unsafe posix_spawn(&processID, words[0], &actions, &attributes, &pointers, variables)
         }
         guard status == 0 else { throw SystemFailure(number: status) }
-        return ChildProcess(processID: processID, host: nil)
+        return ChildProcess(processID: processID)
     }
 
     /// This process's variables with others in their place, as `name=value` on the heap, ended by nil.
@@ -127,13 +110,8 @@ package struct ChildProcess: ~Copyable {
         return unsafe result
     }
 
-    /// For a loop that waits: becomes readable when a program of the agent's client ended; -1 for children of this
-    /// process, whose end is a signal.
-    package var endDescriptor: Int32 { host?.descriptor ?? -1 }
-
     /// Waits for the end of the child.
     package consuming func wait() -> ChildOutcome {
-        if let host { return host.waitForEnd(of: processID) }
         var status: Int32 = 0
         while unsafe waitpid(processID, &status, 0) < 0 {
             if errno != EINTR { return .exited(127) }
@@ -143,7 +121,6 @@ package struct ChildProcess: ~Copyable {
 
     /// Whether the child has ended, and how.
     package func poll() -> ChildOutcome? {
-        if let host { return host.pollEnd(of: processID) }
         var status: Int32 = 0
         return unsafe waitpid(processID, &status, WNOHANG) == processID ? ChildOutcome(waitStatus: status) : nil
     }

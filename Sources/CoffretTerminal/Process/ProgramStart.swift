@@ -9,7 +9,7 @@ package enum ProgramStart {
     package static func start(
         _ words: [String], input: Int32, output: Int32, environment: [String: String]
     ) -> Int32? {
-        try? ChildProcess.startHere(
+        try? ChildProcess.start(
             words, input: .descriptor(input), output: .descriptor(output), error: .null, environment: environment
         ).processID
     }

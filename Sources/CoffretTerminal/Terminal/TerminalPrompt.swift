@@ -14,14 +14,6 @@ package final class TerminalPrompt: Sendable {
 
     /// - Returns: `nil` when the program has no terminal.
     package init?(showsBullets: Bool) {
-        if let client = PersonPlace.client {
-            // This process has none of its own.
-            guard let terminal = client.terminal else { return nil }
-            descriptor = fcntl(terminal, F_DUPFD_CLOEXEC, 3)
-            guard descriptor >= 0 else { return nil }
-            self.showsBullets = showsBullets
-            return
-        }
         do throws(SystemFailure) {
             let opened = try OwnedDescriptor.open("/dev/tty", O_RDWR)
             descriptor = dup(opened.number)

@@ -14,8 +14,6 @@ package enum AgentErrorCode: String, Sendable, CaseIterable {
     case commandLocked = "agent.command.locked"
     /// The command's process ended without an exit code.
     case commandFailed = "agent.command.failed"
-    /// The command's working directory cannot be entered.
-    case directoryMissing = "agent.directory.missing"
     /// An interval out of its bounds.
     case intervalInvalid = "agent.interval.invalid"
     /// The agent cannot start another process.

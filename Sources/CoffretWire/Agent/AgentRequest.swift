@@ -1,28 +1,7 @@
-// Requests of a client to the agent. Invariant: no message carries a key in clear; commands travel to the keys, and
-// results come back.
+// Requests of a client to the agent. Invariant: no message carries a key in clear; what a client wants done is done where
+// the keys are.
 
 internal import CoffretBase
-
-/// A command line to be run by the agent, as the client was called.
-///
-/// Its standard input, output and error are the descriptors that travel with the message, in this order; a fourth
-/// one, if there is one, is the client's controlling terminal.
-package struct AgentCommand: Equatable, Sendable {
-    /// The store that the command works with: an absolute path without links.
-    package let store: String
-    /// Without the program's name.
-    package let arguments: [String]
-    package let workingDirectory: String
-    /// The few variables that commands read, by name.
-    package let environment: [String: String]
-
-    package init(store: String, arguments: [String], workingDirectory: String, environment: [String: String]) {
-        self.store = store
-        self.arguments = arguments
-        self.workingDirectory = workingDirectory
-        self.environment = environment
-    }
-}
 
 /// With what a store is to be unlocked.
 package enum AgentSecretKind: UInt8, Sendable {
@@ -78,7 +57,6 @@ package struct AgentSecretHead: Equatable, Sendable {
 package enum AgentRequest: Equatable, Sendable {
     /// The first message: which version of the protocol the client speaks.
     case hello(version: UInt32)
-    case run(AgentCommand)
     /// Unlocks for the time of the settings, or for this many seconds.
     case unlock(AgentSecret, seconds: UInt64?)
     /// Locks one store, or all.
@@ -88,10 +66,6 @@ package enum AgentRequest: Equatable, Sendable {
     case stop
     /// Changes after how many seconds the store locks by itself; nil leaves an interval as it is.
     case settings(AgentSecret, idleSeconds: UInt64?, absoluteSeconds: UInt64?)
-    /// Answers `AgentResponse.start`: the program runs.
-    case started(processID: UInt64)
-    /// A program that was started has ended, or could not be started.
-    case ended(processID: UInt64, AgentProgramEnd)
     /// A command beside the agent, with the secret of a person, has changed the keyring of a store: the key that opens it
     /// now, sealed under the one before; nil if somebody who got in so far does not any more.
     case renewed(store: String, sealedKey: [UInt8]?)
@@ -149,20 +123,7 @@ package struct AgentSession: Equatable, Sendable {
     package static let messageByteCountMax = 32 << 20
 }
 
-/// How a program that the client started for a command came to its end.
-package enum AgentProgramEnd: Equatable, Sendable {
-    case exited(UInt8)
-    case signalled(UInt8)
-    /// It could not be started, for this value of `errno`.
-    case notStarted(UInt8)
-}
-
 extension AgentRequest {
-    /// The command line, if this is one.
-    package var command: AgentCommand? {
-        if case .run(let command) = self { command } else { nil }
-    }
-
     package static let version: UInt32 = 1
     static let pathByteCountMax = 4096
     private static let secretByteCountMax = 64 << 10
@@ -174,8 +135,6 @@ extension AgentRequest {
     package enum Head: Equatable, Sendable {
         /// With a secret: the message is handed on as it is.
         case secret(AgentSecretHead)
-        /// A command for the store at this path: handed on, too.
-        case command(store: String)
         /// A session with the store at this path: handed on, too.
         case session(store: String, SessionManner)
         /// Nothing that anybody would hide.
@@ -190,7 +149,6 @@ extension AgentRequest {
         do throws(CBORError) {
             let count = try decoder.readArrayHeader()
             switch (try decoder.readUnsigned(), count) {
-            case (2, 5): return .command(store: try decoder.readText(byteCountMax: pathByteCountMax))
             case (12, 4), (12, 5):
                 return .session(
                     store: try decoder.readText(byteCountMax: pathByteCountMax), count == 5 ? .limited : .program)
@@ -230,7 +188,6 @@ extension AgentRequest {
         CBOREncoder.encode { encoder in
             switch self {
             case .hello(let version): encoder.encode(kind: 1, [UInt64(version)])
-            case .run(let command): Self.encode(command, to: &encoder)
             case .unlock(let secret, let seconds):
                 encoder.encode(kind: 3, fieldCount: 5)
                 Self.encode(secret, to: &encoder)
@@ -247,15 +204,6 @@ extension AgentRequest {
                 Self.encode(secret, to: &encoder)
                 encoder.encode(optionalUnsigned: idle)
                 encoder.encode(optionalUnsigned: absolute)
-            case .started(let processID): encoder.encode(kind: 8, [processID])
-            case .ended(let processID, let end):
-                let (how, value): (UInt64, UInt8) =
-                    switch end {
-                    case .exited(let code): (0, code)
-                    case .signalled(let signal): (1, signal)
-                    case .notStarted(let number): (2, number)
-                    }
-                encoder.encode(kind: 9, [processID, how, UInt64(value)])
             case .renewed(let store, let sealedKey):
                 encoder.encode(kind: 11, fieldCount: 2)
                 encoder.encode(text: store)
@@ -273,15 +221,6 @@ extension AgentRequest {
                 if let token = session.token { encoder.encode(text: token) }
             }
         }
-    }
-
-    private static func encode(_ command: AgentCommand, to encoder: inout CBOREncoder) {
-        encoder.encode(kind: 2, fieldCount: 4)
-        encoder.encode(text: command.store)
-        encoder.encodeArrayHeader(count: command.arguments.count)
-        for argument in command.arguments { encoder.encode(text: argument) }
-        encoder.encode(text: command.workingDirectory)
-        encoder.encode(texts: command.environment)
     }
 
     private static func encode(_ secret: AgentSecret, to encoder: inout CBOREncoder) {
@@ -319,7 +258,6 @@ extension AgentRequest {
         switch (kind, fieldCount) {
         case (1, 1):
             return .hello(version: try decoder.readUnsigned(as: UInt32.self))
-        case (2, 4): return .run(try readCommand(from: &decoder))
         case (3, 5):
             guard let secret = try readSecret(from: &decoder) else {
                 try decoder.skipItem()
@@ -336,17 +274,6 @@ extension AgentRequest {
             }
             let idle = try decoder.readOptionalUnsigned()
             return .settings(secret, idleSeconds: idle, absoluteSeconds: try decoder.readOptionalUnsigned())
-        case (8, 1): return .started(processID: try decoder.readUnsigned())
-        case (9, 3):
-            let processID = try decoder.readUnsigned()
-            let how = try decoder.readUnsigned()
-            let value = try decoder.readUnsigned(as: UInt8.self)
-            switch how {
-            case 0: return .ended(processID: processID, .exited(value))
-            case 1: return .ended(processID: processID, .signalled(value))
-            case 2: return .ended(processID: processID, .notStarted(value))
-            default: return nil
-            }
         case (11, 2):
             let store = try decoder.readText(byteCountMax: pathByteCountMax)
             if decoder.isNextNull {
@@ -372,14 +299,6 @@ extension AgentRequest {
 
     private static func readIsUse(from decoder: inout CBORDecoder) throws(CBORError) -> Bool {
         try decoder.readUnsigned(as: UInt8.self, max: 1) == 1
-    }
-
-    private static func readCommand(from decoder: inout CBORDecoder) throws(CBORError) -> AgentCommand {
-        let store = try decoder.readText(byteCountMax: pathByteCountMax)
-        let arguments = try decoder.readTexts()
-        let directory = try decoder.readText(byteCountMax: pathByteCountMax)
-        return AgentCommand(
-            store: store, arguments: arguments, workingDirectory: directory, environment: try decoder.readTextMap())
     }
 
     /// - Returns: nil for a kind of secret that this version does not know.

@@ -27,37 +27,8 @@ package struct AgentStoreStatus: Equatable, Sendable {
     }
 }
 
-/// A program that a command needs started where the person is: an editor, a clipboard's program.
-package struct AgentProgram: Equatable, Sendable {
-    /// Where one of the program's standard streams leads.
-    package enum Stream: UInt8, Sendable {
-        /// To where the client's own leads.
-        case inherited = 0
-        case null = 1
-        /// To the next descriptor that travels with the message.
-        case descriptor = 2
-    }
-
-    /// The program's path, then its arguments.
-    package let words: [String]
-    /// Variables that the program has beside, or instead of, those of the client.
-    package let environment: [String: String]
-    /// Standard input, output and error.
-    package let streams: [Stream]
-    /// Whether it gets a session of its own and outlives the client.
-    package let isDetached: Bool
-
-    package init(words: [String], environment: [String: String], streams: [Stream], isDetached: Bool) {
-        precondition(streams.count == 3, "a program has three standard streams")
-        self.words = words
-        self.environment = environment
-        self.streams = streams
-        self.isDetached = isDetached
-    }
-}
-
 extension AgentResponse {
-    /// Why a command was not run in a store that is unlocked: its keys were replaced as it began. It may be sent again.
+    /// Why no session began with a store that is unlocked: its keys were replaced meanwhile. It may be asked for again.
     package static var reasonToRunAgain: String { "keys-renewed" }
 }
 
@@ -67,16 +38,12 @@ extension AgentResponse {
 package enum AgentResponse: Equatable, Sendable {
     /// The version that the agent speaks; a client of another version goes without the agent.
     case hello(version: UInt32)
-    /// The command ran to its end.
-    case exited(code: UInt8)
-    /// Nothing was run: the store is locked, for this reason.
+    /// Nothing was done: the store is locked, for this reason.
     case locked(reason: String)
     case status([AgentStoreStatus])
     /// Refused, with the stable code of an error and, where waiting helps, for how long.
     case failed(code: String, waitSeconds: UInt64?)
     case done
-    /// From a command under way: the client starts this program and says when it runs and how it ends.
-    case start(AgentProgram)
 }
 
 extension AgentResponse {
@@ -86,7 +53,6 @@ extension AgentResponse {
         CBOREncoder.encode { encoder in
             switch self {
             case .hello(let version): encoder.encode(kind: 1, [UInt64(version)])
-            case .exited(let code): encoder.encode(kind: 2, [UInt64(code)])
             case .locked(let reason):
                 encoder.encode(kind: 3, fieldCount: 1)
                 encoder.encode(text: reason)
@@ -107,14 +73,6 @@ extension AgentResponse {
                 encoder.encode(text: code)
                 encoder.encode(optionalUnsigned: waitSeconds)
             case .done: encoder.encode(kind: 6, fieldCount: 0)
-            case .start(let program):
-                encoder.encode(kind: 7, fieldCount: 4)
-                encoder.encodeArrayHeader(count: program.words.count)
-                for word in program.words { encoder.encode(text: word) }
-                encoder.encode(texts: program.environment)
-                encoder.encodeArrayHeader(count: program.streams.count)
-                for stream in program.streams { encoder.encode(unsigned: UInt64(stream.rawValue)) }
-                encoder.encode(bool: program.isDetached)
             }
         }
     }
@@ -134,7 +92,6 @@ extension AgentResponse {
     ) throws(CBORError) -> AgentResponse? {
         switch (kind, fieldCount) {
         case (1, 1): return .hello(version: try decoder.readUnsigned(as: UInt32.self))
-        case (2, 1): return .exited(code: try decoder.readUnsigned(as: UInt8.self))
         case (3, 1): return .locked(reason: try decoder.readText(byteCountMax: wordByteCountMax))
         case (4, 1):
             var stores: [AgentStoreStatus] = []
@@ -153,27 +110,10 @@ extension AgentResponse {
                 code: try decoder.readText(byteCountMax: wordByteCountMax),
                 waitSeconds: try decoder.readOptionalUnsigned())
         case (6, 0): return .done
-        case (7, 4): return .start(try readProgram(from: &decoder))
         default:
             for _ in 0..<max(fieldCount, 0) { try decoder.skipItem() }
             return nil
         }
-    }
-
-    private static func readProgram(from decoder: inout CBORDecoder) throws(CBORError) -> AgentProgram {
-        let words = try decoder.readTexts()
-        let environment = try decoder.readTextMap()
-        try decoder.readArrayHeader(count: 3)
-        var streams: [AgentProgram.Stream] = []
-        for _ in 0..<3 {
-            let offset = decoder.byteOffset
-            guard let stream = AgentProgram.Stream(rawValue: try decoder.readUnsigned(as: UInt8.self)) else {
-                throw CBORError(.unexpectedItem, byteOffset: offset)
-            }
-            streams.append(stream)
-        }
-        return AgentProgram(
-            words: words, environment: environment, streams: streams, isDetached: try decoder.readBool())
     }
 }
 
@@ -210,12 +150,6 @@ extension CBORDecoder {
             return nil
         }
         return try readUnsigned()
-    }
-
-    mutating func readTexts() throws(CBORError) -> [String] {
-        var texts: [String] = []
-        for _ in 0..<(try readArrayHeader()) { texts.append(try readText()) }
-        return texts
     }
 
     mutating func readTextMap() throws(CBORError) -> [String: String] {

@@ -39,7 +39,7 @@ enum SyncWatch {
         try? records.makeFolder()
         let feed: any SyncFeed =
             try SessionFeed.open(context)
-            ?? ServerFeed(StoreSession.open(context, with: .passphrase, handsOver: false), records)
+            ?? ServerFeed(StoreSession.open(context, with: .passphrase), records)
         let files = ChangedFiles()
         let screen = SyncWatchScreen(context)
         endQuietly()
