@@ -92,6 +92,8 @@ package struct CoreError: Error, Equatable, Sendable {
         case vaultNameInvalid = "core.vault.name-invalid"
         /// The vault was opened for reading only.
         case vaultReadOnly = "core.vault.read-only"
+        /// The file is no list of breached passwords, or is not sorted by hash; the place says what is wrong.
+        case breachListInvalid = "core.breach-list.invalid"
         /// There is already a file where the backup is to be written.
         case backupExists = "core.backup.exists"
         /// The file is no backup, or one of a version that this program does not know.

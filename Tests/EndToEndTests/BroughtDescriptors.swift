@@ -25,6 +25,10 @@ final class BroughtDescriptors {
                 numbers.append(reader)
                 try DescriptorIO.write(Array(text.utf8), to: writer)
                 close(writer)
+            case .file(let text):
+                let path = folder.file("file")
+                try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+                try open(path, O_RDONLY)
             case .sink:
                 let path = folder.file("sink \(sinks.count)")
                 sinks.append(path)

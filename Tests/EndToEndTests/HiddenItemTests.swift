@@ -74,7 +74,7 @@ struct HiddenItemTests {
             Call("conflicts resolve", [item], .names), Call("status", [], .isSilent), Call("fsck", [], .isSilent),
             Call("vault ls", [], .isSilent), Call("otp", [item], .asks), Call("link", [item], .asks),
             Call("copy", [item], .asks), Call("copy", [item, "username"], .asks),
-            Call("ssh-key public", [item], .asks), Call("attach ls", [item], .asks),
+            Call("ssh-key public", [item], .asks), Call("audit", [], .isSilent), Call("attach ls", [item], .asks),
             Call("attach rename", [item, "glockenspiel.txt", "a.txt"], .asks),
             Call("attach extract", [item], .asks), Call("attach get", [item], .fails("cli.vault.not-synced")),
             Call("attach add", [item, "/etc/hostname"], .asks), Call("attach rm", [item, "glockenspiel.txt"], .asks),

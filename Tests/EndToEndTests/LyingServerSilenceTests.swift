@@ -8,7 +8,7 @@ import Testing
     "A lying server: what it never hears",
     .enabled(if: ServerRunner.isAvailable, "needs coffret-server beside coffret, and openssl"))
 struct LyingServerSilenceTests {
-    @Test("R45, R46: search, reading, a wrong passphrase and a new password's strength make no request")
+    @Test("R45, R46: search, reading, a wrong passphrase a new password's strength and an audit make no request")
     func silence() throws {
         let server = try ServerRunner()
         let proxy = try LoopbackTunnel(to: server.port, records: true)
@@ -26,6 +26,11 @@ struct LyingServerSilenceTests {
         try runner.succeed("ls")
         try runner.succeed("status")
         try runner.succeed("generate")
+        try runner.succeed("new", "--type", "login", "Shed", "--secret", "password", input: "hush\n")
+        let list = runner.folder.file("breached.txt")
+        try Data("1F21E30BFDA8E780C172B9F75B7EBBFC18E6C879:7\r\n".utf8).write(to: URL(fileURLWithPath: list))
+        let audit = try runner.run("audit", "--breached", list)
+        #expect(audit.exitCode == 88 && audit.text.contains("breached (7), weak"), "\(audit.errorText)")
         let passphrase = Array("wrong\n".utf8)
         #expect(try runner.run(["ls", "--passphrase-fd", "0"], input: passphrase, environment: [:]).exitCode == 67)
         #expect(try proxy.bytesWhenQuiet().count == heard)

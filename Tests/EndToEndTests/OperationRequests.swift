@@ -21,6 +21,8 @@ extension OperationTests {
     enum Descriptor {
         /// A pipe from which this is read.
         case content(String)
+        /// A file with this, open for reading.
+        case file(String)
         /// A file that takes what is written, which becomes a part of the transcript.
         case sink
         case directory
@@ -88,6 +90,17 @@ extension OperationTests {
         add(NameList()) { $0.kind = .vaults }
         add(NameList()) { ($0.kind, $0.item) = (.fields, OperationWorld.login) }
         add(NameList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
+        add(PasswordAudit())
+        add(PasswordAudit(), bringing: .file("1F21E30BFDA8E780C172B9F75B7EBBFC18E6C879:7\r\n")) {
+            ($0.flaws, $0.bringsList, $0.vault, $0.givesShortIDs) = ([.breached, .weak], true, "personal", true)
+        }
+        add(PasswordAudit(), refusedAs: "core.breach-list.invalid", bringing: .file("hush:7\n")) {
+            $0.bringsList = true
+        }
+        add(PasswordAudit(), refusedAs: invalidDescriptor, bringing: .content("")) { $0.bringsList = true }
+        add(PasswordAudit(), refusedAs: invalidDescriptor) { $0.bringsList = true }
+        add(PasswordAudit(), refusedAs: "operation.request.invalid") { $0.oldAfterDays = 0 }
+        add(PasswordAudit(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
         add(LoginMatch()) { ($0.protocolName, $0.host) = ("https", "example.org") }
         add(LoginMatch(), refusedAs: "core.vault.not-found") {
             ($0.protocolName, $0.host, $0.vault) = ("https", "example.org", "no such vault")

@@ -66,6 +66,7 @@ struct TokenLimitTests {
         "item.restore", "item.remove", "item.history", "item.compare", "conflict.list", "conflict.read",
         "conflict.settle", "link.list", "link.add", "tag.list", "tag.change", "file.list", "file.add", "file.read",
         "file.rename", "file.remove", "code.read", "reference.read", "field.read", "name.list", "login.match",
+        "password.audit",
     ]
     /// Beside those, with limits to vaults alone.
     private static let keepsToVaults: Set<String> = ["tag.rename", "import.run", "export.run", "item.label"]
@@ -137,6 +138,9 @@ struct TokenLimitTests {
         #expect(try session.perform(fields).names.isEmpty && !all.perform(fields).names.isEmpty)
         let login = Self.made(LoginMatch()) { ($0.protocolName, $0.host) = ("https", "shed.example") }
         #expect(try session.perform(login).logins.isEmpty && all.perform(login).logins.map(\.title) == ["Shed"])
+        let audits = try [session, all].map { try $0.perform(PasswordAudit()) }
+        #expect(audits.map(\.passwordCount) == [0, 2] && audits.map(\.items.count) == [0, 2])
+        #expect(audits[1].items.map(\.reuseGroup) == [1, 1], "what the session sees not, it does not count")
         #expect(try session.code(TagRename()) { ($0.tag, $0.newTag) = ("garden", "yard") } == "operation.not-allowed")
     }
 

@@ -29,6 +29,7 @@ package struct AccessGrant: Equatable, Sendable {
         ConflictList.name, ConflictRead.name, ConflictSettle.name, LinkList.name, LinkAdd.name, TagList.name,
         TagChange.name, FileList.name, FileAdd.name, FileRead.name, FileRename.name, FileRemove.name, CodeRead.name,
         ReferenceRead.name, FieldRead.name, NameList.name, LoginMatch.name,
+        PasswordAudit.name,
     ]
     /// Operations on all of a vault: they keep to vaults, and are refused where tags are limited. The shortest id of an item tells of
     /// those with a similar one.

@@ -14,6 +14,7 @@ extension StoreDesk {
     enum DescriptorKind {
         /// Anything that can be read or written.
         case stream
+        case file
         case folder
         case folderOrFile
     }
@@ -47,6 +48,7 @@ extension StoreDesk {
         let fits =
             switch wanted {
             case .stream: !came.isFolder
+            case .file: came.isFile
             case .folder: came.isFolder
             case .folderOrFile: came.isFolder || came.isFile
             }

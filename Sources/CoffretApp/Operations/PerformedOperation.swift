@@ -59,7 +59,9 @@ package enum Operations {
         ConflictSettle.self, LinkList.self, LinkAdd.self, TagList.self, TagChange.self, TagRename.self,
     ]
 
-    private static let looks: [any PerformedOperation.Type] = [LogRead.self, NameList.self, LoginMatch.self]
+    private static let looks: [any PerformedOperation.Type] = [
+        LogRead.self, NameList.self, LoginMatch.self, PasswordAudit.self,
+    ]
 
     private static let files: [any PerformedOperation.Type] = [
         FileList.self, FileAdd.self, FileRead.self, FileRename.self, FileRemove.self, FileFetch.self,

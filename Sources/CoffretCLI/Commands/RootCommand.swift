@@ -19,7 +19,7 @@ enum RootCommand {
             ConflictsCommand.description,
             HistoryCommand.description, DiffCommand.description, RestoreCommand.description, LogCommand.description,
             NoteCommand.description, CopyCommand.description, OneTimeCodeCommand.description,
-            GenerateCommand.description,
+            GenerateCommand.description, AuditCommand.description,
             ReadCommand.description, RunCommand.description, InjectCommand.description,
             GitCredentialCommand.description, SSHAgentCommand.description, SSHKeyCommand.description,
             TokenCommand.description,

@@ -67,6 +67,9 @@ extension FailureMeaning {
             .ambiguous, "several versions begin like that", showsPlace: true, hint: "give more digits"),
         "core.base32": FailureMeaning(.badInput, "the key of a one-time code is not base32"),
         "core.otp": FailureMeaning(.badInput, "that is not the key of a one-time code", showsPlace: true),
+        "core.breach-list": FailureMeaning(
+            .badInput, "that is no list of breached passwords, sorted by hash", showsPlace: true,
+            hint: "coffret help audit says where to get one"),
         "core.generator": FailureMeaning(.usage, "that cannot be generated", showsPlace: true),
         "core.vault.not-found": FailureMeaning(
             .notFound, "there is no such vault", showsPlace: true, hint: "coffret vault ls lists them"),

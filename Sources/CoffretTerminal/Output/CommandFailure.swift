@@ -103,6 +103,7 @@ package enum CLIErrorCode: String, Sendable, CaseIterable {
     case keyAmbiguous = "cli.key.ambiguous"
     case keyNeedsAgent = "cli.key.needs-agent"
     case pinTooShort = "cli.pin.too-short"
+    case auditFindings = "cli.audit.findings"
     case doctorFindings = "cli.doctor.findings"
     case agentOff = "cli.agent.off"
     case agentUnavailable = "cli.agent.unavailable"

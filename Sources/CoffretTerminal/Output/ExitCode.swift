@@ -51,7 +51,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     case locked = 86
     /// The desktop's keyring is locked, and nobody unlocked it.
     case keyringLocked = 87
-    /// The doctor found something to put right.
+    /// The doctor or an audit found something to put right.
     case needsAttention = 88
     /// A note is locked with a passphrase of its own, which was not given.
     case noteLocked = 89
@@ -94,7 +94,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
         case .lockedOut: "too many wrong tries; the next one has to wait"
         case .locked: "the store is locked, and nobody could be asked; or it was locked meanwhile"
         case .keyringLocked: "the desktop's keyring is locked"
-        case .needsAttention: "the doctor found something to put right"
+        case .needsAttention: "the doctor or an audit found something to put right"
         case .notExecutable: "the command of run cannot be executed"
         case .commandNotFound: "the command of run was not found"
         case .offline: "the server cannot be reached; nothing is lost, try again later"
