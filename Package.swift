@@ -28,6 +28,7 @@ let systemLibraries: [Target] = [
     .target(name: "CZstd"),
     .target(name: "CExpat"),
     .target(name: "CHTML"),
+    .target(name: "CMarkdown"),
     .target(name: "CGcrypt"),
     // No pkg-config file comes with it on Debian.
     .systemLibrary(name: "CPAM", providers: [.apt(["libpam0g-dev"])]),
@@ -122,7 +123,7 @@ let libraries: [Target] = [
         "CoffretImportExport",
         [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretCore", "CPlatform", "CYAML", "CCSV", "CExpat",
-            "CHTML",
+            "CHTML", "CMarkdown",
         ]),
     // 6. A vault and its place on a server, brought together.
     library(

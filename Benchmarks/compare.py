@@ -855,9 +855,17 @@ def section_session(folder):
              "Python's part.")
 
 
+def section_moving(folder):
+    """What people bring along."""
+    import moving
+
+    moving.section(sys.modules[__name__], folder)
+
+
 SECTIONS = {"start": section_start, "import": section_import, "read": section_read, "agent": section_agent, "commit": section_commit, "sync": section_sync,
             "attachment": section_attachment, "edits": section_edits, "history": section_history,
-            "search-quality": section_search_quality, "session": section_session, "inside": section_inside}
+            "search-quality": section_search_quality, "session": section_session, "inside": section_inside,
+            "moving": section_moving}
 
 
 def main():

@@ -167,17 +167,9 @@ package final class SessionClient {
         case .no: try connection.send(SessionClientMessage.encodedAnswer(false, isJSON: isJSON))
         case .yes: try connection.send(SessionClientMessage.encodedAnswer(true, isJSON: isJSON))
         case .secret(let secret):
-            // It is shorter than what a pipe holds.
-            let (source, sink) = try ChildProcess.makePipe()
-            defer { close(source) }
-            // EXPOSE: into the pipe, from which the session reads it into locked memory.
-            let written = unsafe secret.withUnsafeBytes { bytes in
-                Result { () throws(SystemFailure) in try unsafe DescriptorIO.write(bytes, to: sink) }
-            }
-            close(sink)
-            try written.get()
+            let source = try ChildProcess.secretPipe(holding: secret)
             try connection.send(
-                SessionClientMessage.encodedAnswer(true, isJSON: isJSON), descriptors: [source])
+                SessionClientMessage.encodedAnswer(true, isJSON: isJSON), descriptors: [source.number])
         }
     }
 

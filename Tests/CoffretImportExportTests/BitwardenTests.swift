@@ -81,12 +81,6 @@ struct BitwardenTests {
 
     @Test("an export of what came in comes in as the same state, whatever the kinds of its items")
     func roundTrip() throws {
-        func state(_ fixture: ImportFixture) throws -> [String] {
-            try ForeignTrial.all(fixture).map { item in
-                let rest = "\(item.kind) \(item.created) \(item.modified) \(item.isTrashed) \(item.attachments.count)"
-                return Hex.encode(itemStateHash(item)) + " \(item.title) \(rest)"
-            }.sorted()
-        }
         let first = try ForeignTrial(Array(Self.sample.utf8), named: "export.json")
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("out.json").path
@@ -94,31 +88,22 @@ struct BitwardenTests {
         #expect(report.otherItems == 3 && report.notes == 0 && report.warnings.isEmpty)
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
         let second = try ForeignTrial(path)
-        #expect(try state(second.fixture) == state(first.fixture))
+        #expect(try second.fixture.states() == first.fixture.states())
         #expect(throws: ImportExportError.self) { _ = try first.fixture.vault.exportBitwarden(to: path) }
 
         // Kinds and fields that Bitwarden does not have.
         let made = try ImportFixture()
-        for kind in ItemKind.allCases {
-            var draft = ItemDraft(
-                kind: kind, title: "a \(kind.name)", text: "words", tags: [try TagPath("a/b"), try TagPath("c")])
-            draft.fields = kind.standardFields.map { standard in
-                let value = standard.key.name == "expiry" ? "05/2031" : "value of \(standard.key.name)"
-                return ItemField(key: standard.key, label: standard.label, kind: standard.kind, value: value)
-            }
-            (draft.created, draft.modified) = (1_700_000_000_000, 1_700_000_001_000)
-            _ = try made.vault.create(draft)
-        }
+        try made.makeEveryKind()
         let other = folder.url.appendingPathComponent("kinds.json").path
         _ = try made.vault.exportBitwarden(to: other)
         let back = try ForeignTrial(other)
-        #expect(try state(back.fixture) == state(made))
+        #expect(try back.fixture.states() == made.states())
         if RealExports.areThere {
             for name in ["bitwarden_export.json", "bitwarden.json"] {
                 let real = try ForeignTrial(RealExports.path("bitwarden/" + name))
                 let out = folder.url.appendingPathComponent("real-" + name).path
                 _ = try real.fixture.vault.exportBitwarden(to: out)
-                #expect(try state(ForeignTrial(out).fixture) == state(real.fixture))
+                #expect(try ForeignTrial(out).fixture.states() == real.fixture.states())
             }
         }
     }

@@ -2,6 +2,8 @@
 
 import CoffretBase
 import CoffretCore
+import CoffretCrypto
+import CoffretStorage
 import CoffretTestSupport
 import Foundation
 import Testing
@@ -81,6 +83,41 @@ struct ForeignTrial {
     func content(_ title: String, _ file: String) throws -> [UInt8]? {
         guard let attachment = items[title]?.attachments.first(where: { $0.name == file }) else { return nil }
         return try fixture.content(attachment.encodedReference)
+    }
+}
+
+extension ImportFixture {
+    /// All that two vaults with the same items have alike: the state hash of each item, its kind, times to the second, and files.
+    func states() throws -> [String] {
+        try ForeignTrial.all(self).map { item in
+            let files = try item.attachments.map { file in
+                try "\(file.name) \(Hex.encode(BLAKE2b.hash(content(file.encodedReference) ?? [])))"
+            }
+            let rest =
+                "\(item.kind) \(item.created / 1_000) \(item.modified / 1_000) \(item.isTrashed) \(files.sorted())"
+            return Hex.encode(itemStateHash(item)) + " \(item.title) \(rest)"
+        }.sorted()
+    }
+
+    /// Attaches a file to an item.
+    func attach(_ bytes: [UInt8], named name: String, to id: EntityID) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Data(bytes), to: "content").path
+        _ = try vault.attach(to: id, fileAt: path, name: name, fileSystem: PosixFileSystem())
+    }
+
+    /// One item of each kind, with every field that the kind has.
+    func makeEveryKind() throws {
+        for kind in ItemKind.allCases {
+            var draft = ItemDraft(
+                kind: kind, title: "a \(kind.name)", text: "words", tags: [try TagPath("a/b"), try TagPath("c")])
+            draft.fields = kind.standardFields.map { standard in
+                let value = standard.key.name == "expiry" ? "05/2031" : "value of \(standard.key.name)"
+                return ItemField(key: standard.key, label: standard.label, kind: standard.kind, value: value)
+            }
+            (draft.created, draft.modified) = (1_700_000_000_000, 1_700_000_001_000)
+            _ = try vault.create(draft)
+        }
     }
 }
 

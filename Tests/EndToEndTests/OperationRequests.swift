@@ -296,6 +296,23 @@ extension OperationTests {
         add(ExportRun(), bringing: .target) { ($0.vault, $0.name) = ("Work", "notes") }
         add(ExportRun(), bringing: .target) { ($0.format, $0.name) = (.json, "all.json") }
         add(ExportRun(), bringing: .target) { ($0.onlyUnsent, $0.name) = (true, "unsent") }
+        for format in [ExportRun.Format.textbundle, .html, .bitwarden, .csv] {
+            add(ExportRun(), bringing: .target) { ($0.format, $0.name) = (format, "out") }
+        }
+        add(ExportRun(), bringing: .target, .content("mule\n")) {
+            ($0.format, $0.name, $0.bringsPassword) = (.kdbx, "out.kdbx", true)
+        }
+        add(ExportRun(), refusedAs: invalidDescriptor, bringing: .target) {
+            ($0.format, $0.name, $0.bringsPassword) = (.kdbx, "out.kdbx", true)
+        }
+        for (format, bringsPassword) in [(ExportRun.Format.kdbx, false), (.csv, true)] {
+            add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .target) {
+                ($0.format, $0.name, $0.bringsPassword) = (format, "out", bringsPassword)
+            }
+        }
+        add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .target, .content("\n")) {
+            ($0.format, $0.name, $0.bringsPassword) = (.kdbx, "out.kdbx", true)
+        }
         add(ExportRun(), refusedAs: invalidDescriptor, bringing: .content("")) { $0.name = "notes" }
         add(ExportRun(), refusedAs: "cli.vault.not-synced", bringing: .target) {
             ($0.vault, $0.onlyUnsent, $0.name) = ("Work", true, "unsent")

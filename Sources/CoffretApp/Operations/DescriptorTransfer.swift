@@ -167,7 +167,7 @@ enum DescriptorTransfer {
     }
 
     /// A failure of the client's descriptor in words.
-    static func told<Value>(_ body: () throws -> Value) throws -> Value {
+    static func told<Value: ~Copyable>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
         } catch let failure as SystemFailure {

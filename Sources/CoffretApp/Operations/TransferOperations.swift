@@ -206,7 +206,7 @@ extension FullExportMessage {
 
 /// What an export has written.
 private struct ExportOutcome {
-    /// Of Markdown, or of Bitwarden's JSON.
+    /// Of any format but JSON.
     var items: ExportReport?
     /// Of JSON.
     var everything: FullExportReport?
@@ -224,6 +224,10 @@ extension ExportRun: PerformedOperation {
         guard onlyUnsent != true || format == .markdown else {
             throw OperationError(.requestInvalid, at: "onlyUnsent")
         }
+        let needsPassword = format == .kdbx && isTrial != true
+        guard (bringsPassword ?? false) == needsPassword else {
+            throw OperationError(.requestInvalid, at: "bringsPassword")
+        }
         let record = try desk.record(vault)
         if isTrial == true {
             var answer = Answer()
@@ -231,10 +235,18 @@ extension ExportRun: PerformedOperation {
             return answer
         }
         guard let name, name.isFileName else { throw OperationError(.requestInvalid, at: "name") }
-        let folder = try desk.takeDescriptor(.folder)
-        return try desk.withPath(of: folder.number) { folder in
+        let brought = try desk.takeDescriptors(needsPassword ? [.folder, .stream] : [.folder])
+        return try desk.withPath(of: brought.numbers[0]) { folder in
             try desk.requirePresence(forAllOf: desk.vault(record))
-            return Answer(try written(record, to: "\(folder)/\(name)", only: only(record, on: desk), on: desk))
+            let path = "\(folder)/\(name)"
+            if needsPassword {
+                let password = try DescriptorTransfer.told {
+                    try DescriptorTransfer.secret(from: brought.numbers[1], desk.work)
+                }
+                guard password.byteCount > 0 else { throw OperationError(.requestInvalid, at: "password") }
+                return Answer(try database(record, to: path, password, on: desk))
+            }
+            return Answer(try written(record, to: path, only: only(record, on: desk), on: desk))
         }
     }
 
@@ -263,7 +275,18 @@ extension ExportRun: PerformedOperation {
         return items
     }
 
-    /// Writes a vault; the caller has made sure that a person is there where one has to be.
+    /// Writes a vault as a KeePass database.
+    private func database(
+        _ record: VaultRecord, to path: String, _ password: borrowing SecretBytes, on desk: StoreDesk
+    ) throws -> ExportOutcome {
+        let (vault, work) = (try desk.vault(record), desk.work)
+        let report = try vault.exportKDBX(
+            to: path, password: password, files: SealedFileContentStore(try vault.contents()),
+            random: desk.surroundings.random, progress: work.pass, isStopped: work.isCancelled)
+        return ExportOutcome(items: report, faulty: try vault.attachments(with: report.faults))
+    }
+
+    /// Writes a vault in clear; the caller has made sure that a person is there where one has to be.
     private func written(
         _ record: VaultRecord, to path: String, only: Set<EntityID>?, on desk: StoreDesk
     ) throws -> ExportOutcome {
@@ -282,6 +305,12 @@ extension ExportRun: PerformedOperation {
                 to: path, files: files, progress: work.pass, isStopped: work.isCancelled)
             outcome.items = report
             outcome.faulty = try vault.attachments(with: report.faults)
+        case .html:
+            let report = try vault.exportHTML(to: path, files: files, progress: work.pass, isStopped: work.isCancelled)
+            outcome.items = report
+            outcome.faulty = try vault.attachments(with: report.faults)
+        case .csv: outcome.items = try vault.exportTable(to: path, progress: work.pass, isStopped: work.isCancelled)
+        case .kdbx: throw OperationError(.requestInvalid, at: "bringsPassword")
         case .bitwarden:
             outcome.items = try vault.exportBitwarden(to: path, progress: work.pass, isStopped: work.isCancelled)
         case .markdown:

@@ -8,8 +8,11 @@ internal import CoffretWire
 enum ExportCommand {
     static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")
     static let format = OptionDescription.value(
-        "format", "FORMAT", .choice(["markdown", "textbundle", "json", "bitwarden"]),
-        "markdown or textbundle (a folder), json (one file with the whole history), or bitwarden (Bitwarden's JSON)")
+        "format", "FORMAT", .choice(ExportRun.Format.allCases.map(\.rawValue)),
+        "a folder: markdown, textbundle, html; one file: json (with the whole history), bitwarden, csv, kdbx (KeePass)")
+    static let password = OptionDescription.value(
+        "target-password-fd", "N", .number(0...1_048_575),
+        "read the password of the new KeePass database from an open file descriptor")
 
     static let unsent = OptionDescription.flag(
         "unsent", "only items that were changed here since the server last had them, as Markdown")
@@ -17,16 +20,17 @@ enum ExportCommand {
     static let allVaults = OptionDescription.flag("all-vaults", "all vaults, each by itself in the folder PATH")
 
     static let description = CommandDescription(
-        "export", group: .inOut, "Write everything out, unencrypted",
+        "export", group: .inOut, "Write everything out, for other programs",
         discussion: [
-            "Markdown: a folder of notes with their files, as import reads it. TextBundle: a folder of bundles, one for each note, which Bear and others read. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. Bitwarden: one file that Bitwarden reads, without attachments and earlier versions. Secrets are written in clear in all of them.",
+            "Markdown: a folder of notes with their files, as import reads it. TextBundle: a folder of bundles, one for each note, which Bear and others read. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. HTML: a folder of pages that a browser shows without a network. Bitwarden, CSV: one file that password managers read, without attachments and earlier versions. KeePass: a database with attachments, under a password of its own. Secrets are written in clear in all others.",
             "One vault is written, the default or the one that --vault names. With --all-vaults PATH is a new folder, and in it each vault gets a folder or a file of its own, called as it is.",
         ],
-        arguments: [path], options: [format, allVaults, unsent, CommonArguments.yes],
+        arguments: [path], options: [format, allVaults, unsent, password, CommonArguments.yes],
         examples: [
             CommandExample("coffret export ~/notes-out", "a folder of Markdown"),
             CommandExample("coffret export --format textbundle ~/bundles", "a folder of TextBundles, as Bear reads"),
             CommandExample("coffret export --format json everything.json", "one file with the whole history"),
+            CommandExample("coffret export --format kdbx passwords.kdbx", "a KeePass database, under a new password"),
             CommandExample("coffret export --format json out --all-vaults", "such a file for each vault"),
         ],
         run: run)
@@ -41,7 +45,9 @@ enum ExportCommand {
         let path = context.arguments.required(path)
         let isAll = context.arguments.isSet(allVaults)
         let named = context.arguments.value(format).flatMap { ExportRun.Format(rawValue: $0) }
-        let format = named ?? (!isAll && path.hasSuffix(".json") ? .json : .markdown)
+        let byName =
+            isAll ? nil : [ExportRun.Format.json, .csv, .kdbx].first { path.hasSuffix($0.fileExtension ?? "") }
+        let format = named ?? byName ?? .markdown
         let isUnsent = context.arguments.isSet(unsent)
         guard !isUnsent || format == .markdown else {
             throw CommandFailure(
@@ -58,15 +64,28 @@ enum ExportCommand {
         var request = ExportRun()
         (request.format, request.onlyUnsent) = (format, isUnsent)
         let targets = try isAll ? targets(inFolder: path, request, store) : [oneTarget(path, request, store)]
-        try confirm(targets, path, context)
+        if format != .kdbx { try confirm(targets, path, context) }
         if isAll { try PosixFileSystem().makeDirectories(path) }
         // Files that are missing in one vault keep none of the others from being written. Where somebody has to be there, the
         // first of these vaults asks.
         var failure: CommandFailure?
+        let new = try format == .kdbx ? newPassword(context) : nil
         for target in targets.filter(\.trial.hasHidden) + targets.filter({ !$0.trial.hasHidden }) {
-            if let found = try write(target, request, store) { failure = failure ?? found }
+            if let found = try write(target, request, new, store) { failure = failure ?? found }
         }
         if let failure { throw failure }
+    }
+
+    /// The password of databases that are to be written.
+    private final class NewPassword {
+        let secret: SecretBytes
+        init(_ secret: consuming SecretBytes) { self.secret = secret }
+    }
+
+    private static func newPassword(_ context: CommandContext) throws -> NewPassword {
+        try NewPassword(
+            PassphraseSource(context: context).freshTyped(
+                from: password, orChoosing: "Password of the new database: "))
     }
 
     private static func trial(
@@ -103,7 +122,7 @@ enum ExportCommand {
                 name += " " + trial.vault.prefix(8)
                 taken.insert(name.lowercased())
             }
-            return Target(path: PathText.join(folder, request.format.isFile ? name + ".json" : name), trial: trial)
+            return Target(path: PathText.join(folder, name + (request.format.fileExtension ?? "")), trial: trial)
         }
     }
 
@@ -124,7 +143,7 @@ enum ExportCommand {
 
     /// - Returns: what has to be said of attachments that are not there as they should be.
     private static func write(
-        _ target: Target, _ request: ExportRun, _ store: CommandStore
+        _ target: Target, _ request: ExportRun, _ new: NewPassword?, _ store: CommandStore
     ) throws -> CommandFailure? {
         let context = store.context
         let reporter = ProgressStages(context, unit: "item")
@@ -133,7 +152,16 @@ enum ExportCommand {
         let path = AgentLocation.canonical(target.path) ?? target.path
         (request.vault, request.name) = (target.trial.vault, PathText.name(of: path))
         let folder = try ForeignFile.open(PathText.parent(of: path))
-        let answer = try store.perform(request, descriptors: [folder.number], progress: reporter.show)
+        var descriptors = [folder.number]
+        var secret: OwnedDescriptor?
+        if let new {
+            let source = try ChildProcess.secretPipe(holding: new.secret)
+            request.bringsPassword = true
+            descriptors.append(source.number)
+            secret = consume source
+        }
+        let answer = try store.perform(request, descriptors: descriptors, progress: reporter.show)
+        _ = consume secret
         reporter.end()
         if let report = answer.everything {
             try context.print(ImportCommand.event(report.json)) {

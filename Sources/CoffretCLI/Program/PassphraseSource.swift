@@ -70,6 +70,16 @@ struct PassphraseSource {
         return try Passphrase(given: Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)"))
     }
 
+    /// As above, as it was typed, for what other programs read.
+    func freshTyped(from option: OptionDescription, orChoosing question: String) throws -> SecretBytes {
+        guard let descriptor = context.arguments.number(option) else { return try chooseNewTyped(question) }
+        let secret = try Self.readLine(from: Int32(descriptor), "descriptor \(descriptor)")
+        guard secret.byteCount > 0 else {
+            throw CommandFailure(.badInput, .passphraseEmpty, "the passphrase is empty")
+        }
+        return secret
+    }
+
     /// Asks for a new passphrase twice, and says how strong it is.
     func chooseNew(_ question: String) throws -> Passphrase { try Passphrase(given: chooseNewTyped(question)) }
 

@@ -108,17 +108,32 @@ package enum NoteLink {
     ///
     /// - Parameter path: where the linking note was imported from; relative links start in its folder.
     package static func keys(in link: MarkdownScan.Link, from path: String?) -> [String] {
-        switch link.form {
-        case .image: []
-        case .wiki: keys(ofWiki: link.destination, from: path)
-        case .inline, .definition, .html: key(inAddress: link.destination, from: path).map { [$0] } ?? []
-        }
+        link.form == .image ? [] : keys(of: link.destination, isWiki: link.form == .wiki, from: path)
+    }
+
+    /// The same of a destination alone.
+    ///
+    /// - Parameter isWiki: whether it stands in `[[…]]`.
+    package static func keys(of destination: String, isWiki: Bool, from path: String?) -> [String] {
+        isWiki ? keys(ofWiki: destination, from: path) : key(inAddress: destination, from: path).map { [$0] } ?? []
     }
 
     private static func key(inAddress address: String, from path: String?) -> String? {
         guard address.lowercased().hasPrefix(scheme) else { return relativePath(address, from: path).map { "p:" + $0 } }
+        return digits(ofAddress: address).map { "i:" + $0 }
+    }
+
+    private static func digits(ofAddress address: String) -> String? {
         let digits = address.dropFirst(scheme.count).lowercased()
-        return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? "i:" + digits : nil
+        return digits.utf8.count == 32 && digits.allSatisfy(\.isHexDigit) ? digits : nil
+    }
+
+    /// The note that an address names by its id, there or not; nil for any other address.
+    package static func note(ofAddress address: String) -> EntityID? {
+        guard address.lowercased().hasPrefix(scheme), let digits = digits(ofAddress: address),
+            let bytes = try? Hex.decode(digits)
+        else { return nil }
+        return EntityID(bytes: [ItemKind.note.rawValue] + bytes)
     }
 
     /// The path that an address means in the folder tree of the import; `/` at its beginning is the top of the import.

@@ -180,27 +180,9 @@ extension Vault {
     package func exportBitwarden(
         to path: String, progress: (WorkProgress) -> Void = { _ in }, isStopped: () -> Bool = { false }
     ) throws(ImportExportError) -> ExportReport {
-        try wrappingVaultErrors { try checkNothingIsVeiled() }
-        let view = try wrappingVaultErrors { try present }
-        var report = ExportReport()
         var writer = BitwardenWriter()
-        var attachments = 0
-        var ids: [EntityID] = []
-        try wrappingVaultErrors { try view.forEachItem { ids.append($0.id) } }
-        for (index, id) in ids.enumerated() {
-            if isStopped() { throw ImportExportError(.stopped) }
-            guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
-            attachments += item.attachments.count
-            if item.isLocked {
-                report.locked += 1
-            } else {
-                writer.add(item)
-                if item.kind == .note { report.notes += 1 } else { report.otherItems += 1 }
-            }
-            progress(WorkProgress(stage: .writing, doneCount: index + 1, totalCount: ids.count, byteCount: 0))
-        }
-        if attachments > 0 {
-            report.warnings.append("attachments are not in this file: \(attachments); a folder of Markdown has them")
+        var report = try exportItems(leavesOutTrash: false, progress: progress, isStopped: isStopped) {
+            writer.add($0)
         }
         var bytes = Array(writer.text.text(.pretty).utf8)
         defer { bytes.zero() }
@@ -212,13 +194,19 @@ extension Vault {
 
 /// Writes one new file of mode 0600 and makes it durable.
 func writeNewFile(_ bytes: [UInt8], to path: String) throws(ImportExportError) {
+    try writeNewFile(to: path) { (write) throws(ImportExportError) in try write(bytes[...]) }
+}
+
+/// Writes one new file of mode 0600 piece by piece, and makes it durable; it has its name once it is whole.
+func writeNewFile(
+    to path: String,
+    _ produce: (@escaping (ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
+) throws(ImportExportError) {
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let folderPath = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
     let folder = try ExportFolder(existing: folderPath)
-    try folder.write(SourcePath(validating: Array(name.utf8), limits: ImportLimits()), modifiedMilliseconds: nil) {
-        (write) throws(ImportExportError) in
-        try write(bytes[...])
-    }
+    let target = try SourcePath(validating: Array(name.utf8), limits: ImportLimits())
+    try folder.write(target, modifiedMilliseconds: nil, produce)
     try folder.synchronize()
 }

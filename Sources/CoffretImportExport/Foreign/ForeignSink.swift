@@ -9,7 +9,7 @@ internal import CoffretStorage
 /// A file that belongs to an item.
 struct ForeignFile {
     /// Its name, without a path.
-    let name: String
+    var name: String
     /// Names it within its item at a second import; the name serves where the program has no identity for it.
     let id: String
     let content: Content
@@ -81,6 +81,16 @@ final class ForeignSink {
     /// - Parameter id: the `ForeignItem.id` of the item.
     func address(ofItem id: String) -> String {
         NoteLink.scheme + session.identity(ofKey: list.key(Array(id.utf8))).hex
+    }
+
+    /// A text that came out of another vault, with links to where its notes are here.
+    ///
+    /// - Parameter foreignID: the id of an item in the source, by the sixteen bytes that it had in the vault.
+    func linked(_ text: String, _ foreignID: ([UInt8]) -> String) -> String {
+        guard text.asciiLowercased().contains(NoteLink.scheme) else { return text }
+        return relinked(text) { destination in
+            NoteLink.note(ofAddress: destination).map { address(ofItem: foreignID($0.uuid.bytes)) }
+        }
     }
 
     /// Seals a content that the reader makes piece by piece.

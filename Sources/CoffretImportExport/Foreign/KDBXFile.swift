@@ -11,6 +11,16 @@ internal import CoffretCrypto
 enum KDBXFile {
     static let signature: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
 
+    // The names of ciphers and key derivations are UUIDs.
+    static let argon2d = name("ef636ddf8c29444b91f7a9a403e30a0c")
+    static let argon2id = name("9e298b1956db4773b23dfc3ec6f0a1e6")
+    static let chaCha20 = name("d6038a2b8b6f4cb5a524339a31dbb59a")
+
+    private static func name(_ digits: String) -> [UInt8] {
+        guard let bytes = try? Hex.decode(digits) else { preconditionFailure("32 digits are a name") }
+        return bytes
+    }
+
     /// Opens a database with its password and key file.
     static func open(_ source: ForeignSource, _ keys: SourceKeys) throws(ImportExportError) -> ForeignPayload? {
         let subject = source.path.printable
@@ -113,34 +123,33 @@ private struct KDBXHeader {
                 composite, seed: field(Field.transformSeed, count: 32), rounds: number(Field.rounds), limits)
         }
         let parameters = try KDBXDictionary(field(Field.derivation), subject: subject)
-        switch Hex.encode(try parameters.bytes("$UUID")) {
+        let name = try parameters.bytes("$UUID")
+        switch Hex.encode(name) {
         case "c9d9f39a628a4460bf740d08c18a4fea", "7c02bb8279a74ac0927d114a00648238":
             return try ForeignKeys.aes(
                 composite, seed: parameters.bytes("S"), rounds: parameters.number("R"), limits)
-        case let id where id == Self.argon2d || id == Self.argon2id:
+        case _ where name == KDBXFile.argon2d || name == KDBXFile.argon2id:
             guard try parameters.number("V") == 0x13 else {
                 throw ImportExportError(.sourceUnsupported, subject: "\(subject) has version 0x10 of Argon2")
             }
             return try ForeignKeys.argon2(
-                id == Self.argon2d ? .d : .id, composite, salt: parameters.bytes("S"),
+                name == KDBXFile.argon2d ? .d : .id, composite, salt: parameters.bytes("S"),
                 memoryKibibytes: parameters.number("M") / 1_024, passes: parameters.number("I"),
                 lanes: parameters.number("P"), limits)
         case let id: throw ImportExportError(.sourceUnsupported, subject: "\(subject) has the key derivation \(id)")
         }
     }
 
-    private static let argon2d = "ef636ddf8c29444b91f7a9a403e30a0c"
-    private static let argon2id = "9e298b1956db4773b23dfc3ec6f0a1e6"
-
     private func decrypted(_ ciphertext: [UInt8], _ key: [UInt8]) throws(ImportExportError) -> [UInt8] {
         let vector = try field(Field.vector)
-        let cipher = Hex.encode(try field(Field.cipher))
+        let name = try field(Field.cipher)
+        let cipher = Hex.encode(name)
         return try ForeignKeys.wrapping(subject) { () throws(CryptoError) in
             switch cipher {
             case "31c1f2e6bf714350be5805216afc5aff": return try ForeignCBC.open(ciphertext, key: key, vector: vector)
             case "ad68f29f576f4bb9a36ad47af965346c":
                 return try ForeignCBC.open(ciphertext, .twofish256, key: key, vector: vector)
-            case "d6038a2b8b6f4cb5a524339a31dbb59a":
+            case _ where name == KDBXFile.chaCha20:
                 var stream = try ForeignStream(.chaCha20, key: key, nonce: vector)
                 return try stream.apply(to: ciphertext)
             default: throw CryptoError(.invalidParameter, at: "cipher \(cipher)")

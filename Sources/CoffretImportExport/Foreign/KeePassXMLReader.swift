@@ -233,12 +233,16 @@ private final class KeePassReader {
         setFolder(groups, &item)
         for tag in Self.tags(of: entry.text("Tags") ?? "") { item.setFolder(tag, separator: "/", original: "Tags") }
         let strings = Self.strings(of: entry)
+        let mark = KDBXMark(of: entry)
+        mark?.begin(&item)
         takeStrings(strings, &item)
         if let times = entry.child("Times") { take(times, &item) }
         let history = entry.child("History")?.children.filter { $0.name == "Entry" } ?? []
         takeFiles(of: [entry] + history, &item)
         takeHistory(history, now: strings, item.draft.modified, &item)
         takeRest(of: entry, &item)
+        mark?.finish(&item)
+        item.draft.text = sink.linked(item.draft.text) { Base64.standard.encode($0) }
         try sink.put(item)
     }
 
@@ -265,6 +269,8 @@ private final class KeePassReader {
             case "Title": item.draft.title = cleanTitle(value)
             case "UserName": item.set("username", to: value, original: string.key)
             case "Password": item.set("password", to: value, original: string.key)
+            case let key where item.draft.kind != .login && item.draft.kind.standardField(labelled: key) != nil:
+                item.set(item.draft.kind.standardField(labelled: key) ?? key, to: value, original: key)
             case "URL": item.set("url", to: value, original: string.key)
             case "Notes": item.addText(value)
             case "otp", "TimeOtp-Secret-Base32": item.addOneTimeCode(value, label: string.key)
@@ -355,7 +361,7 @@ private final class KeePassReader {
     private func takeRest(of entry: XMLElement, _ item: inout ForeignItem) {
         for element in entry.children where !Self.known.contains(element.name) {
             if element.name == "CustomData" {
-                for data in element.children {
+                for data in element.children where data.text("Key") != KDBXMark.key {
                     if let key = data.text("Key"), let value = data.text("Value") { item.add(key, value) }
                 }
             } else {

@@ -58,6 +58,17 @@ struct ForeignItem {
         body(&self, value)
     }
 
+    /// Orders values without a standard field, and gives them the kinds and labels that an export of Coffret says they had. Others
+    /// stay behind them.
+    mutating func arrange(_ marks: [FieldMark]) {
+        var rest = extras
+        extras = marks.compactMap { mark in
+            guard let index = rest.firstIndex(where: { $0.label == mark.name }) else { return nil }
+            return (mark.label, mark.kind, rest.remove(at: index).value)
+        }
+        extras += rest
+    }
+
     mutating func addText(_ text: String) {
         guard !text.isEmpty else { return }
         draft.text += draft.text.isEmpty || draft.text.hasSuffix("\n") ? text : "\n" + text
@@ -172,6 +183,14 @@ extension ItemField {
         }
         self.init(key: key, label: label, kind: kind, value: value, position: position)
     }
+}
+
+/// What an export of Coffret says of a field beside its value.
+struct FieldMark {
+    /// The name under which the field stands in the export.
+    let name: String
+    let label: String
+    let kind: FieldKind
 }
 
 /// A label as items have them: on one line, and not too long; nil if nothing is left.

@@ -16,6 +16,8 @@ struct ExportOutput {
     let folder: ExportFolder
     let files: any FileContentStore
     var report = ExportReport()
+    /// Files by the paths that they had in their import, and their items: a text may show a file of another item.
+    var owners: [String: (file: Attachment, item: EntityID)] = [:]
     /// Logins and other items, for one list of all.
     private var otherItems: [JSONValue] = []
 
@@ -99,9 +101,18 @@ extension Vault {
         try wrappingVaultErrors { try checkNothingIsVeiled() }
         let view = try wrappingVaultErrors { try present }
         var ids: [EntityID] = []
-        try wrappingVaultErrors { try view.forEachItem { if isWanted($0.id) { ids.append($0.id) } } }
+        var owners: [String: (file: Attachment, item: EntityID)] = [:]
+        try wrappingVaultErrors {
+            try view.forEachItem { item in
+                guard isWanted(item.id) else { return }
+                ids.append(item.id)
+                for file in item.attachments { if let path = file.path { owners[path] = (file, item.id) } }
+            }
+        }
         let folder = try ExportFolder(path: target, mayReplace: mayReplace)
-        var run = try begin(view, ExportOutput(folder: folder, files: files))
+        var output = ExportOutput(folder: folder, files: files)
+        output.owners = owners
+        var run = try begin(view, output)
         for (index, id) in ids.enumerated() {
             if isStopped() { throw ImportExportError(.stopped) }
             guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }

@@ -68,6 +68,11 @@ private struct MarkdownExportRun: ItemExport {
     private var recordOf: [EntityID: (root: String, record: FileRecord)] = [:]
     private var collectors = Set<EntityID>()
     private var names: ExportNames
+    /// Of notes that were written or linked to so far, where they lie.
+    private var places: [EntityID: SourcePath] = [:]
+    /// The same of files that no import of Markdown brought.
+    private var filePlaces: [EntityID: SourcePath] = [:]
+    private let view: VaultView
     /// Whether the folder of the import stands above its files: only if there are several imports.
     private let keepsRoots: Bool
     private let limits = ImportLimits()
@@ -75,6 +80,7 @@ private struct MarkdownExportRun: ItemExport {
     init(view: VaultView, output: ExportOutput, options: MarkdownExportOptions) throws(ImportExportError) {
         self.output = output
         self.options = options
+        self.view = view
         let reader = SourceRecordReader(snapshot: view.snapshot)
         let sources = try reader.sources().filter { $0.format == MarkdownImporter().name }
         keepsRoots = sources.count > 1
@@ -106,42 +112,110 @@ private struct MarkdownExportRun: ItemExport {
         guard !output.leavesOut(item, isTrashLeftOut: !options.includesTrash) else { return }
         guard item.kind == .note else { return try writeOther(item) }
         output.warnOfConflicts(item)
-        let path = try importedPath(item.id) ?? names.pathOfNote(item)
-        let written = try writeAttachments(of: item, beside: path)
+        let path = try place(of: item)
+        let (written, moved) = try writeAttachments(of: item, beside: path)
         if collectors.contains(item.id), item.text.hasPrefix("Files that came with the import of ") { return }
+        let record = recordOf[item.id]?.record
+        let isUntouched = record.map { $0.stateHash == itemStateHash(item) } ?? false
+        var item = item
+        if !isUntouched { item.text = try relinkedText(of: item, at: path, moved) }
         let mentions = Set(
             MarkdownScan(item.text).links.compactMap { SourceLink.relativePath(of: Array($0.destination.utf8)) })
         // A file that an import attached is found by its place again; one that was attached in the vault must be
         // named.
         let unmentioned = written.filter { !mentions.contains(percentDecoded($0[...]) ?? $0) }
-        let record = recordOf[item.id]?.record
         let writer = NoteWriter(
             item: item, record: record, path: path, unmentioned: unmentioned.map { String(decoding: $0, as: UTF8.self) }
         )
         try output.write(try writer.bytes(), to: path, modified: item.modified)
         output.report.notes += 1
-        if let record, record.stateHash == itemStateHash(item), unmentioned.isEmpty { output.report.identical += 1 }
+        if isUntouched, unmentioned.isEmpty { output.report.identical += 1 }
+    }
+
+    private mutating func place(of item: Item) throws(ImportExportError) -> SourcePath {
+        if let known = places[item.id] { return known }
+        let path = try importedPath(item.id) ?? names.pathOfNote(item)
+        places[item.id] = path
+        return path
+    }
+
+    private mutating func place(of file: Attachment, beside path: SourcePath) -> SourcePath {
+        if let known = filePlaces[file.id] { return known }
+        let target = names.pathOfAttachment(file, beside: path)
+        filePlaces[file.id] = target
+        return target
+    }
+
+    /// The text with links that work in the folder: to files that lie elsewhere than in their import, and to notes by their ids.
+    private mutating func relinkedText(
+        of item: Item, at path: SourcePath, _ moved: [String: SourcePath]
+    ) throws(ImportExportError) -> String {
+        var linked: [String: SourcePath] = [:]
+        if item.text.asciiLowercased().contains(NoteLink.scheme) {
+            for link in MarkdownScan(item.text).links {
+                guard let target = try self.linked(link.destination) else { continue }
+                linked[link.destination] = try place(of: target)
+            }
+        }
+        for (destination, place) in try placesOfOthers(shownBy: item, moved) { linked[destination] = place }
+        guard !linked.isEmpty || !moved.isEmpty else { return item.text }
+        return relinked(item.text) { destination in
+            let target =
+                linked[destination] ?? NoteLink.relativePath(destination, from: item.path).flatMap { moved[$0] }
+            return target.map { linkDestination($0.reference(from: path.folder)) }
+        }
+    }
+
+    /// Where files of other notes lie that a text shows, by its destinations: Joplin's notes may show one file, which belongs to the
+    /// first of them.
+    private mutating func placesOfOthers(
+        shownBy item: Item, _ moved: [String: SourcePath]
+    ) throws(ImportExportError) -> [String: SourcePath] {
+        guard let own = item.path, !output.owners.isEmpty else { return [:] }
+        var places: [String: SourcePath] = [:]
+        for link in MarkdownScan(item.text).links {
+            guard let old = NoteLink.relativePath(link.destination, from: own), moved[old] == nil,
+                let (file, owner) = output.owners[old], owner != item.id, recordOf[file.id] == nil,
+                let note = try wrappingVaultErrors({ try view.item(owner) }), note.kind == .note, !note.isSealed,
+                options.includesTrash || !note.isTrashed
+            else { continue }
+            places[link.destination] = try place(of: file, beside: place(of: note))
+        }
+        return places
+    }
+
+    /// The note that a link names by its id, if the folder gets it.
+    private func linked(_ destination: String) throws(ImportExportError) -> Item? {
+        guard let id = NoteLink.note(ofAddress: destination), options.only?.contains(id) ?? true,
+            let item = try wrappingVaultErrors({ try view.item(id) }), !item.isSealed,
+            options.includesTrash || !item.isTrashed
+        else { return nil }
+        return item
     }
 
     /// Writes the files of an item.
     ///
-    /// - Returns: references to those that no import brought, from the folder of `path`.
+    /// - Returns: references to those that no import of Markdown brought, from the folder of `path`; of these, the places of those that had
+    ///   a path in their import.
     private mutating func writeAttachments(
         of item: Item, beside path: SourcePath
-    ) throws(ImportExportError) -> [[UInt8]] {
+    ) throws(ImportExportError) -> (references: [[UInt8]], moved: [String: SourcePath]) {
         var references: [[UInt8]] = []
+        var moved: [String: SourcePath] = [:]
         for attachment in item.attachments {
             let imported = try importedPath(attachment.id)
-            let target = imported ?? names.pathOfAttachment(attachment, beside: path)
+            let target = imported ?? place(of: attachment, beside: path)
             guard try output.write(attachment, to: target) else { continue }
-            if imported == nil { references.append(percentEncoded(target.reference(from: path.folder))) }
+            guard imported == nil else { continue }
+            references.append(percentEncoded(target.reference(from: path.folder)))
+            if let old = attachment.path { moved[old] = target }
         }
-        return references
+        return (references, moved)
     }
 
     private mutating func writeOther(_ item: Item) throws(ImportExportError) {
         let place = SourcePath(cleanBytes: Array(ItemListWriter.fileName.utf8))
-        let paths = try writeAttachments(of: item, beside: place)
+        let paths = try writeAttachments(of: item, beside: place).references
         output.add(other: item, attachments: paths.map { String(decoding: $0, as: UTF8.self) })
     }
 

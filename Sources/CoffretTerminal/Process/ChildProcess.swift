@@ -2,7 +2,7 @@
 // signal behaviour it would have from a shell, and secrets reach it through a pipe, never through arguments or the
 // environment.
 
-internal import CoffretBase
+package import CoffretBase
 package import Glibc
 
 /// How a child process ended.
@@ -147,6 +147,19 @@ package struct ChildProcess: ~Copyable {
         try? DescriptorIO.write(input, to: inputSource)
         close(inputSource)
         return child.wait()
+    }
+
+    /// The reading end of a pipe with a secret in it, which is shorter than what a pipe holds.
+    package static func secretPipe(holding secret: borrowing SecretBytes) throws(SystemFailure) -> OwnedDescriptor {
+        let (reading, writing) = try makePipe()
+        let source = OwnedDescriptor(reading)
+        // EXPOSE: into the pipe, from which the other side reads it into locked memory.
+        let written = unsafe secret.withUnsafeBytes { bytes in
+            Result { () throws(SystemFailure) in try unsafe DescriptorIO.write(bytes, to: writing) }
+        }
+        close(writing)
+        try written.get()
+        return source
     }
 
     /// A pipe whose ends no other child inherits.

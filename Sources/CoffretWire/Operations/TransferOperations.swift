@@ -123,20 +123,31 @@ package struct ExportRun: StoreOperation {
     package static let name = "export.run"
     package static let access = OperationAccess.read
     package static let meaning =
-        "Writes a vault in clear, into a new folder or file below the one folder whose descriptor the request brings. "
+        "Writes a vault into a new folder or file below the one folder whose descriptor the request brings. "
+        + "All but a KeePass database is in clear. "
         + "It reports progress; when it is cancelled, a folder stays with what was written."
 
     package enum Format: String, RecordChoice {
-        case markdown, textbundle, json, bitwarden
+        case markdown, textbundle, html, json, bitwarden, csv, kdbx
 
+        /// What the name of its file ends with; nil for a folder.
+        package var fileExtension: String? {
+            switch self {
+            case .markdown, .textbundle, .html: nil
+            case .json, .bitwarden: ".json"
+            case .csv: ".csv"
+            case .kdbx: ".kdbx"
+            }
+        }
         /// Whether it writes one file, and not a folder.
-        package var isFile: Bool { self == .json || self == .bitwarden }
+        package var isFile: Bool { fileExtension != nil }
     }
 
     package var vault: String?
     package var format = Format.markdown
     package var name: String?
     package var onlyUnsent: Bool?
+    package var bringsPassword: Bool?
     package var isTrial: Bool?
 
     package init() {}
@@ -144,10 +155,14 @@ package struct ExportRun: StoreOperation {
         .vaultOrDefault(\.vault),
         RecordField(
             "format", \.format,
-            "a folder of Markdown or of TextBundles, one file with every item, attachment and earlier version, or "
-                + "Bitwarden's JSON"),
+            "a folder of Markdown, TextBundles or HTML pages, one JSON file with every item, attachment and earlier version, "
+                + "Bitwarden's JSON, its table (CSV), or a KeePass database"),
         RecordField("name", \.name, "of the new folder or file, without a path"),
         RecordField("onlyUnsent", \.onlyUnsent, "of Markdown: items changed here since the server last had them"),
+        RecordField(
+            "bringsPassword", \.bringsPassword,
+            "of a KeePass database: the request brings a second descriptor, from which its password is read up to the first "
+                + "line end"),
         RecordField("isTrial", \.isTrial, "writes nothing, and says what would be written; it brings no folder"))
 
     package struct Answer: Record {
@@ -161,7 +176,7 @@ package struct ExportRun: StoreOperation {
         package init() {}
         package static let layout = RecordLayout<Self>(
             RecordField("trial", \.trial, "of a trial: what would be written"),
-            RecordField("items", \.items, "what came of Markdown or Bitwarden's JSON"),
+            RecordField("items", \.items, "what came of any other format"),
             RecordField("everything", \.everything, "what came of JSON"),
             RecordField("faulty", \.faulty, "files that were left out, because they are not here or damaged"))
     }
