@@ -94,11 +94,9 @@ package struct CoreError: Error, Equatable, Sendable {
         case vaultReadOnly = "core.vault.read-only"
         /// The file is no list of breached passwords, or is not sorted by hash; the place says what is wrong.
         case breachListInvalid = "core.breach-list.invalid"
-        /// There is already a file where the backup is to be written.
-        case backupExists = "core.backup.exists"
-        /// The file is no backup, or one of a version that this program does not know.
+        /// The folder or file is none of backups, or one of a version that this program does not know.
         case backupUnknownFormat = "core.backup.unknown-format"
-        /// The backup is cut short, altered, or was made by another store than it says.
+        /// A part of the backup is missing, cut short, altered, or was made by another store than it says.
         case backupDamaged = "core.backup.damaged"
         /// A file could not be read or written.
         case inputOutput = "core.input-output"

@@ -58,8 +58,11 @@ struct StoreFaultTests {
                 FailurePlan(at: disk.operationCount + number, .fail(number % 2 == 0 ? .noSpace : .inputOutput)))
             let report = try? store.backup(to: "backup")
             disk.setPlan(nil)
-            #expect(try disk.exists("backup") == (report != nil), "operation \(number)")
-            #expect(try !disk.exists("backup.new"), "operation \(number)")
+            let names = (try? BackupFolder(at: "backup", environment: environment(disk)).names()) ?? []
+            #expect(names == (report.map { [$0.name] } ?? []), "operation \(number)")
+            // What the failure left is in nobody's way.
+            _ = try open("store", disk).backup(to: "backup")
+            #expect(try BackupFolder(at: "backup", environment: environment(disk)).names().count == names.count + 1)
             let vault = try open("store", disk).openVault(isWritable: false)
             #expect(try vault.item(id).title == "Kept")
         }
@@ -70,8 +73,9 @@ struct StoreFaultTests {
         let (disk, id) = try makeDisk()
         _ = try open("store", disk).backup(to: "backup")
         func restore(on disk: SimulatedFileSystem) throws {
+            let folder = try BackupFolder(at: "backup", environment: environment(disk))
             let backup = try OpenBackup(
-                at: "backup", with: .passphrase(StoreFixture.passphrase()), environment: environment(disk))
+                try #require(folder.names().last), in: folder, with: .passphrase(StoreFixture.passphrase()))
             try backup.restore(
                 to: "restored", passphrase: StoreFixture.passphrase(), parameters: parameters(), deviceName: "desktop")
         }

@@ -33,6 +33,7 @@ struct AskedLastTests {
         try expect(runner, "export taken --format json --yes", 73, "export.target.occupied")
         try expect(runner, "export nowhere/x --yes", 73, "export.target.unwritable")
         try expect(runner, "backup create taken", 73, "cli.file.exists")
+        try expect(runner, "backup create full", 73, "cli.file.exists")
         try expect(runner, "backup create nowhere/x", 66, "cli.file.unreadable")
         try expect(runner, "backup verify nothere", 66, "cli.file.unreadable")
         try expect(runner, "new -f nothere", 66, "cli.file.unreadable")

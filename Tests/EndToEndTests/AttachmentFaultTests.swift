@@ -79,7 +79,7 @@ struct AttachmentFaultTests {
         ]
         for arguments in [
             ["export", "--yes", "--format", "json", "all.json"], ["export", "--yes", "notes"],
-            ["backup", "create", "b.backup"],
+            ["backup", "create", "backups"],
         ] {
             let result = try runner.run(arguments, input: [])
             #expect(result.exitCode == 71, "\(arguments): \(result.errorText)")
@@ -87,7 +87,7 @@ struct AttachmentFaultTests {
             for line in words { #expect(result.errorText.contains(line), "\(arguments): \(result.errorText)") }
             #expect(!result.errorText.contains("good.bin"))
         }
-        #expect(FileManager.default.fileExists(atPath: runner.folder.file("work/b.backup")))
+        #expect(FileManager.default.fileExists(atPath: runner.folder.file("work/backups")))
         let good =
             FileManager.default.enumerator(atPath: runner.folder.file("work/notes"))?.allObjects as? [String] ?? []
         #expect(good.contains { $0.hasSuffix("good.bin") } && !good.contains { $0.hasSuffix("bent.bin") }, "\(good)")

@@ -23,11 +23,11 @@ struct AttemptTests {
         let runner = try CoffretRunner()
         try runner.makeStore()
         try runner.makeNote("# One\n")
-        try runner.succeed("backup", "create", "b.backup")
+        try runner.succeed("backup", "create", "backups")
         let wrong = try write("not it", runner)
         let before = try keyring(runner)
         // A backup opens with the same passphrase, and so counts like the store.
-        for arguments in [["ls"], ["recovery", "add"], ["backup", "verify", "b.backup"]] {
+        for arguments in [["ls"], ["recovery", "add"], ["backup", "verify", "backups"]] {
             let result = try runner.run(arguments, input: [], environment: ["COFFRET_PASSPHRASE_FILE": wrong])
             #expect(result.exitCode == 67, "\(arguments): \(result.errorText)")
         }
@@ -35,7 +35,7 @@ struct AttemptTests {
         func run(_ arguments: String..., after seconds: Int = 0) throws -> ProcessResult {
             try runner.run(arguments, by: LongPause.launcher(clock + seconds), environment: ["COFFRET_AGENT": nil])
         }
-        for arguments in [["ls"], ["backup", "verify", "b.backup"], ["unlock"]] {
+        for arguments in [["ls"], ["backup", "verify", "backups"], ["unlock"]] {
             let refused = try runner.run(
                 arguments + ["--json"], by: LongPause.launcher(clock), environment: ["COFFRET_AGENT": nil])
             #expect(refused.exitCode == 85, "even with the right one: \(refused.errorText)")

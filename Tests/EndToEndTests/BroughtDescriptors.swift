@@ -46,6 +46,12 @@ final class BroughtDescriptors {
                     try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name).md"))
                 }
                 try open(path, O_RDONLY | O_DIRECTORY)
+            case .backups:
+                let path = folder.file("backups")
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                let marker = "Backups of Coffret, see `coffret backup --help`.\n"
+                try Data(marker.utf8).write(to: URL(fileURLWithPath: path + "/coffret-backups"))
+                try open(path, O_RDONLY | O_DIRECTORY)
             case .target:
                 let path = folder.file("target \(targets.count)")
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -69,6 +75,8 @@ final class BroughtDescriptors {
     func text() throws -> String {
         let files = try sinks.map { String(decoding: try Data(contentsOf: URL(fileURLWithPath: $0)), as: UTF8.self) }
         let names = targets.flatMap { FileManager.default.subpaths(atPath: $0)?.sorted() ?? [] }
-        return (files + names).map { " wrote " + $0 }.joined()
+        // Backups and their volumes have names of their moment, or random ones.
+        return (files + names).map { " wrote " + $0.replacing(/(backups|volumes)\/[0-9a-zTZ-]+/, with: "NAME") }
+            .joined()
     }
 }

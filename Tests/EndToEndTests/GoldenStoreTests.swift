@@ -75,7 +75,7 @@ struct GoldenStoreTests {
 
         let restored: [String: String?] = ["COFFRET_STORE": place + "/restored"]
         let result = try runner.run(
-            ["backup", "restore", place + "/golden.backup"], input: [], environment: restored)
+            ["backup", "restore", place + "/backups"], input: [], environment: restored)
         #expect(result.exitCode == 0, "\(result.errorText)")
         try check(runner, restored, golden)
     }

@@ -89,7 +89,7 @@ struct KeyringGuardTests {
         let aside = victim.storePath + ".aside"
         try FileManager.default.moveItem(atPath: victim.storePath, toPath: aside)
         try FileManager.default.copyItem(atPath: forger.storePath, toPath: victim.storePath)
-        for command in [["ls"], ["new"], ["passphrase"], ["backup", "create", "here.backup"]] {
+        for command in [["ls"], ["new"], ["passphrase"], ["backup", "create", "here"]] {
             let result = try victim.run(command, input: Array("my PIN is 4711\n".utf8))
             #expect(result.exitCode == 71 && result.errorText.contains("keys.keyring.foreign"), "\(result.errorText)")
             #expect(!(result.text + result.errorText).contains("Planted"))
@@ -129,13 +129,13 @@ struct KeyringGuardTests {
         let (victim, forger) = (try CoffretRunner(), try CoffretRunner())
         try victim.succeed("init", "--effort", "light")
         let sheet = try victim.succeed("recovery", "add", "--print-only", "--name", "safe")
-        try victim.succeed("backup", "create", "own.backup")
+        try victim.succeed("backup", "create", "own")
         try forge(forger, as: victim)
-        let file = victim.folder.file("work/forged.backup")
+        let file = victim.folder.file("work/forged")
         try forger.succeed("backup", "create", file)
         let target = victim.folder.file("work/restored")
         func check(_ arguments: [String]) throws {
-            for command in [["verify", file], ["restore", file, "--store", target]] {
+            for command in [["verify", file, "--from", "newest"], ["restore", file, "--store", target]] {
                 let result = try victim.run(["backup"] + command + arguments, input: [])
                 #expect(
                     result.exitCode == 71 && result.errorText.contains("keys.backup.foreign"), "\(result.errorText)")
@@ -145,9 +145,9 @@ struct KeyringGuardTests {
         try check([])
         try victim.setPassphrase(sheet.trimmingCharacters(in: .whitespacesAndNewlines))
         try check(["--recovery"])
-        try victim.succeed("backup", "verify", "own.backup", "--recovery")
+        try victim.succeed("backup", "verify", "own", "--recovery")
         try victim.setPassphrase(CoffretRunner.passphrase)
-        try victim.succeed("backup", "restore", "own.backup", "--store", target)
+        try victim.succeed("backup", "restore", "own", "--store", target)
         // The sheet is of the account of before, which the restored store calls a former one: it is asked about.
         try victim.setPassphrase(sheet.trimmingCharacters(in: .whitespacesAndNewlines))
         let former = try victim.run("recovery", "test", "--store", target)

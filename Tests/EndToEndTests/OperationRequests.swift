@@ -32,6 +32,8 @@ extension OperationTests {
         case readOnly
         /// A folder with two notes.
         case notes
+        /// A folder of backups without one.
+        case backups
         /// An empty folder; the names of what is written there become a part of the transcript.
         case target
     }
@@ -354,6 +356,9 @@ extension OperationTests {
         add(BackupCreate(), bringing: .target) { $0.name = "all.backup" }
         add(BackupCreate(), refusedAs: invalidDescriptor) { $0.name = "all.backup" }
         add(BackupCreate(), refusedAs: "operation.request.invalid", bringing: .target) { $0.name = "../all.backup" }
+        add(BackupVerify(), refusedAs: invalidDescriptor)
+        add(BackupVerify(), bringing: .backups)
+        add(BackupVerify(), refusedAs: "core.backup.unknown-format", bringing: .notes) { $0.readsAll = true }
         add(KeyAdd(), refusedAs: "cli.presence.unavailable") { ($0.profile, $0.place) = ("ada", .file) }
         add(KeyAdd(), isAttended: true, endsSession: true) { ($0.profile, $0.place) = ("ada", .file) }
         add(KeyList())

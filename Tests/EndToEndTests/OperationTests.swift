@@ -168,7 +168,7 @@ struct OperationTests {
         // Nothing is locked where no agent runs, and an agent tidies up.
         text.replace(/"locksStore":true/, with: "\"locksStore\":false")
         text.replace(/"fileCount":\d+/, with: "FILES")
-        text.replace(/"(position|shortID|headCode|url|accountName)":"[^"]+"/, with: "VALUE")
+        text.replace(/"(position|shortID|headCode|url|accountName|backup)":"[^"]+"/, with: "VALUE")
         text.replace(/"(sealed|encryptionID)":"[^"]+"/, with: "SEALED")
         text.replace(/"code":"\d{6}","remainingSeconds":\d+/, with: "CODE")
         return text

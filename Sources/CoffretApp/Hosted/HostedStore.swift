@@ -11,7 +11,7 @@ internal import CoffretTerminal
 internal import Glibc
 internal import Synchronization
 
-/// What a process that has a store tells the agent.
+/// The news that a process with an open store has for the agent.
 package enum HostedReport: Sendable {
     /// The keyring was changed; this opens it now.
     case keyRenewed(StorageKey, generation: UInt64)

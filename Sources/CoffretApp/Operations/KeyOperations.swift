@@ -237,18 +237,31 @@ extension BackupCreate: PerformedOperation {
         guard name.isFileName else { throw OperationError(.requestInvalid, at: "name") }
         let folder = try desk.takeDescriptor(.folder)
         let work = desk.work
-        let report: BackupReport
-        do {
-            report = try desk.store.backup(to: "/proc/self/fd/\(folder.number)/\(name)") { done, total in
-                try work.checkCancelled()
-                work.report(OperationProgress(done: done, total: total, byteCount: done))
-            }
-        } catch let error as CoreError where error.code == .backupExists {
-            throw CoreError(.backupExists, at: name)
+        let report = try desk.store.backup(to: "/proc/self/fd/\(folder.number)/\(name)") { done, total in
+            try work.checkCancelled()
+            work.report(OperationProgress(done: done, total: total, byteCount: done))
         }
         var answer = Answer()
-        (answer.vaults, answer.fileCount, answer.byteCount) = (report.vaultNames, report.fileCount, report.byteCount)
+        (answer.backup, answer.vaults, answer.fileCount) = (report.name.text, report.vaultNames, report.fileCount)
+        (answer.byteCount, answer.writtenByteCount) = (report.byteCount, report.writtenByteCount)
         answer.faultyAttachments = report.faulty.map { FaultyFileMessage($0) }
+        return answer
+    }
+}
+
+extension BackupVerify: PerformedOperation {
+    package func perform(on desk: StoreDesk) throws -> Answer {
+        let folder = try desk.takeDescriptor(.folder)
+        let work = desk.work
+        let backups = try BackupFolder(at: "/proc/self/fd/\(folder.number)", environment: desk.store.environment)
+        let report = try desk.store.verifyBackups(in: backups, readsAll: readsAll == true) { done, total in
+            try work.checkCancelled()
+            work.report(OperationProgress(done: done, total: total, byteCount: done))
+        }
+        var answer = Answer()
+        (answer.backupCount, answer.readByteCount) = (report.backupCount, report.readByteCount)
+        answer.unreadable = report.unreadable.map(\.text)
+        answer.damaged = report.damaged.sorted { $0.key < $1.key }.map { "\($0.key.text): \($0.value)" }
         return answer
     }
 }

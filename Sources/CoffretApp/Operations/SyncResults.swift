@@ -1,4 +1,4 @@
-// What a sync came to, as an answer. Invariant: what a person should look at is said beside the counts, whoever asked.
+// The outcome of a sync, as an answer. Invariant: what a person should look at is said beside the counts, whoever asked.
 
 internal import CoffretBase
 internal import CoffretCore
@@ -30,7 +30,7 @@ extension VaultSyncResult {
         if case .failure(let error) = outcome.files { failure = failure ?? OperationFailure(error) }
     }
 
-    /// What came of the sync itself.
+    /// The outcome of the sync itself.
     init(_ report: SyncReport, of record: VaultRecord, _ desk: StoreDesk) throws {
         self.init()
         (id, name) = (record.vaultID.hex, record.name)
@@ -159,7 +159,7 @@ extension VaultSyncResult {
 }
 
 extension FileTally {
-    /// What is wrong with single files that were to come.
+    /// Faults of single files that were to come.
     package var warnings: [String] {
         var warnings: [String] = []
         let missing = problems.count { $0.code == .fileMissing }

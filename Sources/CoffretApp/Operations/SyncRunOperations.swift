@@ -20,11 +20,11 @@ extension SyncRun: PerformedOperation {
     }
 }
 
-/// What came of one vault.
+/// The outcome for one vault.
 struct VaultOutcome {
     let record: VaultRecord
     var report: Result<SyncReport, any Error>
-    /// What became of the files that were not here.
+    /// The outcome for the files that were not here.
     var files: Result<FileTally, any Error> = .success(FileTally())
 
     /// What may pass by itself, and ends the attempt at all vaults.

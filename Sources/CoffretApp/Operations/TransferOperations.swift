@@ -114,7 +114,7 @@ extension ImportRun: PerformedOperation {
         return report
     }
 
-    /// What opens a protected export, in the hands of the person who is asked.
+    /// The password of a protected export, in the hands of the person who is asked.
     private func keys(_ numbers: ArraySlice<Int32>, on desk: StoreDesk) throws -> SourceKeys {
         var left = numbers
         func take(_ isBrought: Bool?, _ what: String) throws -> [UInt8]? {

@@ -99,7 +99,7 @@ enum StatusCommand {
             + (state.printedKeyCount == 0 ? "" : ", \(state.printedKeyCount) of them printed and never asked back")
     }
 
-    /// What is known of another device, without asking it.
+    /// Knowledge of another device, without asking it.
     private static func words(_ device: DeviceSyncState, _ context: CommandContext) -> String {
         let what =
             device.isAhead

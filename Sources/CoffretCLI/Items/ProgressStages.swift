@@ -10,7 +10,7 @@ final class ProgressStages {
     private let unit: String
     private var stage: String?
 
-    /// What the stages of imports and exports are called.
+    /// The names of the stages of imports and exports.
     private static let names = [
         "listing": "Listing", "reading": "Reading", "attaching": "Attaching", "saving": "Saving", "writing": "Writing",
         "verifying": "Verifying", "index": "Indexing",

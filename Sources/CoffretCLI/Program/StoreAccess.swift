@@ -161,19 +161,13 @@ enum StoreAccess {
 
     // MARK: Backups
 
-    static func openBackup(_ path: String, with manner: UnlockManner, _ context: CommandContext) throws -> (
-        backup: OpenBackup, secret: UnlockSecret
-    ) {
-        let environment = try environment(context)
-        guard unsafe access(path, F_OK) == 0 else {
-            throw CommandFailure(
-                .notFound, .fileUnreadable,
-                "\(TextWidth.displaySafe(path)) cannot be read: \(SystemFailure.last.message)")
-        }
+    static func openBackup(
+        _ name: BackupName, in folder: BackupFolder, with manner: UnlockManner, _ context: CommandContext
+    ) throws -> (backup: OpenBackup, secret: UnlockSecret) {
         let secret = try secret(manner, context)
         let backup = try askingForFormer(secret, context) { secret in
             try context.deriving {
-                try OpenBackup(at: path, with: secret, environment: environment)
+                try OpenBackup(name, in: folder, with: secret)
             }
         }
         return (backup, secret)

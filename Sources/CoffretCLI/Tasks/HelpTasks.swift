@@ -132,7 +132,7 @@ enum HelpTasks {
                 ),
                 .command("coffret passphrase --recovery", "Asks for the recovery key and sets a new passphrase."),
                 .text(
-                    "If the store itself is gone as well, a backup file and either the passphrase or the recovery key bring it back: coffret help back-up."
+                    "If the store itself is gone as well, a backup and either the passphrase or the recovery key bring it back: coffret help back-up."
                 ),
             ]),
         HelpTask(
@@ -173,13 +173,13 @@ enum HelpTasks {
             keywords: ["backup", "copy", "disk", "restore", "move", "machine", "computer", "new"],
             steps: [
                 .text(
-                    "A backup is one file. It is encrypted as the store is, and opens with the same passphrase or recovery key."
+                    "Backups lie in a folder of their own, encrypted as the store is; they open with the same passphrase or recovery key. Each holds everything and writes what changed since the one before."
                 ),
-                .command("coffret backup create /media/usb/coffret.backup", "Writes the backup."),
+                .command("coffret backup create /media/usb/backups", "Adds a backup to the folder."),
                 .command(
-                    "coffret backup verify /media/usb/coffret.backup", "Reads all of it and says whether it is whole."),
+                    "coffret backup verify /media/usb/backups", "Says whether the backups are whole."),
                 .command(
-                    "coffret backup restore /media/usb/coffret.backup",
+                    "coffret backup restore /media/usb/backups",
                     "On a bare machine: makes the store again. This machine becomes a new device."),
             ]),
         HelpTask(
@@ -267,7 +267,7 @@ enum HelpTasks {
                 .command("coffret status", "What the store holds, and whether anything needs attention."),
                 .command("coffret fsck", "Reads and verifies everything. Only a damaged search index is made again."),
                 .text(
-                    "If something is damaged, fsck names it. Copy the store folder away before anything else, then restore a backup beside it: coffret backup restore FILE --store OTHER."
+                    "If something is damaged, fsck names it. Copy the store folder away before anything else, then restore a backup beside it: coffret backup restore FOLDER --store OTHER."
                 ),
             ]),
         HelpTask(

@@ -1,4 +1,4 @@
-// What is wrong with the passwords of a store. Invariant: it works offline (R45), and keeps and gives no password, only digests
+// Faults of the passwords of a store. Invariant: it works offline (R45), and keeps and gives no password, only digests
 // and what was found.
 
 package import CoffretBase
@@ -32,7 +32,7 @@ package struct PlacedPassword {
     package let hasOneFactor: Bool
 }
 
-/// What an audit has to say about one item.
+/// The findings of an audit about one item.
 package struct AuditedPassword {
     package let item: EntityID
     package let title: String

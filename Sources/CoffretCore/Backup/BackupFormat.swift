@@ -1,30 +1,49 @@
-// The parts of a backup. Invariant: nothing of a backup is written to a store before all of it was authenticated to
-// its last byte.
+// The parts of a folder of backups. Invariant: nothing of a backup is written to a store before all of it was authenticated
+// to its last byte.
 //
 // Spec: Spec/backup.md.
 
 internal import CoffretBase
 internal import CoffretCrypto
+internal import CoffretKeys
 
 extension KeyPurposes {
-    /// Seals the frames of one backup.
+    /// Seals the list of one backup.
     enum BackupContent: KeyPurpose { static var name: String { "backup content key" } }
+    /// Seals pieces of files.
+    enum BackupPiece: KeyPurpose { static var name: String { "backup piece key" } }
+    /// Names pieces by what they hold.
+    enum BackupName: KeyPurpose { static var name: String { "backup name key" } }
 }
 
-/// Seals the frames of one backup.
+/// Seals the list of one backup.
 typealias BackupContentKey = SymmetricKey<KeyPurposes.BackupContent>
 
 /// Constants and rules of the format.
 enum BackupFormat {
     /// The first sixteen bytes of every backup of this version.
-    static let magic = Array("coffret/backup/1".utf8)
+    static let magic = Array("coffret/backup/2".utf8)
     /// The beginning of all versions.
     static let family = Array("coffret/backup/".utf8)
+    /// The first sixteen bytes of every volume.
+    static let volumeMagic = Array("coffret/volume/1".utf8)
+    /// The content of the file that marks a folder of backups.
+    static let marker = Array("Backups of Coffret, see `coffret backup --help`.\n".utf8)
+    static let markerName = "coffret-backups"
+    static let checkedName = "checked"
     /// Plain bytes of every frame but the last.
     static let frameByteCount = 1 << 20
     static let sealedFrameByteCount = frameByteCount + XChaCha20Poly1305.tagByteCount
-    /// Files are read in blocks of this size; a block of zeros is left out.
-    static let blockByteCount = 64 << 10
+    /// A piece has at most so many bytes of a file, and begins at a multiple of them.
+    static let pieceByteCount = 1 << 20
+    /// Of journals, whose ends change with every backup.
+    static let journalPieceByteCount = 64 << 10
+    /// A volume that has so many bytes takes no more.
+    static let volumeByteCount = 64 << 20
+    /// A volume of at most so many bytes is used as long as any of it is needed.
+    static let smallVolumeByteCount = 128 << 10
+    /// The most volumes that one backup names.
+    static let volumeCountMax = 1 << 20
     /// The longest path of an entry, in bytes.
     static let pathByteCountMax = 256
     /// The largest file, in bytes: 2^48, far above what a disk holds.
@@ -57,14 +76,66 @@ enum BackupFormat {
             && !ending.elementsEqual(".new".utf8) && !ending.elementsEqual(".tmp".utf8)
     }
 
+    /// Whether a file never changes under its path: packs and attachments. Journals and the manifest do.
+    static func isFixed(_ path: String) -> Bool { path.contains("/blobs/") || path.contains("/files/") }
+
     /// The nonce of a frame: 15 zero bytes ‖ number (8) ‖ 1 for the last frame, 0 for any other.
     static func nonce(frame: UInt64, isLast: Bool) -> [UInt8] {
         [UInt8](repeating: 0, count: 15) + frame.bigEndianBytes + [isLast ? 1 : 0]
     }
+}
 
-    /// The data that every frame is bound to: the format and the header.
-    static func associatedData(header: [UInt8]) -> [UInt8] {
-        magic + BLAKE2b.hash(header)
+/// XChaCha20-Poly1305 over arrays.
+enum BackupSeal {
+    /// - Returns: ciphertext ‖ tag (16).
+    static func seal<Purpose>(
+        _ plain: [UInt8], _ key: SymmetricKey<Purpose>, nonce: [UInt8], associatedData: [UInt8]
+    ) -> [UInt8] {
+        var sealed = [UInt8](repeating: 0, count: plain.count + XChaCha20Poly1305.tagByteCount)
+        unsafe sealed.withUnsafeMutableBytes { sealed in
+            unsafe withInputs(plain[...], key, nonce, associatedData) { plain, key, nonce, associatedData in
+                unsafe XChaCha20Poly1305.seal(
+                    plain, key: key, nonce: nonce, associatedData: associatedData,
+                    ciphertext: UnsafeMutableRawBufferPointer(rebasing: sealed[..<plain.count]),
+                    tag: UnsafeMutableRawBufferPointer(rebasing: sealed[plain.count...]))
+            }
+        }
+        return sealed
+    }
+
+    /// - Returns: nil for bytes that this key did not seal.
+    static func open<Purpose>(
+        _ sealed: [UInt8], _ key: SymmetricKey<Purpose>, nonce: [UInt8], associatedData: [UInt8]
+    ) -> [UInt8]? {
+        let plainCount = sealed.count - XChaCha20Poly1305.tagByteCount
+        guard plainCount >= 0 else { return nil }
+        var plain = [UInt8](repeating: 0, count: plainCount)
+        let opened: Void? = unsafe plain.withUnsafeMutableBytes { plain in
+            unsafe withInputs(sealed[...], key, nonce, associatedData) { sealed, key, nonce, associatedData in
+                try? unsafe XChaCha20Poly1305.open(
+                    UnsafeRawBufferPointer(rebasing: sealed[..<plainCount]),
+                    tag: UnsafeRawBufferPointer(rebasing: sealed[plainCount...]), key: key, nonce: nonce,
+                    associatedData: associatedData, message: plain)
+            }
+        }
+        return opened == nil ? nil : plain
+    }
+
+    private static func withInputs<Purpose, Result>(
+        _ bytes: ArraySlice<UInt8>, _ key: SymmetricKey<Purpose>, _ nonce: [UInt8], _ associatedData: [UInt8],
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer) ->
+            Result
+    ) -> Result {
+        unsafe bytes.withUnsafeBytes { bytes in
+            // EXPOSE: into libsodium or OpenSSL, which clear what they expand.
+            unsafe key.withUnsafeBytes { key in
+                unsafe nonce.withUnsafeBytes { nonce in
+                    unsafe associatedData.withUnsafeBytes { associatedData in
+                        unsafe body(bytes, key, nonce, associatedData)
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -1,17 +1,17 @@
 // Restoring a backup. Invariant: the place of the store stays empty until everything was authenticated, written,
 // synced and opened once; then it appears with one rename.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretCrypto
 package import CoffretKeys
 internal import CoffretStorage
 
 /// A backup whose header was opened.
 package final class OpenBackup {
-    private let file: any OpenFile
-    private let byteCount: Int
-    private let contentOffset: Int
-    private let header: [UInt8]
+    private let folder: BackupFolder
+    package let name: BackupName
+    private let list: BackupList
+    private let reader: VolumeReader
     private let keys: RestoredKeys
     private let environment: StoreEnvironment
 
@@ -19,21 +19,12 @@ package final class OpenBackup {
     ///
     /// - Throws: `CoreError` `.backupUnknownFormat`, `.backupDamaged`, `.inputOutput`; `.keys` with its cause for
     ///   a secret that opens nothing and for parameters out of bounds.
-    package init(at path: String, with secret: UnlockSecret, environment: StoreEnvironment) throws {
-        let file = try inFiles(environment.fileSystem.open(path, .read))
-        let byteCount = try inFiles(file.byteCount())
-        let magicByteCount = BackupFormat.magic.count
-        let start = try inFiles(file.read(byteCount: min(byteCount, magicByteCount + 4), at: 0))
-        guard start.starts(with: BackupFormat.family) else { throw CoreError(.backupUnknownFormat, at: path) }
-        guard start.count == magicByteCount + 4 else { throw CoreError(.backupDamaged, at: "offset \(start.count)") }
-        guard start.starts(with: BackupFormat.magic) else { throw CoreError(.backupUnknownFormat, at: path) }
-        let headerByteCount = start[magicByteCount...].reduce(0) { $0 << 8 | Int($1) }
-        guard headerByteCount <= Limits.keyringByteCountMax, headerByteCount <= byteCount - start.count else {
-            throw CoreError(.backupDamaged, at: "header")
-        }
-        let header = try inFiles(file.read(byteCount: headerByteCount, at: start.count))
+    package init(_ name: BackupName, in folder: BackupFolder, with secret: UnlockSecret) throws {
+        environment = folder.environment
+        let path = folder.backupPath(name)
+        let file = try BackupFile(inFiles(environment.fileSystem.open(path, .read)))
         do throws(KeyError) {
-            keys = try BackupHeader.open(header, with: secret, attempts: environment.attempts)
+            keys = try BackupHeader.open(file.header, with: secret, attempts: environment.attempts)
         } catch {
             switch error.code {
             case .backupMalformed, .backupAltered, .keyringInconsistent:
@@ -42,30 +33,28 @@ package final class OpenBackup {
             default: throw CoreError(.keys, at: error.code.rawValue, cause: error)
             }
         }
-        self.file = file
-        self.byteCount = byteCount
-        self.header = header
-        self.environment = environment
-        contentOffset = start.count + headerByteCount
+        let folderKey = try file.folderKey(keys.key)
+        self.folder = folder
+        self.name = name
+        list = try file.list(folderKey)
+        reader = VolumeReader(folder, PieceSealer(folderKey))
     }
+
+    /// When it was made, by the clock of the device that made it.
+    package var time: Milliseconds { list.time }
 
     /// The names of the vaults in it.
     package var vaultNames: [String] { keys.vaults.map(\.name).sorted() }
 
-    /// Reads and authenticates the backup to its last byte; writes nothing.
+    /// Reads and authenticates all that the backup needs; writes nothing.
     ///
     /// - Throws: `CoreError.backupDamaged` with the place.
     package func verify(progress: (_ doneByteCount: Int, _ byteCount: Int) -> Void = { _, _ in }) throws {
         let known = Set(keys.vaults.map { StoreLayout.directoryName(of: $0.vaultID) })
-        var found: Set<String> = []
-        try readAll(
-            progress,
-            begin: { entry in
-                let vault = String(entry.path.prefix(32))
-                guard known.contains(vault) else { throw CoreError(.backupDamaged, at: entry.path) }
-                found.insert(vault)
-            }, write: { _, _ in })
+        let found = Set(list.entries.map { String($0.path.prefix(32)) })
+        guard found.isSubset(of: known) else { throw CoreError(.backupDamaged, at: "a vault is unknown") }
         guard found == known else { throw CoreError(.backupDamaged, at: "a vault is missing") }
+        try readAll(progress) { _, _, _ in }
     }
 
     /// Makes a store out of the backup: a new device with keys of its own, under a new passphrase; the recovery
@@ -142,38 +131,46 @@ package final class OpenBackup {
                 try inFiles(fileSystem.makeDirectories(path))
             }
         }
-        var target: (any OpenFile)?
-        try readAll(
-            progress,
-            begin: { entry in
-                let path = PathText.join(staging.vaultsPath, entry.path)
-                target = try inFiles { () throws(FileSystemError) in
-                    try target?.synchronizeData()
-                    try fileSystem.makeDirectories(PathText.parent(of: path))
-                    let file = try fileSystem.open(path, .createNew)
-                    try file.truncate(to: Int(entry.byteCount))
-                    return file
-                }
-            },
-            write: { offset, bytes in
-                try inFiles(target?.write(bytes, at: Int(offset)))
-            })
-        try inFiles(target?.synchronizeData())
+        var target: (index: Int, file: any OpenFile)?
+        for (index, entry) in list.entries.enumerated() where entry.runs.isEmpty {
+            let file = try makeFile(entry, staging, index).file
+            try inFiles(file.synchronizeData())
+        }
+        try readAll(progress) { index, offset, bytes in
+            if target?.index != index {
+                try inFiles(target?.file.synchronizeData())
+                target = try makeFile(list.entries[index], staging, index)
+            }
+            try inFiles(target?.file.write(bytes, at: Int(offset)))
+        }
+        try inFiles(target?.file.synchronizeData())
     }
 
+    private func makeFile(
+        _ entry: BackupEntry, _ staging: StoreLayout, _ index: Int
+    ) throws -> (index: Int, file: any OpenFile) {
+        let path = PathText.join(staging.vaultsPath, entry.path)
+        return try inFiles { () throws(FileSystemError) in
+            try environment.fileSystem.makeDirectories(PathText.parent(of: path))
+            let file = try environment.fileSystem.open(path, .createNew)
+            try file.truncate(to: Int(entry.byteCount))
+            return (index, file)
+        }
+    }
+
+    /// Reads each piece; `take` gets the number of the entry, the offset in its file, and the bytes.
     private func readAll(
-        _ progress: (Int, Int) -> Void, begin: (BackupEntry) throws -> Void,
-        write: (UInt64, [UInt8]) throws -> Void
+        _ progress: (Int, Int) -> Void, _ take: (Int, UInt64, [UInt8]) throws -> Void
     ) throws {
-        let frames = BackupFrameReader(
-            from: file, at: contentOffset, end: byteCount, key: KDF.derive(from: keys.key, .backupContent),
-            associatedData: BackupFormat.associatedData(header: header))
-        guard byteCount > contentOffset else { throw CoreError(.backupDamaged, at: "offset \(contentOffset)") }
-        try BackupEntryReader(frames).readAll(
-            begin: { entry in
-                progress(frames.position - contentOffset, byteCount - contentOffset)
-                try begin(entry)
-            }, write: write)
-        progress(byteCount - contentOffset, byteCount - contentOffset)
+        let byteCount = list.pieces.reduce(0) { $0 + $1.byteCount }
+        var doneByteCount = 0
+        for (index, entry) in list.entries.enumerated() {
+            for run in entry.runs {
+                try take(index, run.offset, try reader.read(run.piece))
+                doneByteCount += run.piece.byteCount
+            }
+            progress(doneByteCount, byteCount)
+        }
+        progress(byteCount, byteCount)
     }
 }

@@ -40,8 +40,12 @@ package enum Context: String, CaseIterable, Sendable {
     case journal = "journal"
     case search = "search"
 
-    // Derivation from a backup's key; no context.
+    // Derivations for a folder of backups: its key from the marker key of the store, and from that the keys of lists, pieces
+    // and names of pieces.
+    case backupFolder = "backup/folder"
     case backupContent = "backup/content"
+    case backupPiece = "backup/piece"
+    case backupName = "backup/name"
 
     // Derivation from the key of an attachment; no context.
     case chunkKeyCommitment = "chunk-key/commit"
@@ -74,6 +78,8 @@ package enum Context: String, CaseIterable, Sendable {
     case slotStorageKey = "slot-seal/storage-key"
     case backupHeader = "backup/header"
     case backupSlot = "backup/slot"
+    case backupKey = "backup/key"
+    case backupChecked = "backup/checked"
     case protectedRecords = "protected/records"
     case idleKeys = "idle/keys"
     case renewedKey = "renewed/key"

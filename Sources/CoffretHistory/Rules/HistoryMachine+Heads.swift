@@ -4,7 +4,7 @@
 package import CoffretBase
 package import CoffretStorage
 
-/// What a device does with a head before it pushes its own over it (F3).
+/// The steps of a device with a head before it pushes its own over it (F3).
 package enum HeadReplacement: Equatable, Sendable {
     /// It names nothing that did not come.
     case replace

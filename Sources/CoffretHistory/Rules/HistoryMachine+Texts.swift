@@ -13,7 +13,7 @@ package struct TextVersions {
     fileprivate var current: [TextVersion] = []
     fileprivate var all: [Dot: (version: TextVersion, content: ChangeContent)] = [:]
 
-    /// What the key shows.
+    /// The values that the key shows.
     ///
     /// - Throws: what `read` throws, but for `.valueMalformed`.
     /// - Complexity: as `TextMerge.show`.

@@ -139,7 +139,7 @@ struct KDBXDocument {
         }
     }
 
-    /// What was written since the last time.
+    /// The bytes written since the last time.
     mutating func take() -> [UInt8] {
         defer { bytes = [] }
         return bytes

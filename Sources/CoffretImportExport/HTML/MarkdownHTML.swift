@@ -6,7 +6,7 @@ internal import CoffretBase
 
 /// Turns a note's text into the body of a page, parsed by md4c.
 struct MarkdownHTML {
-    /// What a link or picture becomes.
+    /// The new form of a link or picture.
     enum Target {
         /// This address.
         case address(String)

@@ -12,6 +12,13 @@ extension KeyPurposes {
 
 package typealias BackupKey = SymmetricKey<KeyPurposes.Backup>
 
+extension KeyPurposes {
+    /// Seals what the backups of one folder share.
+    package enum BackupFolder: KeyPurpose { package static var name: String { "backup folder key" } }
+}
+
+package typealias BackupFolderKey = SymmetricKey<KeyPurposes.BackupFolder>
+
 /// The header of a backup and the key that seals the rest of it.
 package struct BackupKeys: Sendable {
     /// Goes in front of the backup, in clear; small.
@@ -44,6 +51,21 @@ package struct RestoredKeys: Sendable {
 }
 
 extension UnlockedKeyring {
+    /// Seals what this store's backups share: KDF(marker key, "backup/folder", store id ‖ hash of the slots).
+    ///
+    /// It is another one as soon as a passphrase or a recovery key came or went, so the secret of an old backup opens
+    /// nothing of later ones. Spec: Spec/backup.md.
+    package func backupFolderKey() throws(KeyError) -> BackupFolderKey {
+        var hasher = BLAKE2bHasher()
+        for slot in slots.sorted(by: { $0.id < $1.id }) where Self.backupSlotKinds.contains(slot.kind) {
+            hasher.update(slot.id.bytes + slot.publicKey)
+        }
+        return KDF.derive(from: try body().markerKey, .backupFolder, storeID.bytes + hasher.finish())
+    }
+
+    /// The kinds that a person knows or holds on paper.
+    private static var backupSlotKinds: [SlotKind] { [.passphrase, .recovery] }
+
     /// Makes the key of a backup and the header that gives it back.
     ///
     /// The header is a keyring file of its own: the backup key in the place of the storage key, sealed to
@@ -56,7 +78,7 @@ extension UnlockedKeyring {
         body.device = nil
         body.instanceID = UniqueID(bytes: [UInt8](repeating: 0, count: UniqueID.byteCount))!
         body.markerKey = .generate(from: environment.random)
-        let kept: [SlotKind] = [.passphrase, .recovery]
+        let kept = Self.backupSlotKinds
         body.slotDetails.removeAll { !kept.contains($0.kind) }
         let key = BackupKey.generate(from: environment.random)
         let sealed = try slots.filter { kept.contains($0.kind) }.map { (slot) throws(KeyError) in

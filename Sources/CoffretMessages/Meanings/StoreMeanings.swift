@@ -21,12 +21,11 @@ extension FailureMeaning {
             "the vault is older than this machine remembers: an old copy was put back; nothing was written",
             showsPlace: true,
             hint: "put the newer copy back; if you put this one here yourself: coffret device renew"),
-        "core.backup.exists": FailureMeaning(
-            .cannotCreate, "the file is already there", showsPlace: true, hint: "choose another name"),
         "core.backup.unknown-format": FailureMeaning(
-            .unsupportedFormat, "this is no backup that this coffret can read"),
+            .unsupportedFormat, "this is no folder of backups that this coffret can read"),
         "core.backup.damaged": FailureMeaning(
-            .damaged, "the backup is cut short or altered", hint: "try an earlier backup; nothing was changed"),
+            .damaged, "a part of the backup is missing, cut short or altered", showsPlace: true,
+            hint: "try another backup of the folder, with --from; nothing was changed"),
         "core": FailureMeaning(.internalError, "something unexpected happened; nothing acknowledged is lost"),
 
         // Storage.

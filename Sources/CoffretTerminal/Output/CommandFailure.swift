@@ -98,6 +98,8 @@ package enum CLIErrorCode: String, Sendable, CaseIterable {
     case vaultNotSynced = "cli.vault.not-synced"
     case vaultSynced = "cli.vault.synced"
     case storeDamaged = "cli.fsck.damaged"
+    case backupNotFound = "cli.backup.not-found"
+    case backupsDamaged = "cli.backup.damaged"
     case attachmentsFaulty = "cli.attachments.faulty"
     case keyNotFound = "cli.key.not-found"
     case keyAmbiguous = "cli.key.ambiguous"

@@ -13,6 +13,7 @@ package struct ProcessEnvironment: Sendable {
         case brokenSchemes = "COFFRET_BROKEN_SCHEMES"
         case dataHome = "XDG_DATA_HOME"
         case stateHome = "XDG_STATE_HOME"
+        case configHome = "XDG_CONFIG_HOME"
         case runtimeDirectory = "XDG_RUNTIME_DIR"
         case home = "HOME"
         case visual = "VISUAL"

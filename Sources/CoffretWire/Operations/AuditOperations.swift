@@ -8,7 +8,7 @@ package struct PasswordAudit: StoreOperation {
         + "trash. It works offline. A list of breached passwords comes as a descriptor: a file of SHA-1 hashes, sorted, one "
         + "on each line, with or without a colon and a number behind. It reports progress."
 
-    /// What can be wrong, worst first.
+    /// The flaws, worst first.
     package enum Flaw: String, RecordChoice {
         case breached, weak, reused, similar, old, oneFactor
     }

@@ -100,7 +100,7 @@ package struct KeyRemove: StoreOperation {
     package typealias Answer = KeyChange
 }
 
-/// What became of the ways into a store.
+/// The outcome for the ways into a store.
 package struct KeyChange: Record {
     package static let recordName = "key-change"
     package static let refusesUnknownFields = false
@@ -157,30 +157,64 @@ package struct BackupCreate: StoreOperation {
     package static let name = "backup.create"
     package static let access = OperationAccess.control
     package static let meaning =
-        "Writes a backup of the whole store, encrypted as the store is, into a new file in the one folder whose "
-        + "descriptor the request brings. It reports progress; when it is cancelled, there is no file."
+        "Adds a backup of the whole store, encrypted as the store is, to a folder of backups, which it makes if need be. The "
+        + "request brings the descriptor of the folder above that. It reports progress; when it is cancelled, there is no new backup."
 
     package var name = ""
 
     package init() {}
     package static let layout = RecordLayout<Self>(
-        RecordField("name", \.name, "of the new file, without a path"))
+        RecordField("name", \.name, "of the folder of backups, without a path"))
 
     package struct Answer: Record {
         package static let recordName = "backup-report"
         package static let refusesUnknownFields = false
+        package var backup = ""
         package var vaults: [String] = []
         package var fileCount = 0
         package var byteCount = 0
+        package var writtenByteCount = 0
         package var faultyAttachments: [FaultyFileMessage] = []
 
         package init() {}
         package static let layout = RecordLayout<Self>(
+            RecordField("backup", \.backup, "the name of the backup"),
             RecordField("vaults", \.vaults, "names of the vaults"),
             RecordField("fileCount", \.fileCount, "files of all vaults"),
-            RecordField("byteCount", \.byteCount, "bytes of the backup"),
+            RecordField("byteCount", \.byteCount, "bytes that the backup holds"),
+            RecordField("writtenByteCount", \.writtenByteCount, "bytes that were written for it"),
             RecordField(
                 "faultyAttachments", \.faultyAttachments,
                 "files that are missing or damaged; the backup has them as they lie"))
+    }
+}
+
+package struct BackupVerify: StoreOperation {
+    package static let name = "backup.verify"
+    package static let access = OperationAccess.control
+    package static let meaning =
+        "Verifies the backups of the folder whose descriptor the request brings. It "
+        + "reads what is new since it verified them last, and reports progress."
+
+    package var readsAll: Bool?
+
+    package init() {}
+    package static let layout = RecordLayout<Self>(
+        RecordField("readsAll", \.readsAll, "reads also what was verified before"))
+
+    package struct Answer: Record {
+        package static let recordName = "backup-check"
+        package static let refusesUnknownFields = false
+        package var backupCount = 0
+        package var unreadable: [String] = []
+        package var damaged: [String] = []
+        package var readByteCount = 0
+
+        package init() {}
+        package static let layout = RecordLayout<Self>(
+            RecordField("backupCount", \.backupCount, "backups of the folder"),
+            RecordField("unreadable", \.unreadable, "those of other passphrases or recovery keys, or of another store"),
+            RecordField("damaged", \.damaged, "those that cannot be restored whole, each with its fault"),
+            RecordField("readByteCount", \.readByteCount, "bytes of the volumes that were read"))
     }
 }

@@ -122,7 +122,7 @@ package struct DeviceMessage: Record {
         RecordField("revocable", \.revocable, "when a paper device can be revoked, if that was announced"))
 }
 
-/// What the store holds.
+/// The content of the store.
 package struct StoreRead: StoreOperation {
     package static let name = "store.read"
     package static let access = OperationAccess.list

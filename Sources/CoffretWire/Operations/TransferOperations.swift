@@ -182,7 +182,7 @@ package struct ExportRun: StoreOperation {
     }
 }
 
-/// What an export would write.
+/// The files that an export would write.
 package struct ExportTrialMessage: Record {
     package static let recordName = "export-trial"
     package static let refusesUnknownFields = false

@@ -38,7 +38,7 @@ for vault in Personal Work; do
     "$coffret" fsck --vault "$vault"
     "$coffret" export --vault "$vault" --format json "$target/$vault.json" --yes
 done
-"$coffret" backup create "$work/golden.backup"
-tar -C "$work" --sort=name --owner=0 --group=0 -czf "$target/store.tar.gz" store golden.backup
+"$coffret" backup create "$work/backups"
+tar -C "$work" --sort=name --owner=0 --group=0 -czf "$target/store.tar.gz" store backups
 cp "$work/passphrase" "$target/passphrase.txt"
 cp "$work/note-passphrase" "$target/note-passphrase.txt"
