@@ -152,12 +152,20 @@ struct AgentTests {
         let processID = try #require(agent.processID)
         // The command waits for a passphrase that does not come. It is interrupted meanwhile.
         let script = """
-            mkfifo w; exec 3<>w; "$0" note lock Diary --note-passphrase-fd 0 <w & client=$!
+            mkfifo w; exec 3<>w
+            python3 -c "$1" "$0" note lock Diary --note-passphrase-fd 0 <w & client=$!
             sleep 1
             kill -INT $client; wait $client; echo "ended with $?"
             """
+        // The thread that runs this test holds signals back, its children inherit that, and bash ignores Ctrl-C for them.
+        let interruptible = """
+            import os, signal, sys
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            os.execv(sys.argv[1], sys.argv[1:])
+            """
         let result = try ProcessRunner.run(
-            "/bin/bash", ["-m", "-c", script, CoffretRunner.executable, "\(processID)"],
+            "/bin/bash", ["-m", "-c", script, CoffretRunner.executable, interruptible],
             environment: agent.runner.environment(agent.environment()), directory: agent.runner.workPath,
             timeoutSeconds: 60)
         #expect(result.text.contains("ended with 130"), "\(result.text)\(result.errorText)")
