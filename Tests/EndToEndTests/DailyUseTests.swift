@@ -12,7 +12,8 @@ struct DailyUseTests {
         let text = String(repeating: "Some words about nothing in particular. ", count: 40)
         for number in 0..<count {
             // Two folders with the same files would be one folder that was moved, and nothing new.
-            try Data("# Note \(number)\n\n\(text)\n\(folder)\n".utf8).write(to: URL(fileURLWithPath: "\(folder)/\(number).md"))
+            let note = "# Note \(number)\n\n\(text)\n\n\(folder)\n"
+            try Data(note.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(number).md"))
         }
     }
 

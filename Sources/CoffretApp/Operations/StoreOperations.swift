@@ -120,7 +120,6 @@ extension StoreRead: PerformedOperation {
         let vault = try desk.vault(record)
         var answer = Answer()
         answer.storeID = desk.store.keyring.storeID.hex
-        answer.byteCount = try Self.byteCount(below: desk.store.layout.path, desk.store.fileSystem)
         let keys = try desk.store.keyring.slotDetails().filter { $0.kind == .recovery }
         answer.recoveryKeyCount = keys.count
         answer.printedKeyCount = keys.count { desk.deviceRecords.isOnlyPrinted($0.slotID.hex) }
@@ -137,6 +136,8 @@ extension StoreRead: PerformedOperation {
         // Files of a synced vault may lie at the server; of those that are here, size and head are looked at.
         answer.faultyFiles = try vault.faultyAttachments(reads: false)
             .filter { !answer.isSynced || $0.fault != .missing }.map { FaultyFileMessage($0) }
+        // Last: an index that was damaged has been made again by now.
+        answer.byteCount = try Self.byteCount(below: desk.store.layout.path, desk.store.fileSystem)
         return answer
     }
 
