@@ -39,7 +39,6 @@ struct AgentTendingTests {
                 to: URL(fileURLWithPath: "\(folder)/\(name).md"))
         }
         try agent.succeed("import", folder)
-        #expect(try files("blobs", of: agent).isEmpty)
         try Waiting.until("packs") { try !files("blobs", of: agent).isEmpty && files("journal", of: agent).count <= 1 }
         #expect(try agent.succeed("show", "two").hasSuffix("two ends\n"))
         try agent.succeed("new", "Later", input: "later\n")
