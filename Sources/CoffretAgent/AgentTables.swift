@@ -1,4 +1,4 @@
-// What the agent fills once for all of its processes. Invariant: nothing of a store, and nothing of a client, is in it.
+// Tables that the agent fills once for all of its processes. Invariant: nothing of a store, and nothing of a client, is in it.
 
 internal import CoffretApp
 internal import CoffretBase

@@ -247,7 +247,12 @@ struct BackupTests {
         let healed = try store.backup(to: backupPath)
         #expect(healed.writtenByteCount > 1_000_000)
         #expect(try store.verifyBackups(in: folder).damaged[healed.name] == nil)
-        try restore(healed.name, with: .passphrase(StoreFixture.passphrase()))
+        let file = try #require(FileHandle(forWritingAtPath: backupPath + "/backups/" + healed.name.text))
+        try file.truncate(atOffset: file.seekToEnd() - 1)
+        #expect(try store.verifyBackups(in: folder).damaged[healed.name] != nil, "it was whole when it was verified")
+        let last = try store.backup(to: backupPath)
+        #expect(try store.verifyBackups(in: folder).damaged[last.name] == nil)
+        try restore(last.name, with: .passphrase(StoreFixture.passphrase()))
     }
 
     @Test("pruning keeps the newest and what it needs, and others' young volumes")

@@ -79,12 +79,27 @@ struct BackupFolderTests {
         } else {
             print("skipped: systemd-analyze is not installed")
         }
-        try runner.succeed("backup", "create", folder)
-        #expect(try runner.succeed("backup", "ls", folder).contains("now") || names(runner, folder).count == 1)
+        let commands = service.split(separator: "\n").filter { $0.hasPrefix("ExecStart=") }.map {
+            Self.words(String($0.dropFirst("ExecStart=".count)))
+        }
+        #expect(commands.count == 2)
+        for command in commands {
+            let result = try ProcessRunner.run(
+                command[0], Array(command.dropFirst()), environment: runner.environment(), directory: "/")
+            #expect(result.exitCode == 0, "\(command): \(result.errorText)")
+        }
+        #expect(try names(runner, folder).count == 1)
         try expect(runner, ["backup", "schedule", folder, "--every", "year"], 64, "cli.input.invalid")
         try runner.succeed("backup", "schedule", "--off")
         #expect(try FileManager.default.contentsOfDirectory(atPath: units) == [])
         #expect(try runner.succeed("backup", "schedule").contains("No backups are scheduled"))
+    }
+
+    /// The words of a unit's command, as systemd.service(5) reads them.
+    private static func words(_ line: String) -> [String] {
+        line.matches(of: /"((?:[^"\\]|\\.)*)"/).map {
+            String($0.1).replacing(/\\(.)/) { $0.1 }.replacing("%%", with: "%").replacing("$$", with: "$")
+        }
     }
 
     private static func program(_ name: String) -> String? {

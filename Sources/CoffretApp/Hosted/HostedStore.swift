@@ -88,7 +88,7 @@ package final class HostedStore: Sendable {
             for key in noteKeys { opened.noteKeys.add(key) }
             return opened
         } catch let error as CoreError where (error.cause as? KeyError)?.code == .keyringAltered {
-            // Who has just changed it may be about to tell the agent.
+            // The process that has just changed it may be about to tell the agent.
             Keyring.awaitChange(of: StoreLayout(store).keyringPath, fileSystem: environment.fileSystem)
             report(.keyStale)
             throw StaleKey()

@@ -76,7 +76,7 @@ private struct Revocation {
         return answer
     }
 
-    /// What stays of those that came by the device.
+    /// The devices that stay, of those that came by this one.
     private func kept(of brought: [VerifiedDevice], _ target: VerifiedDevice) throws -> Set<UniqueID> {
         if request.keepsAdded == true { return Set(brought.map(\.id)) }
         return try Set(

@@ -162,7 +162,7 @@ extension StoreDesk {
         return KeyChange(KeyMessage(SlotSummary(prepared.slot), nil))
     }
 
-    /// What a key store still holds of a slot that is gone opens nothing; that it stays is no failure.
+    /// A remainder of a removed slot in a key store opens nothing, so it is no failure if it stays.
     fileprivate func forget(_ slots: [KeySlot], _ keyStore: (any KeyStore)?) {
         guard let keyStore else { return }
         let storeID = store.keyring.storeID

@@ -144,7 +144,7 @@ package final class OperationSession {
                 }
                 store.hiddenGate.open()
             }
-            // Who was there an hour ago does not speak for now.
+            // A person who was there an hour ago may be gone now.
             surroundings.requirePerson = { _, reason, outcome in
                 guard try check.ask(reason: reason) else {
                     throw CommandFailure(.permission, .presenceRefused, "nobody confirmed; \(outcome)")

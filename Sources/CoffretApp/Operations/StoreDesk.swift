@@ -24,7 +24,7 @@ package struct DeskSurroundings {
     package var requirePresence: (Store, Item) throws -> Void = { _, item in
         throw CoreError(.noteHidden, at: item.title)
     }
-    /// Who is asked and told; nil for nobody.
+    /// The person who is asked and told; nil for nobody.
     package var person: (any OperationPerson)?
     /// Whether somebody answers questions.
     package var isAttended: Bool { person?.canAnswer ?? false }

@@ -27,7 +27,7 @@ struct VaultOutcome {
     /// The outcome for the files that were not here.
     var files: Result<FileTally, any Error> = .success(FileTally())
 
-    /// What may pass by itself, and ends the attempt at all vaults.
+    /// - Throws: a failure that may pass by itself; it ends the attempt at all vaults.
     func checkTransient() throws {
         if case .failure(let error) = report, SyncTrouble.isTransient(error) { throw error }
         if case .failure(let error) = files, SyncTrouble.isTransient(error) { throw error }
@@ -137,7 +137,7 @@ private struct VaultsSync {
         }
     }
 
-    /// What a vault that came later states of one that was synced before it is looked at now, not the next time.
+    /// Syncs again each vault of which a later one states something: now, not the next time.
     private mutating func lookAgain(at outcomes: inout [VaultOutcome], _ sync: AccountSync) throws {
         let stated = sync.takeStatedVaults()
         for index in outcomes.indices where stated.contains(outcomes[index].record.vaultID) {

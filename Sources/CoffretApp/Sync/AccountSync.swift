@@ -56,12 +56,6 @@ package final class AccountSync {
     /// The vault's syncer, which stays open.
     package func syncer(for record: VaultRecord) throws -> VaultSyncer { try entry(record).syncer }
 
-    /// Forgets open vaults: their keys have changed.
-    package func forgetVaults() {
-        syncers = [:]
-        fileTransports = [:]
-    }
-
     private func entry(_ record: VaultRecord) throws -> (syncer: VaultSyncer, transport: HTTPZoneTransport) {
         if let known = syncers[record.vaultID] { return known }
         let transport = try makeTransport(record, account.connection.client)

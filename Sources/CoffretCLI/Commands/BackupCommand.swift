@@ -1,6 +1,7 @@
 // `coffret backup`: a folder that holds the store as it was at several times, encrypted as the store is.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretCrypto
 internal import CoffretKeys
@@ -56,9 +57,9 @@ enum BackupCommand {
 
     private static func create(_ context: CommandContext) throws {
         let path = context.arguments.required(folder)
-        try checkTarget(path)
+        try checkTarget(path, context)
         var request = BackupCreate()
-        let place = BackupSchedule.canonical(path) ?? path
+        let place = AgentLocation.canonical(path) ?? path
         request.name = PathText.name(of: place)
         let parent = try ForeignFile.open(PathText.parent(of: place))
         let store = try CommandStore.open(context)
@@ -80,16 +81,14 @@ enum BackupCommand {
     }
 
     /// A folder of backups, an empty one, or one that will be made in a folder that is there.
-    static func checkTarget(_ path: String) throws {
+    static func checkTarget(_ path: String, _ context: CommandContext) throws {
         try PathCheck.folder(of: path)
-        guard unsafe access(path, F_OK) == 0 else { return }
-        let names = try? PosixFileSystem().list(path).map(\.name)
-        guard let names, names.isEmpty || names.contains(BackupFolder.markerName) else {
-            throw CommandFailure(
-                .cannotCreate, .fileExists,
-                "\(TextWidth.displaySafe(path)) is \(names == nil ? "no folder" : "a folder with other files")",
-                hint: "give the backups a folder of their own")
-        }
+        let content = try BackupFolder.content(at: path, StoreAccess.environment(context))
+        guard content == .otherFiles || content == .noFolder else { return }
+        throw CommandFailure(
+            .cannotCreate, .fileExists,
+            "\(TextWidth.displaySafe(path)) is \(content == .noFolder ? "no folder" : "a folder with other files")",
+            hint: "give the backups a folder of their own")
     }
 
     // MARK: Looking
@@ -249,7 +248,7 @@ enum BackupCommand {
             throw CommandFailure(.usage, .momentInvalid, "say which backups may go", hint: "--older-than '1 year'")
         }
         let folder = try open(context)
-        let time = try moment(text, context)
+        let time = try context.past(text)
         let found = try folder.prune(before: time, isTrial: true)
         guard !found.removed.isEmpty || found.byteCount > 0 else {
             return try context.confirmDone(json(found)) { "No backup is that old." }
@@ -263,12 +262,6 @@ enum BackupCommand {
             "Removed \(NumberText.counted(report.removed.count, "backup")), \(NumberText.bytes(report.byteCount)); "
                 + "\(report.kept.count) \(report.kept.count == 1 ? "stays" : "stay")."
         }
-    }
-
-    /// "90 days" and "90 days ago" are the same here.
-    static func moment(_ text: String, _ context: CommandContext) throws -> Milliseconds {
-        let isAlone = MomentParser(nowMilliseconds: context.nowMilliseconds).parse(text + " ago") == nil
-        return try context.moment(isAlone ? text : text + " ago")
     }
 
     private static func json(_ report: PruneReport) -> JSONValue {

@@ -2,6 +2,7 @@
 // of a person becomes anything but one argument of the unit's command.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretTerminal
 internal import Glibc
@@ -37,14 +38,16 @@ enum BackupSchedule {
         guard let calendar = calendars[context.arguments.value(every) ?? "day"] else {
             throw CommandFailure(.usage, .inputInvalid, "--every takes hour, day or week")
         }
-        try BackupCommand.checkTarget(path)
-        if let text = context.arguments.value(older) { _ = try BackupCommand.moment(text, context) }
-        guard let parent = canonical(PathText.parent(of: path)), let program = canonical("/proc/self/exe") else {
+        try BackupCommand.checkTarget(path, context)
+        if let text = context.arguments.value(older) { _ = try context.past(text) }
+        guard let parent = AgentLocation.canonical(PathText.parent(of: path)),
+            let program = AgentLocation.canonical("/proc/self/exe")
+        else {
             throw CommandFailure(.notFound, .fileUnreadable, "\(TextWidth.displaySafe(path)) cannot be found")
         }
         let target = PathText.join(parent, PathText.name(of: path))
         let store = try StoreAccess.requireStore(context).path
-        let common = ["--store", canonical(store) ?? store]
+        let common = ["--store", AgentLocation.canonical(store) ?? store]
         var commands = [[program, "backup", "create"] + common + ["--", target]]
         if let text = context.arguments.value(older) {
             commands.append([program, "backup", "prune"] + common + ["--yes", "--older-than", text, "--", target])
@@ -133,12 +136,6 @@ enum BackupSchedule {
     private static func system(_ words: [String], _ context: CommandContext) -> Bool {
         guard let program = ProgramFinder(environment: context.environment).find("systemctl") else { return false }
         return (try? ChildProcess.run([program, "--user"] + words))?.outcome.isSuccess == true
-    }
-
-    static func canonical(_ path: String) -> String? {
-        guard let resolved = unsafe realpath(path, nil) else { return nil }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
     }
 
     /// One argument of a unit's command, in which nothing of systemd's own means anything.

@@ -22,12 +22,7 @@ enum CompactCommand {
         run: run)
 
     static func run(_ context: CommandContext) throws {
-        let cut = try context.arguments.value(drop).map { text in
-            // "2 years" and "2 years ago" are the same here.
-            try context.moment(
-                MomentParser(nowMilliseconds: context.nowMilliseconds).parse(text + " ago") == nil
-                    ? text : text + " ago")
-        }
+        let cut = try context.arguments.value(drop).map(context.past)
         let store = try CommandStore.open(context)
         var request = VaultCompact()
         (request.vault, request.dropsBefore) = (store.namedVault, cut.map { WireMoment($0) })

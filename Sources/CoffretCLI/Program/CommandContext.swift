@@ -162,6 +162,12 @@ final class CommandContext {
         return moment
     }
 
+    /// A moment before now: "2 years" and "2 years ago" are the same here.
+    func past(_ text: String) throws -> Milliseconds {
+        let isAlone = MomentParser(nowMilliseconds: nowMilliseconds).parse(text + " ago") == nil
+        return try moment(isAlone ? text : text + " ago")
+    }
+
     /// Asks before something dangerous; `--yes` answers in advance.
     ///
     /// - Parameter what: what will be done, in numbers; ends with a full stop.

@@ -72,16 +72,16 @@ final class StoreSession {
         context.arguments.value(GlobalOptions.vault) ?? context.environment.value(.vault)
     }
 
-    /// The vault that a command works with: the one that was named, else this device's default.
-    var wantedVault: String { get throws { try namedVault ?? desk.defaultVault.vaultID.hex } }
-
     /// The store as operations use it. Its vaults come as commands want them: with their policy, and watched.
     private(set) lazy var desk = StoreDesk(store, deskSurroundings())
 
     private func deskSurroundings() -> DeskSurroundings {
         var surroundings = DeskSurroundings(
             stateDirectory: AgentLocation.stateDirectory(of: context.environment) ?? "", person: person,
-            check: personCheck,
+            check: PersonCheck(
+                path: store.layout.path, { [context] in try StoreAccess.environment(context) },
+                profile: KeyCommand.profileName(context), tpm: context.environment.value(.tpm),
+                presence: nil, person: person),
             policy: { [context] in try BrokenSchemes.policy(context.environment.value(.brokenSchemes)) }
         ) { [context, unowned self] vault, isWritable in
             if isWritable { context.written.append(vault) }
@@ -93,38 +93,6 @@ final class StoreSession {
     }
 
     private(set) lazy var person = TerminalPerson(context)
-
-    var personCheck: PersonCheck {
-        PersonCheck(
-            path: store.layout.path, { [context] in try StoreAccess.environment(context) },
-            profile: KeyCommand.profileName(context), tpm: context.environment.value(.tpm),
-            presence: nil, person: person)
-    }
-
-    /// The item that a name means, wherever it is.
-    func find(_ reference: String) throws -> StoreDesk.Place { try desk.find(reference, vault: namedVault) }
-
-    /// Items of one vault, the one that has the first.
-    func find(all references: [String]) throws -> StoreDesk.Places {
-        try desk.find(all: references, vault: namedVault)
-    }
-
-    /// The item of an answer, for a line that says what was done.
-    func label(_ id: String) throws -> String {
-        let place = try find(id)
-        return context.label(try place.vault.item(place.id), try place.vault.shortID(place.id))
-    }
-
-    /// - Parameter reference: of a vault; nil for the one that is wanted.
-    func openVault(_ reference: String? = nil, isWritable: Bool) throws -> Vault {
-        try context.timings.measure("open") {
-            let vault = try store.openVault(reference ?? wantedVault, isWritable: isWritable)
-            vault.lockPolicy = try BrokenSchemes.policy(context.environment.value(.brokenSchemes))
-            if isWritable { context.written.append(vault) }
-            if vault.isOlderCopy { context.warn(StoreWords.olderCopy(vault)) }
-            return vault
-        }
-    }
 
     // MARK: Recovery keys
 
@@ -158,31 +126,6 @@ final class StoreSession {
         try store.readKeyringAgain()
         try store.changeKeyring { keyring in
             try keyring.changePassphrase(passphrase, parameters: parameters)
-        }
-    }
-
-    // MARK: Names and sizes
-
-    /// The name of a device, told apart from another one of the same name.
-    func deviceName(_ deviceID: [UInt8]) -> String { desk.deviceName(deviceID) }
-
-    /// How an empty vault is spoken of. On a device that was just paired it lies at the server still.
-    func emptyWords(_ vault: Vault) throws -> String {
-        let standing = try store.standing(of: vault)
-        return standing.head == nil && standing.serverHead != nil
-            ? "Nothing of this vault is here yet: coffret sync brings it." : "The vault is empty."
-    }
-
-    /// The bytes of all files of the store.
-    var byteCountOnDisk: Int {
-        get throws { try Self.byteCount(below: store.layout.path, PosixFileSystem()) }
-    }
-
-    private static func byteCount(below path: String, _ fileSystem: PosixFileSystem) throws -> Int {
-        try fileSystem.list(path).reduce(0) { sum, entry in
-            let inner = "\(path)/\(entry.name)"
-            guard let status = try fileSystem.status(inner) else { return sum }
-            return sum + (status.kind == .directory ? try byteCount(below: inner, fileSystem) : Int(status.byteCount))
         }
     }
 }

@@ -36,7 +36,8 @@ extension Store {
             let former = CheckedVolumes.read(folder, keyring.storeID, key)
             var check = try BackupCheck(folder: folder, key: key, former: readsAll ? CheckedVolumes() : former)
             try check.run(progress)
-            try check.checked.write(folder, keyring.storeID, key)
+            // On a disk that can only be read nothing is remembered, and the next one reads all of it again.
+            try? check.checked.write(folder, keyring.storeID, key)
             return check.report
         }
     }
@@ -68,8 +69,10 @@ private struct BackupCheck {
             do {
                 let file = try BackupFile(inFiles(folder.environment.fileSystem.open(folder.backupPath(name), .read)))
                 needs[name] = file.volumes
-                if former.backups.contains(name.text), file.volumes.allSatisfy(isUnchanged) {
-                    checked.backups.insert(name.text)
+                let modified = try inFiles(folder.environment.fileSystem.status(folder.backupPath(name)))?.modified
+                let stamp = CheckedVolumes.Stamp(file.byteCount, modified ?? 0)
+                if former.backups[name] == stamp, file.volumes.allSatisfy(isUnchanged) {
+                    checked.backups[name] = stamp
                     continue
                 }
                 guard file.keyMark == mark else {
@@ -81,7 +84,7 @@ private struct BackupCheck {
                 for piece in list.pieces where !isUnchanged(piece.volume) {
                     pieces[piece.volume, default: []].insert(piece)
                 }
-                checked.backups.insert(name.text)
+                checked.backups[name] = stamp
             } catch let error as CoreError where error.code != .inputOutput {
                 report.damaged[name] = error.place ?? ""
             }
@@ -92,7 +95,7 @@ private struct BackupCheck {
                 continue
             }
             report.damaged[name] = "volume \(volume.hex)"
-            checked.backups.remove(name.text)
+            checked.backups[name] = nil
         }
         report.volumeCount = Set(needs.values.joined()).count
     }
@@ -130,15 +133,15 @@ struct CheckedVolumes: Equatable {
         init(_ byteCount: Int, _ modified: Milliseconds) { (self.byteCount, self.modified) = (byteCount, modified) }
     }
 
-    var backups: Set<String> = []
+    var backups: [BackupName: Stamp] = [:]
     var volumes: [UniqueID: Stamp] = [:]
     var damaged: Set<UniqueID> = []
 
     private static let byteCountMax = 64 << 20
 
-    /// Lines: `b NAME`, `v ID SIZE MODIFIED`, `x ID`.
+    /// Lines: `b NAME SIZE MODIFIED`, `v ID SIZE MODIFIED`, `x ID`.
     private var text: String {
-        var lines = backups.sorted().map { "b \($0)" }
+        var lines = backups.sorted { $0.key < $1.key }.map { "b \($0.text) \($1.byteCount) \($1.modified)" }
         lines += volumes.sorted { $0.key < $1.key }.map { "v \($0.hex) \($1.byteCount) \($1.modified)" }
         lines += damaged.sorted().map { "x \($0.hex)" }
         return lines.joined(separator: "\n")
@@ -149,12 +152,14 @@ struct CheckedVolumes: Equatable {
     private init(_ text: String) {
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ").map(String.init)
-            let id = words.count > 1 ? (try? Hex.decode(words[1])).flatMap { UniqueID(bytes: $0) } : nil
-            switch (words[0], words.count, id) {
-            case ("b", 2, _): backups.insert(words[1])
-            case ("v", 4, .some(let id)):
-                if let size = Int(words[2]), let time = Int64(words[3]) { volumes[id] = Stamp(size, time) }
-            case ("x", 2, .some(let id)): damaged.insert(id)
+            guard words.count > 1 else { continue }
+            let id = (try? Hex.decode(words[1])).flatMap { UniqueID(bytes: $0) }
+            var stamp: Stamp?
+            if words.count == 4, let size = Int(words[2]), let time = Int64(words[3]) { stamp = Stamp(size, time) }
+            switch words[0] {
+            case "b": if let name = BackupName(words[1]) { backups[name] = stamp }
+            case "v": if let id { volumes[id] = stamp }
+            case "x": if let id { damaged.insert(id) }
             default: break
             }
         }

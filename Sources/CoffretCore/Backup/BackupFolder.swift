@@ -74,19 +74,29 @@ package struct BackupFolder: Sendable {
         }
     }
 
+    /// The content of a place that is to hold backups.
+    package enum Content { case nothing, backups, otherFiles, noFolder }
+
+    /// - Throws: `CoreError.inputOutput`.
+    package static func content(at path: String, _ environment: StoreEnvironment) throws -> Content {
+        try inFiles { () throws(FileSystemError) in
+            let fileSystem = environment.fileSystem
+            guard let status = try fileSystem.status(path) else { return .nothing }
+            // A link, or a descriptor's path, to a folder is as good as the folder.
+            guard status.kind == .directory || status.kind == .symbolicLink else { return .noFolder }
+            let names = try fileSystem.list(path).map(\.name)
+            if names.contains(BackupFormat.markerName) { return .backups }
+            // A marker that a power cut left half written is no file of somebody's.
+            return names.allSatisfy { $0 == BackupFormat.markerName + ".new" } ? .nothing : .otherFiles
+        }
+    }
+
     /// The folder at `path`, made if nothing or an empty folder is there.
     ///
     /// - Throws: as above; a folder that holds other files is left alone.
     package static func prepared(at path: String, environment: StoreEnvironment) throws -> BackupFolder {
         let fileSystem = environment.fileSystem
-        let isFree = try inFiles { () throws(FileSystemError) in
-            guard let status = try fileSystem.status(path) else { return true }
-            // A link, or a descriptor's path, to a folder is as good as the folder.
-            guard status.kind == .directory || status.kind == .symbolicLink else { return false }
-            // A marker that a power cut left half written is no file of somebody's.
-            return try fileSystem.list(path).allSatisfy { $0.name == BackupFormat.markerName + ".new" }
-        }
-        if isFree {
+        if try content(at: path, environment) == .nothing {
             try inFiles { () throws(FileSystemError) in
                 try fileSystem.makeDirectories(path)
                 try fileSystem.replaceFile(PathText.join(path, BackupFormat.markerName), with: BackupFormat.marker)
@@ -144,12 +154,11 @@ package struct BackupFolder: Sendable {
 
     /// Holds the folder against other writers while `body` runs; they wait.
     func exclusively<Result>(_ body: () throws -> Result) throws -> Result {
-        let lock = try inFiles { () throws(FileSystemError) in
-            let file = try environment.fileSystem.open(
-                PathText.join(path, BackupFormat.markerName), .readWrite)
-            try file.lock(.exclusive, waits: true)
-            return file
-        }
+        let marker = PathText.join(path, BackupFormat.markerName)
+        let fileSystem = environment.fileSystem
+        // A disk that can only be read has no other writers; a network's file system locks only what can be written.
+        let lock = try (try? fileSystem.open(marker, .readWrite)) ?? inFiles(fileSystem.open(marker, .read))
+        try inFiles(lock.lock(.exclusive, waits: true))
         defer { withExtendedLifetime(lock) {} }
         return try body()
     }

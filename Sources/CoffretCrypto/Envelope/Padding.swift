@@ -8,8 +8,6 @@
 /// Spec: Spec/suite.md. Source: Nikitin et al., Reducing Metadata Leakage from Encrypted Files and
 /// Communication with PURBs (2019). Decision: Docs/decisions/0005-padding.md.
 package enum Padding {
-    package static let smallSizes = [192, 320, 448]
-
     /// The padded size of `byteCount` bytes, headers included.
     package static func paddedByteCount(_ byteCount: Int) -> Int {
         precondition(byteCount >= 0, "sizes are not negative")

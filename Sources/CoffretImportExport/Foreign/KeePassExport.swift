@@ -94,10 +94,7 @@ private struct KeePassExportRun {
             let path = (item.givenTags.first?.path ?? "").split(separator: "/").map(String.init)
             if item.isTrashed { bin.add(id, at: path[...]) } else { root.add(id, at: path[...]) }
             for file in item.attachments { try writeBinary(file, of: item) }
-            if !item.conflicts.isEmpty {
-                report.warnings.append(
-                    "of concurrent values only the shown one is written: \(printableText(item.title.utf8))")
-            }
+            report.warnOfConflicts(item)
         }
         try sink.write([0] + KDBXSink.number(0, 4))
     }

@@ -64,7 +64,7 @@ private struct HTMLExportRun: ItemExport {
 
     mutating func write(_ item: Item) throws(ImportExportError) {
         guard !output.leavesOut(item, isTrashLeftOut: true), let page = pages[item.id] else { return }
-        output.warnOfConflicts(item)
+        output.report.warnOfConflicts(item)
         var files: [(name: String, path: SourcePath)] = []
         var filesByPath: [String: SourcePath] = [:]
         for attachment in item.attachments {

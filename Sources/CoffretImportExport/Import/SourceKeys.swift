@@ -26,9 +26,6 @@ package final class SourceKeys {
         SourceKeys { _ in throw ImportExportError(.passwordNeeded) }
     }
 
-    /// Whether there is a key file.
-    var hasKeyFile: Bool { keyFile != nil }
-
     /// The content of a file under OpenPGP.
     ///
     /// - Throws: `.passwordWrong` if the person's keys do not open it, `.passwordNeeded` where they cannot be used.

@@ -112,6 +112,7 @@ extension Vault {
             } else {
                 attachmentCount += item.attachments.count
                 write(item)
+                report.warnOfConflicts(item)
                 if item.kind == .note { report.notes += 1 } else { report.otherItems += 1 }
             }
             progress(WorkProgress(stage: .writing, doneCount: index + 1, totalCount: ids.count, byteCount: 0))

@@ -36,13 +36,6 @@ struct ExportOutput {
         return item.isSealed
     }
 
-    /// Warns of values that several devices wrote, of which files can hold one.
-    mutating func warnOfConflicts(_ item: Item) {
-        guard !item.conflicts.isEmpty else { return }
-        report.warnings.append(
-            "of concurrent values only the shown one is written: \(printableText(item.title.utf8))")
-    }
-
     mutating func write(
         _ bytes: [UInt8], to path: SourcePath, modified: Milliseconds?
     ) throws(ImportExportError) {

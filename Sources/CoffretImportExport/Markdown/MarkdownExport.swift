@@ -27,6 +27,12 @@ package struct ExportReport: Equatable, Sendable {
     package var warnings: [String] = []
 
     package init() {}
+
+    /// Warns of values that several devices wrote, of which a file can hold one.
+    mutating func warnOfConflicts(_ item: Item) {
+        guard !item.conflicts.isEmpty else { return }
+        warnings.append("of concurrent values only the shown one is written: \(printableText(item.title.utf8))")
+    }
 }
 
 /// How a folder is written.
@@ -111,7 +117,7 @@ private struct MarkdownExportRun: ItemExport {
     mutating func write(_ item: Item) throws(ImportExportError) {
         guard !output.leavesOut(item, isTrashLeftOut: !options.includesTrash) else { return }
         guard item.kind == .note else { return try writeOther(item) }
-        output.warnOfConflicts(item)
+        output.report.warnOfConflicts(item)
         let path = try place(of: item)
         let (written, moved) = try writeAttachments(of: item, beside: path)
         if collectors.contains(item.id), item.text.hasPrefix("Files that came with the import of ") { return }

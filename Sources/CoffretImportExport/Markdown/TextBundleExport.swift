@@ -68,7 +68,7 @@ private struct TextBundleExportRun: ItemExport {
     mutating func write(_ item: Item) throws(ImportExportError) {
         guard !output.leavesOut(item, isTrashLeftOut: origins[item.id] == nil) else { return }
         guard item.kind == .note else { return try writeOther(item) }
-        output.warnOfConflicts(item)
+        output.report.warnOfConflicts(item)
         let origin = origins[item.id]
         let place = origin?.text ?? newBundle(for: item)
         let assets = try writeAssets(of: item, place)
