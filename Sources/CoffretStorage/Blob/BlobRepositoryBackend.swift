@@ -30,7 +30,7 @@ package protocol BlobTransactionWriter: BlobReader, BlobWriter {
     func commit(state: RepositoryState, isCheckpoint: Bool) throws(StorageError)
 
     /// As above, for what an ordinary commit does: `head`, a commit of this transaction, becomes the only head and the
-    /// last of the tail, and nothing else changes.
+    /// last of the tail, and nothing else changes. In a store of logs it is an entry, which is the last of the entries then.
     func commit(appendingHead head: BlobName) throws(StorageError)
 
     /// Forgets the transaction.

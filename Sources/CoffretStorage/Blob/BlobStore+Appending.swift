@@ -10,15 +10,18 @@ enum StateChange {
     case full(RepositoryState)
     /// This state, told by what differs from the one before, in a record of its own.
     case changed(RepositoryState, RepositoryStateChange)
-    /// The state as it is with one more commit, whose record lies at this offset from the transaction's start.
+    /// The state of a store of logs, of which only the memory of the sync is another, in a record of its own.
+    case remembered(RepositoryState, RepositoryState.Logs)
+    /// The state as it is with one more commit or entry, whose record lies at this offset from the transaction's start.
     case appendedHead(BlobName, recordOffset: Int)
 
     /// What the record of its own holds.
-    fileprivate var recordContent: (form: TransactionTrailer.State, bytes: [UInt8]) {
+    fileprivate var recordContent: (form: TransactionTrailer.State, type: BlobType, bytes: [UInt8]) {
         switch self {
-        case .full(let state): (.full, state.encode())
-        case .changed(_, let change): (.changed, change.encode())
-        case .appendedHead: (.appendedHead, [])
+        case .full(let state): (.full, .repositoryState, state.encode())
+        case .changed(_, let change): (.changed, .repositoryState, change.encode())
+        case .remembered(_, let logs): (.changed, .syncMemory, logs.encodedMemory)
+        case .appendedHead: (.appendedHead, .repositoryState, [])
         }
     }
 }
@@ -52,11 +55,11 @@ extension BlobStore {
         case .appendedHead(_, let recordOffset):
             form = .appendedHead
             stateRecordOffset = recordOffset
-        case .full, .changed:
+        case .full, .changed, .remembered:
             let content = change.recordContent
             form = content.form
             let bytes = content.bytes
-            let record = try sealer.appendRecord(type: .repositoryState, content: bytes.span, to: &transaction)
+            let record = try sealer.appendRecord(type: content.type, content: bytes.span, to: &transaction)
             stateRecordOffset = record.location.byteOffset
             blobs.append((record.address, record.location))
         }

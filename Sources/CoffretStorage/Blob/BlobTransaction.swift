@@ -51,8 +51,18 @@ package final class BlobTransaction: BlobTransactionWriter {
         precondition(!isEnded, "the transaction has ended")
         if bulk != nil || !finishedBulk.isEmpty { try finishBulk() }
         let appendedHead = isCheckpoint ? nil : appendedHead(in: state)
-        let change = isCheckpoint ? nil : RepositoryStateChange(from: store.state, to: state)
-        try end(appendedHead ?? change.map { .changed(state, $0) } ?? .full(state), isCheckpoint: isCheckpoint)
+        let change = isCheckpoint ? nil : appendedHead ?? difference(to: state)
+        try end(change ?? .full(state), isCheckpoint: isCheckpoint)
+    }
+
+    /// The change, if so little differs that telling it is shorter than the whole.
+    private func difference(to state: RepositoryState) -> StateChange? {
+        guard let logs = state.logs else {
+            return RepositoryStateChange(from: store.state, to: state).map { .changed(state, $0) }
+        }
+        var same = store.state
+        same.logs?.memory = logs.memory
+        return same == state ? .remembered(state, logs) : nil
     }
 
     package func commit(appendingHead head: BlobName) throws(StorageError) {

@@ -10,6 +10,7 @@ extension RepositoryState {
     /// version (1) ‖ flags (1) ‖ keyring generation (8) ‖ per set flag commit (32) ‖ root (32) ‖
     /// lp-counted heads ‖ lp-counted tail ‖ lp(annotation).
     func encode() -> [UInt8] {
+        if let logs { return logs.encode(keyringGeneration: keyringGeneration) }
         precondition(annotation.count <= Self.annotationByteCountMax, "an annotation has at most 64 KiB")
         var bytes: [UInt8] = [Self.formatVersion]
         bytes.append((checkpoint == nil ? 0 : 1) | (previousCheckpoint == nil ? 0 : 2))
@@ -29,6 +30,7 @@ extension RepositoryState {
     /// Reads an encoding; nil if it is not exactly what `encode` writes.
     static func parse(_ content: Span<UInt8>) -> RepositoryState? {
         var reader = StateReader(bytes: unsafe content.withUnsafeBufferPointer { unsafe Array($0) })
+        if reader.bytes.first == Logs.firstByte { return Logs.parse(reader.bytes) }
         guard reader.take(1) == [formatVersion], let flags = reader.take(1)?.first, flags <= 3,
             let generation = reader.take(8).flatMap({ UInt64(bigEndianBytes: $0) })
         else { return nil }

@@ -82,17 +82,28 @@ extension ActiveSegment {
     }
 
     private func state(in blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
-        try content(of: blob, RepositoryState.parse)
+        try content(of: blob, .repositoryState, RepositoryState.parse)
+    }
+
+    /// The state after a transaction of form 3; nil if its record does not fit.
+    private func changedState(by blob: ScannedTransaction.Blob) throws(StorageError) -> RepositoryState? {
+        guard state.logs != nil else {
+            return try content(of: blob, .repositoryState, RepositoryStateChange.parse)?.applied(to: state)
+        }
+        guard let memory = try content(of: blob, .syncMemory, RepositoryState.Logs.parseMemory) else { return nil }
+        var changed = state
+        changed.logs?.memory = memory
+        return changed
     }
 
     private func content<Content>(
-        of blob: ScannedTransaction.Blob, _ parse: (Span<UInt8>) -> Content?
+        of blob: ScannedTransaction.Blob, _ type: BlobType, _ parse: (Span<UInt8>) -> Content?
     ) throws(StorageError) -> Content? {
         let parsed = try unsafe file.withBlobRecord(
             at: blob.location, of: blob.address, scratch: ScratchBuffer(capacity: 4096)
         ) { (sealed) throws(StorageError) -> Content?? in
             guard let name = unsafe sealer.name(ofAddress: blob.address, sealed: sealed) else { return nil }
-            return try unsafe sealer.open(sealed, name: name, type: .repositoryState) {
+            return try unsafe sealer.open(sealed, name: name, type: type) {
                 (_, content) throws(StorageError) -> Content? in parse(content)
             }
         }
@@ -137,9 +148,7 @@ extension ActiveSegment {
             guard let newState = try state(in: stateBlob) else { throw damaged }
             state = newState
         case .changed:
-            guard let change = try content(of: stateBlob, RepositoryStateChange.parse),
-                let changed = change.applied(to: state)
-            else { throw damaged }
+            guard let changed = try changedState(by: stateBlob) else { throw damaged }
             state = changed
         case .appendedHead:
             guard let name = sealer.name(ofAddress: stateBlob.address, epoch: stateBlob.epoch) else { throw damaged }

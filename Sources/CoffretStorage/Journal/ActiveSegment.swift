@@ -122,7 +122,7 @@ final class ActiveSegment {
         endOffset += transaction.count
         lastSequence += 1
         switch change {
-        case .full(let newState), .changed(let newState, _): state = newState
+        case .full(let newState), .changed(let newState, _), .remembered(let newState, _): state = newState
         case .appendedHead(let head, _): state.append(head: head)
         }
         if lastSequence >= (hint?.endSequence ?? 0) + UInt64(Self.hintInterval) { writeHint() }

@@ -14,10 +14,12 @@ struct TransactionTrailer: Equatable, Sendable {
     enum State: UInt8, Sendable {
         /// The record at the offset is a blob of type `repositoryState`.
         case full = 1
-        /// The record at the offset is a commit: the only head from now on, and the last of the tail.
+        /// The record at the offset is a commit: the only head from now on, and the last of the tail. In a store of logs it
+        /// is an entry, which is the last of the entries.
         /// This is what an ordinary commit costs: nothing but the reference.
         case appendedHead = 2
-        /// The record at the offset is a blob of type `repositoryState` that says what changes in the state.
+        /// The record at the offset is a blob of type `repositoryState` that says what changes in the state; in a store of
+        /// logs, one of type `syncMemory` with the memory of the sync.
         case changed = 3
     }
 

@@ -49,8 +49,8 @@ struct StoreFixture {
             fileSystem: fileSystem, random: generator, clock: ManualClock(), tuning: tuning, notify: { log.add($0) })
     }
 
-    func create() throws(StorageError) -> BlobStore {
-        try BlobStore.create(directory: directory, keys: keys, environment: environment)
+    func create(_ state: RepositoryState = RepositoryState()) throws(StorageError) -> BlobStore {
+        try BlobStore.create(directory: directory, keys: keys, environment: environment, state: state)
     }
 
     func open(

@@ -8,6 +8,8 @@ import CoffretTestSupport
 /// A history of one store, the same for the same seed, and what of it was acknowledged.
 final class CrashWorkload {
     let fixture: StoreFixture
+    /// Whether the store is one of logs; else it is one of commits.
+    let hasLogs: Bool
     /// The state after the last call that returned.
     private(set) var acknowledged: RepositoryState?
     /// The state that the call under way tries to reach.
@@ -15,7 +17,8 @@ final class CrashWorkload {
     /// All blobs that states may refer to.
     private(set) var contents: [BlobName: (type: BlobType, bytes: [UInt8])] = [:]
 
-    init(disk: any FileSystem, seed: UInt64) {
+    init(disk: any FileSystem, seed: UInt64, hasLogs: Bool = false) {
+        self.hasLogs = hasLogs
         var fixture = StoreFixture(fileSystem: disk, seed: seed)
         fixture.tuning = StoreFixture.smallTuning
         self.fixture = fixture
@@ -23,7 +26,8 @@ final class CrashWorkload {
 
     /// The same knowledge, for a second look at another outcome.
     func copy() -> CrashWorkload {
-        let copy = CrashWorkload(disk: fixture.fileSystem, seed: fixture.generator.seed)
+        let copy = CrashWorkload(
+            disk: fixture.fileSystem, seed: fixture.generator.seed, hasLogs: hasLogs)
         copy.acknowledged = acknowledged
         copy.attempted = attempted
         copy.contents = contents
@@ -32,8 +36,8 @@ final class CrashWorkload {
 
     /// Runs the whole history, or as far as it gets.
     func run() throws(StorageError) {
-        attempted = RepositoryState()
-        var store = try fixture.create()
+        attempted = firstState
+        var store = try fixture.create(firstState)
         acknowledged = attempted
         for index in 0..<12 { try commit(to: store, byteCount: 200 + 150 * index, isCheckpoint: index % 5 == 4) }
         store.close()
@@ -44,7 +48,19 @@ final class CrashWorkload {
         for index in 0..<6 { try commit(to: store, byteCount: 2_000, isCheckpoint: index == 3) }
         try compact(store)
         try commit(to: store, byteCount: 10, isCheckpoint: false)
+        try remember(store)
         store.close()
+    }
+
+    private var firstState: RepositoryState {
+        hasLogs ? RepositoryState(logs: RepositoryState.Logs(kept: [1, 2, 3])) : RepositoryState()
+    }
+
+    /// Changes what the sync remembers, and nothing else.
+    private func remember(_ store: BlobStore) throws(StorageError) {
+        var next = store.state
+        if hasLogs { next.logs?.memory += [UInt8(next.logs?.memory.count ?? 0), 7] } else { next.annotation += [7] }
+        try finish(try store.beginTransaction(), next, isCheckpoint: false)
     }
 
     private func write(
@@ -65,6 +81,7 @@ final class CrashWorkload {
     }
 
     func commit(to store: BlobStore, byteCount: Int, isCheckpoint: Bool) throws(StorageError) {
+        if hasLogs { return try commitEntry(to: store, byteCount: byteCount, isCheckpoint: isCheckpoint) }
         let transaction = try store.beginTransaction()
         let name = try write(transaction, .commit, byteCount)
         var next = store.state
@@ -76,11 +93,31 @@ final class CrashWorkload {
         try finish(transaction, next, isCheckpoint: isCheckpoint)
     }
 
+    private func commitEntry(to store: BlobStore, byteCount: Int, isCheckpoint: Bool) throws(StorageError) {
+        let transaction = try store.beginTransaction()
+        let name = try write(transaction, .entry, byteCount)
+        var next = store.state
+        next.append(head: name)
+        if isCheckpoint { next.logs?.kept = try write(transaction, .treeInner, 700).bytes }
+        if isCheckpoint { next.logs?.entries = [] }
+        attempted = next
+        if isCheckpoint {
+            try transaction.commit(state: next, isCheckpoint: true)
+        } else {
+            try transaction.commit(appendingHead: name)
+        }
+        acknowledged = next
+        if byteCount % 100 == 0 { try remember(store) }
+    }
+
     private func bulk(_ store: BlobStore) throws(StorageError) {
         let transaction = try store.beginTransaction()
         var next = store.state
         next.tailCommits = []
-        for _ in 0..<40 { next.tailCommits.append(try write(transaction, .value, 1_500)) }
+        for _ in 0..<40 {
+            let name = try write(transaction, .value, 1_500)
+            if hasLogs { next.logs?.entries.append(name) } else { next.tailCommits.append(name) }
+        }
         try finish(transaction, next, isCheckpoint: true)
     }
 
@@ -95,7 +132,7 @@ final class CrashWorkload {
     }
 
     static func names(in state: RepositoryState) -> [BlobName] {
-        var names = state.heads + state.tailCommits
+        var names = state.heads + state.tailCommits + (state.logs?.entries ?? [])
         if let checkpoint = state.checkpoint { names += [checkpoint.commit, checkpoint.root] }
         return names
     }
@@ -109,7 +146,7 @@ final class CrashWorkload {
             reader = try fixture.open(.readOnly)
         } catch {
             try require(error.code == .notFound && acknowledged == nil, "opening for reading: \(error)")
-            let store = try fixture.create()
+            let store = try fixture.create(firstState)
             try require(store.check().isClean)
             return
         }

@@ -48,6 +48,11 @@ enum StorageFuzzEntries {
         if let state = RepositoryState.parse(bytes.span) { #expect(state.encode() == bytes) }
     }
 
+    static func fuzzMemory(_ bytes: [UInt8]) {
+        guard let memory = RepositoryState.Logs.parseMemory(bytes.span) else { return }
+        #expect(RepositoryState.Logs(kept: [], memory: memory).encodedMemory == bytes)
+    }
+
     static func fuzzTrailer(_ bytes: [UInt8]) {
         unsafe bytes.withUnsafeBytes { buffer in
             for offset in -1...bytes.count {
@@ -95,6 +100,10 @@ enum StorageFuzzEntries {
             keyringGeneration: 9, annotation: [1, 2, 3])
     }
 
+    private var logs: RepositoryState {
+        RepositoryState(logs: .init(kept: [5, 6], entries: names, memory: [7]), keyringGeneration: 9)
+    }
+
     @Test("no bytes crash a parser of record files, and what parses is written the same again")
     func parsers() throws {
         let authenticator = StorageFuzzEntries.authenticator
@@ -116,7 +125,8 @@ enum StorageFuzzEntries {
         fuzz(
             [Array(footer.encode(salt: StorageFuzzEntries.salt, authenticator).dropLast(16))], rounds: 500,
             StorageFuzzEntries.fuzzFooter)
-        fuzz([state.encode()], rounds: 1_000, StorageFuzzEntries.fuzzState)
+        fuzz([state.encode(), logs.encode()], rounds: 1_000, StorageFuzzEntries.fuzzState)
+        fuzz([logs.logs?.encodedMemory ?? []], rounds: 500, StorageFuzzEntries.fuzzMemory)
     }
 
     @Test("no bytes crash the walk over records")
@@ -136,10 +146,19 @@ enum StorageFuzzEntries {
 
     @Test("a state is encoded in one way and parsed back")
     func stateRoundTrip() {
-        for state in [RepositoryState(), state] {
+        for state in [RepositoryState(), state, logs, RepositoryState(logs: .init(kept: []))] {
             #expect(RepositoryState.parse(state.encode().span) == state)
             #expect(RepositoryState.parse((state.encode() + [0]).span) == nil)
         }
+    }
+
+    @Test("the state of a store of logs, and its memory alone, are what Spec/journal.md shows")
+    func logsToTheByte() {
+        let name = [UInt8](repeating: 0x22, count: 32)
+        let state = RepositoryState(
+            logs: .init(kept: [0xA0], entries: [BlobName(bytes: name)!], memory: [1, 2]), keyringGeneration: 7)
+        #expect(Hex.encode(state.encode()) == "8502" + "07" + "41a0" + "815820" + Hex.encode(name) + "420102")
+        #expect(Hex.encode(state.logs?.encodedMemory ?? []) == "8201420102")
     }
 
     @Test("an index finds every entry, equal prefixes included, and nothing else")
