@@ -298,8 +298,15 @@ extension OperationTests {
         add(ExportRun(), bringing: .target) { ($0.vault, $0.name) = ("Work", "notes") }
         add(ExportRun(), bringing: .target) { ($0.format, $0.name) = (.json, "all.json") }
         add(ExportRun(), bringing: .target) { ($0.onlyUnsent, $0.name) = (true, "unsent") }
-        for format in [ExportRun.Format.textbundle, .html, .bitwarden, .csv] {
+        for format in [ExportRun.Format.textbundle, .textpack, .html, .bitwarden, .csv] {
             add(ExportRun(), bringing: .target) { ($0.format, $0.name) = (format, "out") }
+        }
+        add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .sink) { $0.bringsStream = true }
+        add(ExportRun(), refusedAs: "operation.request.invalid", bringing: .sink) {
+            ($0.format, $0.bringsStream, $0.name) = (.json, true, "all.json")
+        }
+        add(ExportRun(), refusedAs: "export.target.unwritable", bringing: .broken) {
+            ($0.format, $0.bringsStream) = (.json, true)
         }
         add(ExportRun(), bringing: .target, .content("mule\n")) {
             ($0.format, $0.name, $0.bringsPassword) = (.kdbx, "out.kdbx", true)

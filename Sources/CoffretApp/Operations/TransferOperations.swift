@@ -28,13 +28,21 @@ extension StoreDesk {
     ) throws -> Result {
         let path = "/proc/self/fd/\(descriptor)"
         do {
-            return try body(path)
+            return try cancellable { try body(path) }
         } catch let error as ImportExportError {
-            if error.code == .stopped { throw OperationError(.cancelled) }
             // The client knows what it sent by the name of the file.
             let subject = error.subject?.replacing(path + "/", with: "")
                 .replacing(path, with: DescriptorTransfer.name(of: descriptor) ?? "the descriptor")
             throw ImportExportError(error.code, at: error.place, subject: subject, cause: error.cause)
+        }
+    }
+
+    /// Runs `body`, whose being stopped is said as that of an operation.
+    fileprivate func cancellable<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as ImportExportError where error.code == .stopped {
+            throw OperationError(.cancelled)
         }
     }
 
@@ -234,6 +242,7 @@ extension ExportRun: PerformedOperation {
             answer.trial = try trial(record, on: desk)
             return answer
         }
+        if bringsStream == true { return try Answer(streamed(record, on: desk)) }
         guard let name, name.isFileName else { throw OperationError(.requestInvalid, at: "name") }
         let brought = try desk.takeDescriptors(needsPassword ? [.folder, .stream] : [.folder])
         return try desk.withPath(of: brought.numbers[0]) { folder in
@@ -275,6 +284,32 @@ extension ExportRun: PerformedOperation {
         return items
     }
 
+    /// Writes everything into the stream that the request brings.
+    private func streamed(_ record: VaultRecord, on desk: StoreDesk) throws -> ExportOutcome {
+        guard format == .json, name == nil else { throw OperationError(.requestInvalid, at: "bringsStream") }
+        let brought = try desk.takeDescriptors([.stream])
+        let (vault, work) = (try desk.vault(record), desk.work)
+        try desk.requirePresence(forAllOf: vault)
+        // Whoever reads may begin to: a pipe holds little.
+        work.report(OperationProgress(done: 0, total: 0, stage: WorkProgress.Stage.writing.rawValue))
+        let report = try desk.cancellable {
+            try vault.exportEverything(
+                files: SealedFileContentStore(try vault.contents()), time: desk.surroundings.clock.now,
+                progress: work.pass, isStopped: work.isCancelled
+            ) { (piece) throws(ImportExportError) in
+                do {
+                    try unsafe piece.withUnsafeBytes {
+                        try unsafe DescriptorTransfer.write($0, to: brought.numbers[0], work)
+                    }
+                } catch {
+                    throw ImportExportError(
+                        work.isCancelled() ? .stopped : .targetUnwritable, at: "the pipe", cause: error)
+                }
+            }
+        }
+        return ExportOutcome(everything: report, faulty: try vault.attachments(with: report.faults))
+    }
+
     /// Writes a vault as a KeePass database.
     private func database(
         _ record: VaultRecord, to path: String, _ password: borrowing SecretBytes, on desk: StoreDesk
@@ -300,9 +335,9 @@ extension ExportRun: PerformedOperation {
                 isStopped: work.isCancelled)
             outcome.everything = report
             outcome.faulty = try vault.attachments(with: report.faults)
-        case .textbundle:
+        case .textbundle, .textpack:
             let report = try vault.exportTextBundles(
-                to: path, files: files, progress: work.pass, isStopped: work.isCancelled)
+                to: path, isPack: format == .textpack, files: files, progress: work.pass, isStopped: work.isCancelled)
             outcome.items = report
             outcome.faulty = try vault.attachments(with: report.faults)
         case .html:

@@ -8,8 +8,16 @@ internal import CoffretWire
 enum ExportCommand {
     static let path = ArgumentDescription.required("PATH", .directory, "a new folder, or a new file for JSON")
     static let format = OptionDescription.value(
-        "format", "FORMAT", .choice(ExportRun.Format.allCases.map(\.rawValue)),
-        "a folder: markdown, textbundle, html; one file: json (with the whole history), bitwarden, csv, kdbx (KeePass)")
+        "format", "FORMAT", .choice(ExportRun.Format.allCases.map(\.rawValue) + [age]),
+        "a folder: markdown, textbundle, html; one file: json (with the whole history), age (the same, encrypted), "
+            + "textpack, bitwarden, csv, kdbx (KeePass)"
+    )
+    static let recipient = OptionDescription.value(
+        "recipient", "KEY", repeats: true, "a public key of age or SSH that can open the encrypted file")
+    static let recipientsFile = OptionDescription.value(
+        "recipients-file", "FILE", .file, repeats: true, "a file of such keys")
+    /// JSON within a file that age makes.
+    private static let age = "age"
     static let password = OptionDescription.value(
         "target-password-fd", "N", .number(0...1_048_575),
         "read the password of the new KeePass database from an open file descriptor")
@@ -22,14 +30,16 @@ enum ExportCommand {
     static let description = CommandDescription(
         "export", group: .inOut, "Write everything out, for other programs",
         discussion: [
-            "Markdown: a folder of notes with their files, as import reads it. TextBundle: a folder of bundles, one for each note, which Bear and others read. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. HTML: a folder of pages that a browser shows without a network. Bitwarden, CSV: one file that password managers read, without attachments and earlier versions. KeePass: a database with attachments, under a password of its own. Secrets are written in clear in all others.",
+            "Markdown: a folder of notes with their files, as import reads it. TextBundle: a folder of bundles, one for each note, which Bear and others read; textpack: the same in one zip file. JSON: one file with every item, attachment and earlier version, from which coffret import makes the same vault again. HTML: a folder of pages that a browser shows without a network. Bitwarden, CSV: one file that password managers read, without attachments and earlier versions. KeePass: a database with attachments, under a password of its own. age: the JSON file, encrypted by the program age on its way, for the keys that are named or under a passphrase that age asks for. Secrets are written in clear in all but the last two.",
             "One vault is written, the default or the one that --vault names. With --all-vaults PATH is a new folder, and in it each vault gets a folder or a file of its own, called as it is.",
         ],
-        arguments: [path], options: [format, allVaults, unsent, password, CommonArguments.yes],
+        arguments: [path],
+        options: [format, allVaults, unsent, password, recipient, recipientsFile, CommonArguments.yes],
         examples: [
             CommandExample("coffret export ~/notes-out", "a folder of Markdown"),
             CommandExample("coffret export --format textbundle ~/bundles", "a folder of TextBundles, as Bear reads"),
             CommandExample("coffret export --format json everything.json", "one file with the whole history"),
+            CommandExample("coffret export everything.json.age", "the same, encrypted by age under a passphrase"),
             CommandExample("coffret export --format kdbx passwords.kdbx", "a KeePass database, under a new password"),
             CommandExample("coffret export --format json out --all-vaults", "such a file for each vault"),
         ],
@@ -44,10 +54,12 @@ enum ExportCommand {
     static func run(_ context: CommandContext) throws {
         let path = context.arguments.required(path)
         let isAll = context.arguments.isSet(allVaults)
-        let named = context.arguments.value(format).flatMap { ExportRun.Format(rawValue: $0) }
+        let named = context.arguments.value(format)
+        let sealing = try sealing(named, isAll ? nil : path, context)
         let byName =
-            isAll ? nil : [ExportRun.Format.json, .csv, .kdbx].first { path.hasSuffix($0.fileExtension ?? "") }
-        let format = named ?? byName ?? .markdown
+            isAll
+            ? nil : [ExportRun.Format.json, .csv, .kdbx, .textpack].first { path.hasSuffix($0.fileExtension ?? "") }
+        let format = sealing == nil ? named.flatMap { ExportRun.Format(rawValue: $0) } ?? byName ?? .markdown : .json
         let isUnsent = context.arguments.isSet(unsent)
         guard !isUnsent || format == .markdown else {
             throw CommandFailure(
@@ -63,17 +75,51 @@ enum ExportCommand {
         let store = try CommandStore.open(context)
         var request = ExportRun()
         (request.format, request.onlyUnsent) = (format, isUnsent)
-        let targets = try isAll ? targets(inFolder: path, request, store) : [oneTarget(path, request, store)]
-        if format != .kdbx { try confirm(targets, path, context) }
+        let suffix = (format.fileExtension ?? "") + (sealing == nil ? "" : AgeProgram.fileExtension)
+        let targets = try isAll ? targets(inFolder: path, suffix, request, store) : [oneTarget(path, request, store)]
+        if format != .kdbx, sealing == nil { try confirm(targets, path, context) }
         if isAll { try PosixFileSystem().makeDirectories(path) }
         // Files that are missing in one vault keep none of the others from being written. Where somebody has to be there, the
         // first of these vaults asks.
         var failure: CommandFailure?
         let new = try format == .kdbx ? newPassword(context) : nil
         for target in targets.filter(\.trial.hasHidden) + targets.filter({ !$0.trial.hasHidden }) {
-            if let found = try write(target, request, new, store) { failure = failure ?? found }
+            if let found = try write(target, request, new, sealing, store) { failure = failure ?? found }
         }
         if let failure { throw failure }
+    }
+
+    /// How files are encrypted.
+    private struct Sealing {
+        let program: AgeProgram
+        /// Arguments of age; empty for a passphrase.
+        let recipients: [String]
+    }
+
+    /// - Parameter path: of the file, whose name may say it; nil for a folder of files.
+    /// - Returns: nil for an export that age has no part in.
+    private static func sealing(
+        _ format: String?, _ path: String?, _ context: CommandContext
+    ) throws -> Sealing? {
+        let recipients =
+            context.arguments.values(recipient).flatMap { ["--recipient", $0] }
+            + context.arguments.values(recipientsFile).flatMap { ["--recipients-file", $0] }
+        guard format == age || format == nil && path?.hasSuffix(AgeProgram.fileExtension) == true else {
+            guard recipients.isEmpty else {
+                throw CommandFailure(
+                    .usage, code: UsageError.Code.conflict.rawValue, "only an encrypted file has recipients",
+                    hint: "coffret export FILE.age --recipient KEY")
+            }
+            return nil
+        }
+        for file in context.arguments.values(recipientsFile) { try PathCheck.readable(file) }
+        let program = try AgeProgram(context)
+        guard !recipients.isEmpty || context.prompt() != nil else {
+            throw CommandFailure(
+                .unavailable, .terminalNeeded, "age asks for a passphrase, and there is no terminal",
+                hint: "coffret export FILE.age --recipient KEY")
+        }
+        return Sealing(program: program, recipients: recipients)
     }
 
     /// The password of databases that are to be written.
@@ -110,7 +156,7 @@ enum ExportCommand {
 
     /// Every vault under its name, which holds no slash.
     private static func targets(
-        inFolder folder: String, _ request: ExportRun, _ store: CommandStore
+        inFolder folder: String, _ suffix: String, _ request: ExportRun, _ store: CommandStore
     ) throws -> [Target] {
         var taken: Set<String> = []
         return try store.perform(VaultList()).vaults.map { vault in
@@ -122,7 +168,7 @@ enum ExportCommand {
                 name += " " + trial.vault.prefix(8)
                 taken.insert(name.lowercased())
             }
-            return Target(path: PathText.join(folder, name + (request.format.fileExtension ?? "")), trial: trial)
+            return Target(path: PathText.join(folder, name + suffix), trial: trial)
         }
     }
 
@@ -143,25 +189,26 @@ enum ExportCommand {
 
     /// - Returns: what has to be said of attachments that are not there as they should be.
     private static func write(
-        _ target: Target, _ request: ExportRun, _ new: NewPassword?, _ store: CommandStore
+        _ target: Target, _ request: ExportRun, _ new: NewPassword?, _ sealing: Sealing?, _ store: CommandStore
     ) throws -> CommandFailure? {
         let context = store.context
         let reporter = ProgressStages(context, unit: "item")
         var request = request
-        // A folder that is there may be named by a path that ends with no name, such as a point.
-        let path = AgentLocation.canonical(target.path) ?? target.path
-        (request.vault, request.name) = (target.trial.vault, PathText.name(of: path))
-        let folder = try ForeignFile.open(PathText.parent(of: path))
-        var descriptors = [folder.number]
-        var secret: OwnedDescriptor?
-        if let new {
-            let source = try ChildProcess.secretPipe(holding: new.secret)
-            request.bringsPassword = true
-            descriptors.append(source.number)
-            secret = consume source
+        request.vault = target.trial.vault
+        let answer: ExportRun.Answer
+        if let sealing {
+            request.bringsStream = true
+            // The bar would stand in the line in which age asks.
+            let isAsking = sealing.recipients.isEmpty
+            answer = try sealing.program.sealing(into: target.path, recipients: sealing.recipients) { pipe in
+                try store.perform(request, descriptors: [pipe.descriptor]) { step in
+                    pipe.start()
+                    if !isAsking { reporter.show(step) }
+                }
+            }
+        } else {
+            answer = try written(target, request, new, store, reporter)
         }
-        let answer = try store.perform(request, descriptors: descriptors, progress: reporter.show)
-        _ = consume secret
         reporter.end()
         if let report = answer.everything {
             try context.print(ImportCommand.event(report.json)) {
@@ -183,6 +230,22 @@ enum ExportCommand {
         guard !answer.faulty.isEmpty else { return nil }
         return FaultyFiles.failure(
             answer.faulty, isSynced: target.trial.isSynced, "left out; all else is written")
+    }
+
+    /// Writes a folder or file in the folder where it belongs.
+    private static func written(
+        _ target: Target, _ request: ExportRun, _ new: NewPassword?, _ store: CommandStore, _ reporter: ProgressStages
+    ) throws -> ExportRun.Answer {
+        var request = request
+        // A folder that is there may be named by a path that ends with no name, such as a point.
+        let path = AgentLocation.canonical(target.path) ?? target.path
+        request.name = PathText.name(of: path)
+        let folder = try ForeignFile.open(PathText.parent(of: path))
+        guard let new else { return try store.perform(request, descriptors: [folder.number], progress: reporter.show) }
+        let source = try ChildProcess.secretPipe(holding: new.secret)
+        request.bringsPassword = true
+        return try store.perform(
+            request, descriptors: [folder.number, source.number], progress: reporter.show)
     }
 
     private static func conflictText(_ count: Int) -> String {

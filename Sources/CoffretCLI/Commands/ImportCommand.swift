@@ -19,6 +19,8 @@ enum ImportCommand {
         "source-password-fd", "N", .number(0...1_048_575),
         "read the password of a protected export from an open file descriptor")
     static let keyFile = OptionDescription.value("key-file", "FILE", .file, "the key file of a KeePass database")
+    static let identity = OptionDescription.value(
+        "identity", "FILE", .file, repeats: true, "a file of keys that opens a file of age")
     static let bearConstants = OptionDescription.value(
         "bear-constants", "FILE", .file, "the two constants of Bear's encryption, a line each")
 
@@ -29,13 +31,14 @@ enum ImportCommand {
             "Formats: Markdown (a folder, a tar or zip archive, or one file; vaults of Obsidian and Logseq are such folders), tables (CSV) of browsers and password managers, Coffret's own list of items, its full export, and \(programs). Backups of other programs are recognised and refused by name; until coffret reads them, export Markdown or CSV there.",
             "The content tells the format. A protected export asks for its password. What has no place in an item becomes a field of its name, and the report says so; nothing is left out without a word.",
         ],
-        arguments: [path], options: [format, dryRun, report, password, keyFile, bearConstants],
+        arguments: [path], options: [format, dryRun, report, password, keyFile, identity, bearConstants],
         examples: [
             CommandExample("coffret import ~/Notes", "a folder of Markdown, with its files and links"),
             CommandExample("coffret import notes.tar.gz", "the same from an archive"),
             CommandExample("coffret import passwords.csv", "what a browser or password manager exported"),
             CommandExample("coffret import vault.kdbx --key-file vault.keyx", "a protected export, with its key file"),
             CommandExample("coffret import everything.json", "what coffret export --format json wrote"),
+            CommandExample("coffret import everything.json.age", "the same, opened by age"),
         ],
         run: run)
 
@@ -50,14 +53,22 @@ enum ImportCommand {
         var request = ImportRun()
         request.format = context.arguments.value(format)
         (request.isDryRun, request.listsItems) = (context.arguments.isSet(dryRun), context.arguments.isSet(Self.report))
-        let isFull = request.format == nil && Vault.isFullExport(atPath: path)
+        // A wrong path is told before the passphrase is asked for.
+        var source = OwnedDescriptor(try openSourceDescriptor(atPath: path))
+        let isSealed = AgeProgram.isSealed(source)
+        if isSealed {
+            source = try AgeProgram(context).opened(source, identities: context.arguments.values(identity))
+        }
+        let isFull = request.format == nil && Vault.isFullExport(atPath: "/proc/self/fd/\(source.number)")
+        guard isFull || !isSealed else {
+            throw ImportExportError(
+                .sourceUnsupported, subject: "\(TextWidth.displaySafe(path)) is no export of coffret within age")
+        }
         if isFull, request.isDryRun == true {
             throw CommandFailure(
                 .usage, code: UsageError.Code.conflict.rawValue,
                 "a full export comes in whole; --dry-run does not apply")
         }
-        // A wrong path is told before the passphrase is asked for.
-        let source = OwnedDescriptor(try openSourceDescriptor(atPath: path))
         let keys = try [keyFile, bearConstants].map { try context.arguments.value($0).map { try KeyFile($0) } }
         (request.bringsKeyFile, request.bringsConstants) = (keys[0] != nil, keys[1] != nil)
         let store = try CommandStore.open(context)

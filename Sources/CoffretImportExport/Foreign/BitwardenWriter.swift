@@ -191,22 +191,3 @@ extension Vault {
         return report
     }
 }
-
-/// Writes one new file of mode 0600 and makes it durable.
-func writeNewFile(_ bytes: [UInt8], to path: String) throws(ImportExportError) {
-    try writeNewFile(to: path) { (write) throws(ImportExportError) in try write(bytes[...]) }
-}
-
-/// Writes one new file of mode 0600 piece by piece, and makes it durable; it has its name once it is whole.
-func writeNewFile(
-    to path: String,
-    _ produce: (@escaping (ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
-) throws(ImportExportError) {
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    let folderPath = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
-    let folder = try ExportFolder(existing: folderPath)
-    let target = try SourcePath(validating: Array(name.utf8), limits: ImportLimits())
-    try folder.write(target, modifiedMilliseconds: nil, produce)
-    try folder.synchronize()
-}

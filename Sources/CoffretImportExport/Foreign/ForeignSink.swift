@@ -141,6 +141,32 @@ final class ForeignSink {
         }
     }
 
+    /// Reads the list of other items that an export of Coffret writes beside its notes; nothing where there is none.
+    func readItemList() throws(ImportExportError) {
+        let path = SourcePath(cleanBytes: Array(ItemListWriter.fileName.utf8))
+        let entries = foreign.entries
+        guard let list = entries.firstIndex(where: { $0.path == path }),
+            ItemListImporter.hasMarker(try foreign.source.prefix(ofEntry: list, byteCount: 1_024))
+        else { return }
+        taken.insert(list)
+        var files: [(reference: String, item: EntityID)] = []
+        try foreign.source.visit({ $0 == list }) { (_, reader) throws(ImportExportError) in
+            files = try ItemListImporter.read(reader, path: path, into: session)
+        }
+        let index = LinkIndex(entries)
+        for (reference, item) in files {
+            guard let link = SourceLink(listed: reference), let target = index.resolve(link, from: path) else {
+                warn("\(path.printable) names a file that is not there: \(printableText(reference.utf8))")
+                continue
+            }
+            let file = ForeignFile(
+                name: String(decoding: entries[target].path.name, as: UTF8.self), content: .entry(target),
+                created: entries[target].modifiedMilliseconds)
+            taken.insert(target)
+            waiting[target, default: []].append(Attaching(owner: item, key: entries[target].path.bytes, file: file))
+        }
+    }
+
     // MARK: Closing
 
     /// Attaches the files that wait, and those that nobody asked for.

@@ -43,7 +43,7 @@ enum ItemListWriter {
         return .object(members)
     }
 
-    private static func field(of field: ItemField, in kind: ItemKind) -> JSONValue {
+    static func field(of field: ItemField, in kind: ItemKind) -> JSONValue {
         // A standard field goes by its stable name and needs no kind.
         if ItemField(standard: field.key.name, of: kind, value: field.value)?.kind == field.kind {
             return .object([

@@ -52,24 +52,30 @@ extension Vault {
         to path: String, files: (any FileContentStore)? = nil, time: Milliseconds,
         progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false }
     ) throws(ImportExportError) -> FullExportReport {
-        let files = try fileContents(files)
-        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-        let folderPath = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let name = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
-        let target = try SourcePath(validating: Array(name.utf8), limits: ImportLimits())
-        let folder = try ExportFolder(existing: folderPath)
         var report = FullExportReport()
-        try folder.write(target, modifiedMilliseconds: nil) { (write) throws(ImportExportError) in
-            let output = CheckedOutput { piece throws(ImportExportError) in
-                if isStopped() { throw ImportExportError(.stopped) }
-                try write(piece)
-            }
-            var run = try FullExportRun(vault: self, files: files, progress: progress)
-            report = try run.write(to: output, time: time)
-            try output.finish()
-            report.byteCount = output.byteCount
+        try writeNewFile(to: path) { (write) throws(ImportExportError) in
+            report = try exportEverything(
+                files: files, time: time, progress: progress, isStopped: isStopped, write: write)
         }
-        try folder.synchronize()
+        return report
+    }
+
+    /// The same to where `write` takes the bytes, in order.
+    ///
+    /// - Throws: what `write` throws, `.vaultFailed`, `.stopped`.
+    package func exportEverything(
+        files: (any FileContentStore)? = nil, time: Milliseconds,
+        progress: @escaping (WorkProgress) -> Void = { _ in }, isStopped: @escaping () -> Bool = { false },
+        write: @escaping (ArraySlice<UInt8>) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) -> FullExportReport {
+        let output = CheckedOutput { piece throws(ImportExportError) in
+            if isStopped() { throw ImportExportError(.stopped) }
+            try write(piece)
+        }
+        var run = try FullExportRun(vault: self, files: try fileContents(files), progress: progress)
+        var report = try run.write(to: output, time: time)
+        try output.finish()
+        report.byteCount = output.byteCount
         return report
     }
 }

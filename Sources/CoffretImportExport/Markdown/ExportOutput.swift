@@ -1,4 +1,4 @@
-// What exports of a vault into a folder do alike. Invariant: a fault of one content is reported, and the export goes on.
+// What exports of a vault into a folder or an archive do alike. Invariant: a fault of one content is reported, and the export goes on.
 
 internal import CoffretBase
 internal import CoffretCore
@@ -11,9 +11,9 @@ protocol ItemExport {
     mutating func finish() throws(ImportExportError)
 }
 
-/// A folder that is being written, and the report about it.
+/// A folder or archive that is being written, and the report about it.
 struct ExportOutput {
-    let folder: ExportFolder
+    let target: any ExportTarget
     let files: any FileContentStore
     var report = ExportReport()
     /// Files by the paths that they had in their import, and their items: a text may show a file of another item.
@@ -21,8 +21,8 @@ struct ExportOutput {
     /// Logins and other items, for one list of all.
     private var otherItems: [JSONValue] = []
 
-    init(folder: ExportFolder, files: any FileContentStore) {
-        self.folder = folder
+    init(target: any ExportTarget, files: any FileContentStore) {
+        self.target = target
         self.files = files
     }
 
@@ -39,7 +39,7 @@ struct ExportOutput {
     mutating func write(
         _ bytes: [UInt8], to path: SourcePath, modified: Milliseconds?
     ) throws(ImportExportError) {
-        try folder.write(path, modifiedMilliseconds: modified) { (write) throws(ImportExportError) in
+        try target.write(path, modifiedMilliseconds: modified) { (write) throws(ImportExportError) in
             try write(bytes[...])
         }
         report.byteCount += UInt64(bytes.count)
@@ -51,7 +51,7 @@ struct ExportOutput {
     mutating func write(_ attachment: Attachment, to path: SourcePath) throws(ImportExportError) -> Bool {
         let files = files
         do throws(ImportExportError) {
-            try folder.write(path, modifiedMilliseconds: attachment.created) { (write) throws(ImportExportError) in
+            try target.write(path, modifiedMilliseconds: attachment.created) { (write) throws(ImportExportError) in
                 try files.load(attachment.encodedReference, write)
             }
         } catch {
@@ -79,14 +79,16 @@ struct ExportOutput {
             try write(bytes, to: path, modified: nil)
             report.warnings.append("\(path.printable) holds passwords and other secrets in clear")
         }
-        try folder.synchronize()
+        try target.synchronize()
     }
 }
 
 extension Vault {
     /// Runs an export over the items of the present that `isWanted` admits.
+    ///
+    /// - Parameter isArchive: whether the target is one zip file, and no folder.
     func export(
-        to target: String, files: (any FileContentStore)?, mayReplace: Bool = false,
+        to target: String, files: (any FileContentStore)?, mayReplace: Bool = false, isArchive: Bool = false,
         isWanted: (EntityID) -> Bool = { _ in true }, progress: (WorkProgress) -> Void, isStopped: () -> Bool,
         _ begin: (VaultView, ExportOutput) throws(ImportExportError) -> some ItemExport
     ) throws(ImportExportError) -> ExportReport {
@@ -102,20 +104,27 @@ extension Vault {
                 for file in item.attachments { if let path = file.path { owners[path] = (file, item.id) } }
             }
         }
-        let folder = try ExportFolder(path: target, mayReplace: mayReplace)
-        var output = ExportOutput(folder: folder, files: files)
-        output.owners = owners
-        var run = try begin(view, output)
-        for (index, id) in ids.enumerated() {
-            if isStopped() { throw ImportExportError(.stopped) }
-            guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
-            try run.write(item)
-            progress(
-                WorkProgress(
-                    stage: .writing, doneCount: index + 1, totalCount: ids.count,
-                    byteCount: run.output.report.byteCount))
+        func run(into target: any ExportTarget) throws(ImportExportError) -> ExportReport {
+            var output = ExportOutput(target: target, files: files)
+            output.owners = owners
+            var run = try begin(view, output)
+            for (index, id) in ids.enumerated() {
+                if isStopped() { throw ImportExportError(.stopped) }
+                guard let item = try wrappingVaultErrors({ try view.item(id) }) else { continue }
+                try run.write(item)
+                progress(
+                    WorkProgress(
+                        stage: .writing, doneCount: index + 1, totalCount: ids.count,
+                        byteCount: run.output.report.byteCount))
+            }
+            try run.finish()
+            return run.output.report
         }
-        try run.finish()
-        return run.output.report
+        guard isArchive else { return try run(into: ExportFolder(path: target, mayReplace: mayReplace)) }
+        var report = ExportReport()
+        try writeNewFile(to: target) { (write) throws(ImportExportError) in
+            report = try run(into: ExportArchive(write))
+        }
+        return report
     }
 }

@@ -57,6 +57,7 @@ private struct BundleReader {
             try put(number, bytes, info, (files[number] ?? []).sorted(), known)
             sink.took(index, bytes)
         }
+        try sink.readItemList()
         let leftOut = Set(infos.values.flatMap(\.leftOut)).sorted()
         if !leftOut.isEmpty { sink.warn("of encrypted notes, left out: \(leftOut.joined(separator: ", "))") }
         let sealedCount = infos.values.count { $0.sealed != nil }
@@ -106,9 +107,9 @@ private struct BundleReader {
         let bundle = bundles.bundles[number]
         let path = entries[bundle.text].path
         var text = try noteText(bytes, subject: path.printable, limits: source.limits)
-        if text.contains(Self.bearLink) {
+        if text.contains(BearLink.start) {
             text = relinked(text) { destination in
-                Self.bearID(in: destination).flatMap { known.contains($0) ? sink.address(ofItem: $0) : nil }
+                BearLink.id(in: destination).flatMap { known.contains($0) ? sink.address(ofItem: $0) : nil }
             }
         }
         var item = ForeignItem(kind: .note)
@@ -136,15 +137,5 @@ private struct BundleReader {
     private static func beginsWithEmptyHeading(_ text: String) -> Bool {
         let line = text.prefix { !$0.isNewline }
         return line.hasPrefix("#") && line.drop { $0 == "#" }.allSatisfy { $0 == " " || $0 == "\t" }
-    }
-
-    private static let bearLink = "bear://x-callback-url/open-note"
-
-    /// The id in a link to a note of Bear.
-    private static func bearID(in destination: String) -> String? {
-        guard destination.hasPrefix(bearLink), let query = destination.split(separator: "?").dropFirst().first else {
-            return nil
-        }
-        return query.split(separator: "&").first { $0.hasPrefix("id=") }.map { String($0.dropFirst(3)) }
     }
 }

@@ -82,8 +82,30 @@ struct BundleInfo {
     private let isPinned: Bool
     private let isArchived: Bool
     private let isTrashed: Bool
+    /// What Coffret wrote: tags and title as the note had them, and fields with their kinds; nil where another program wrote it.
+    private let own: Own?
     /// What has no place of its own.
     private let rest: [(name: String, value: String)]
+
+    private struct Own {
+        let tags: [TagPath]
+        let title: String?
+        let fields: [(label: String, kind: FieldKind, value: String)]
+
+        /// nil for an object that Coffret did not write.
+        init?(_ object: ForeignObject) {
+            guard let names = object.texts(TextBundleInfo.tags) else { return nil }
+            tags = names.compactMap { try? TagPath($0) }
+            title = object.text(TextBundleInfo.title)
+            let objects = object.objects(TextBundleInfo.fields) ?? []
+            fields = objects.compactMap { field in
+                guard let name = field.text("name"), let value = field.text("value") else { return nil }
+                let kind = field.text("kind").flatMap { FieldKind(rawValue: $0) } ?? .text
+                return (name, FieldKind.known.contains(kind) ? kind : .text, value)
+            }
+            guard tags.count == names.count, fields.count == objects.count else { return nil }
+        }
+    }
 
     static let byteCountMax = 1 << 20
 
@@ -117,7 +139,14 @@ struct BundleInfo {
         } else {
             sealed = nil
         }
+        // What another program keeps under that name is left where it is, and kept as raw fields.
+        own = Self.isOurs(object) ? object.object(TextBundleInfo.ours).flatMap { Own($0) } : nil
         rest = object.rest
+    }
+
+    private static func isOurs(_ object: ForeignObject) -> Bool {
+        guard let copy = ForeignObject(object.peek(TextBundleInfo.ours)) else { return false }
+        return Own(copy) != nil
     }
 
     /// Bear writes 0 and 1.
@@ -141,6 +170,10 @@ struct BundleInfo {
         item.draft.isArchived = isArchived
         item.draft.isTrashed = isTrashed
         // A locked note has no field in clear; what is left is about Bear's devices.
+        if let own {
+            (item.draft.tags, item.draft.title) = (own.tags, own.title)
+            for (label, kind, value) in own.fields { item.add(label, value, kind: kind, isRaw: false) }
+        }
         for (name, value) in sealed == nil ? rest : [] {
             let label =
                 name.hasPrefix("net.shinyfrog.bear.") ? String(name.dropFirst("net.shinyfrog.bear.".count)) : name

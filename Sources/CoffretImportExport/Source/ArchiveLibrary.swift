@@ -4,7 +4,7 @@
 
 internal import Glibc
 
-/// The functions of libarchive that an import needs.
+/// The functions of libarchive that imports and exports need.
 ///
 /// SAFETY: the signatures follow archive.h and archive_entry.h of libarchive 3 (soname 13), whose ABI has
 /// been stable since 3.0. The library is never unloaded.
@@ -32,6 +32,24 @@ internal import Glibc
     let entryTimeNanoseconds: @convention(c) (Handle?) -> Int
     let entryTimeIsSet: Status
     let entryIsEncrypted: Status
+
+    typealias WriteCallback =
+        @convention(c) (Handle?, UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Int
+    let writeNew: @convention(c) () -> Handle?
+    let writeFree: Status
+    let writeClose: Status
+    let writeFormatZip: Status
+    let writeBytesPerBlock: @convention(c) (Handle?, Int32) -> Int32
+    let writeBytesInLastBlock: @convention(c) (Handle?, Int32) -> Int32
+    let writeOpen: @convention(c) (Handle?, UnsafeMutableRawPointer?, Status?, WriteCallback?, Status?) -> Int32
+    let writeHeader: @convention(c) (Handle?, Handle?) -> Int32
+    let writeData: @convention(c) (Handle?, UnsafeRawPointer?, Int) -> Int
+    let entryNew: @convention(c) () -> Handle?
+    let entryFree: @convention(c) (Handle?) -> Void
+    let entrySetPath: @convention(c) (Handle?, UnsafePointer<CChar>?) -> Void
+    let entrySetSize: @convention(c) (Handle?, Int64) -> Void
+    let entrySetMode: @convention(c) (Handle?, UInt32) -> Void
+    let entrySetTime: @convention(c) (Handle?, Int, Int) -> Void
 
     /// Return codes of libarchive.
     static let endOfFile: Int32 = 1
@@ -63,6 +81,21 @@ internal import Glibc
             unsafe entryTimeNanoseconds = try Self.symbol("archive_entry_mtime_nsec", in: library)
             unsafe entryTimeIsSet = try Self.symbol("archive_entry_mtime_is_set", in: library)
             unsafe entryIsEncrypted = try Self.symbol("archive_entry_is_encrypted", in: library)
+            unsafe writeNew = try Self.symbol("archive_write_new", in: library)
+            unsafe writeFree = try Self.symbol("archive_write_free", in: library)
+            unsafe writeClose = try Self.symbol("archive_write_close", in: library)
+            unsafe writeFormatZip = try Self.symbol("archive_write_set_format_zip", in: library)
+            unsafe writeBytesPerBlock = try Self.symbol("archive_write_set_bytes_per_block", in: library)
+            unsafe writeBytesInLastBlock = try Self.symbol("archive_write_set_bytes_in_last_block", in: library)
+            unsafe writeOpen = try Self.symbol("archive_write_open", in: library)
+            unsafe writeHeader = try Self.symbol("archive_write_header", in: library)
+            unsafe writeData = try Self.symbol("archive_write_data", in: library)
+            unsafe entryNew = try Self.symbol("archive_entry_new", in: library)
+            unsafe entryFree = try Self.symbol("archive_entry_free", in: library)
+            unsafe entrySetPath = try Self.symbol("archive_entry_set_pathname", in: library)
+            unsafe entrySetSize = try Self.symbol("archive_entry_set_size", in: library)
+            unsafe entrySetMode = try Self.symbol("archive_entry_set_mode", in: library)
+            unsafe entrySetTime = try Self.symbol("archive_entry_set_mtime", in: library)
             var supports = unsafe [Status]()
             for name in Self.supportedFormats {
                 // A build of libarchive without one of the compressions still serves the others.

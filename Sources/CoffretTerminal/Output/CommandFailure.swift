@@ -105,6 +105,8 @@ package enum CLIErrorCode: String, Sendable, CaseIterable {
     case keyAmbiguous = "cli.key.ambiguous"
     case keyNeedsAgent = "cli.key.needs-agent"
     case pinTooShort = "cli.pin.too-short"
+    case ageMissing = "cli.age.missing"
+    case ageFailed = "cli.age.failed"
     case auditFindings = "cli.audit.findings"
     case doctorFindings = "cli.doctor.findings"
     case agentOff = "cli.agent.off"

@@ -123,17 +123,18 @@ package struct ExportRun: StoreOperation {
     package static let name = "export.run"
     package static let access = OperationAccess.read
     package static let meaning =
-        "Writes a vault into a new folder or file below the one folder whose descriptor the request brings. "
+        "Writes a vault into a new folder or file below the one folder whose descriptor the request brings, or into a pipe. "
         + "All but a KeePass database is in clear. "
         + "It reports progress; when it is cancelled, a folder stays with what was written."
 
     package enum Format: String, RecordChoice {
-        case markdown, textbundle, html, json, bitwarden, csv, kdbx
+        case markdown, textbundle, textpack, html, json, bitwarden, csv, kdbx
 
         /// What the name of its file ends with; nil for a folder.
         package var fileExtension: String? {
             switch self {
             case .markdown, .textbundle, .html: nil
+            case .textpack: ".textpack"
             case .json, .bitwarden: ".json"
             case .csv: ".csv"
             case .kdbx: ".kdbx"
@@ -148,6 +149,7 @@ package struct ExportRun: StoreOperation {
     package var name: String?
     package var onlyUnsent: Bool?
     package var bringsPassword: Bool?
+    package var bringsStream: Bool?
     package var isTrial: Bool?
 
     package init() {}
@@ -155,14 +157,18 @@ package struct ExportRun: StoreOperation {
         .vaultOrDefault(\.vault),
         RecordField(
             "format", \.format,
-            "a folder of Markdown, TextBundles or HTML pages, one JSON file with every item, attachment and earlier version, "
-                + "Bitwarden's JSON, its table (CSV), or a KeePass database"),
+            "a folder of Markdown, TextBundles or HTML pages, a zip file of TextBundles (TextPack), one JSON file with every item, "
+                + "attachment and earlier version, Bitwarden's JSON, its table (CSV), or a KeePass database"),
         RecordField("name", \.name, "of the new folder or file, without a path"),
         RecordField("onlyUnsent", \.onlyUnsent, "of Markdown: items changed here since the server last had them"),
         RecordField(
             "bringsPassword", \.bringsPassword,
             "of a KeePass database: the request brings a second descriptor, from which its password is read up to the first "
                 + "line end"),
+        RecordField(
+            "bringsStream", \.bringsStream,
+            "of JSON: the request brings a pipe or file that is open for writing in the place of the folder, and no name"
+        ),
         RecordField("isTrial", \.isTrial, "writes nothing, and says what would be written; it brings no folder"))
 
     package struct Answer: Record {
