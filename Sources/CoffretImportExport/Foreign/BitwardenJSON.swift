@@ -53,7 +53,7 @@ private struct BitwardenReader {
         for item in items { try put(item) }
         for (name, _) in list.rest {
             sink.warn("not of an item, left out: \(printableText(name.utf8))")
-            sink.session.report.dropped += 1
+            sink.drop()
         }
     }
 

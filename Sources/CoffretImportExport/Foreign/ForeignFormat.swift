@@ -176,6 +176,14 @@ struct ForeignImporter: Importer {
         try sink.finish()
     }
 
+    func identities(in source: any ImportSource) throws(ImportExportError) -> SourceIdentities? {
+        guard let read = format.read else { return nil }
+        let foreign = try foreign(source)
+        let sink = ForeignSink(namesOf: foreign)
+        try read(foreign, sink)
+        return sink.identities
+    }
+
     private func foreign(_ source: any ImportSource) throws(ImportExportError) -> ForeignSource {
         let match = try format.match(SourceSample(source))
         let main = match?.entry ?? (source.listing.entries.count == 1 ? 0 : nil)

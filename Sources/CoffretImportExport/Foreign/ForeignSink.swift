@@ -34,10 +34,13 @@ struct ForeignFile {
     }
 }
 
-/// Takes items and files from a reader and writes them through the session.
+/// Takes items and files from a reader and writes them through the session, or only hears how the items are named.
 final class ForeignSink {
-    let session: ImportSession
+    /// nil for a sink that only hears names.
+    private let session: ImportSession?
     private let foreign: ForeignSource
+    /// How the items are named that were put.
+    private(set) var identities = SourceIdentities()
     private var list: ListPass
     /// Files of the source to attach, by their entry.
     private var waiting: [Int: [Attaching]] = [:]
@@ -56,13 +59,26 @@ final class ForeignSink {
     init(_ foreign: ForeignSource, _ session: ImportSession) {
         self.session = session
         self.foreign = foreign
+        list = ListPass(path: session.listPath(foreign.path))
+    }
+
+    /// A sink that writes nothing.
+    init(namesOf foreign: ForeignSource) {
+        self.foreign = foreign
+        session = nil
         list = ListPass(path: foreign.path)
     }
+
+    /// The beginning of the paths of this import's items.
+    var root: String { session?.root ?? "" }
 
     // MARK: For readers
 
     /// Adds a line to the report.
-    func warn(_ text: String) { session.report.warn(text) }
+    func warn(_ text: String) { session?.report.warn(text) }
+
+    /// Counts something that is left out.
+    func drop() { session?.report.dropped += 1 }
 
     /// Says that a file of the source was read, so that it is no attachment.
     ///
@@ -71,7 +87,7 @@ final class ForeignSink {
 
     /// The same of a file that was read piece by piece, or whose text an export gives back.
     func took(_ entry: Int, contentHash: [UInt8], text: String = "") {
-        guard taken.insert(entry).inserted else { return }
+        guard let session, taken.insert(entry).inserted else { return }
         session.noteContainer(key: foreign.entries[entry].path.bytes, contentHash: contentHash, text: text)
         session.didRead(byteCount: Int(clamping: foreign.entries[entry].byteCount))
     }
@@ -80,7 +96,8 @@ final class ForeignSink {
     ///
     /// - Parameter id: the `ForeignItem.id` of the item.
     func address(ofItem id: String) -> String {
-        NoteLink.scheme + session.identity(ofKey: list.key(Array(id.utf8))).hex
+        guard let session else { return NoteLink.scheme }
+        return NoteLink.scheme + session.identity(ofKey: list.key(Array(id.utf8))).hex
     }
 
     /// A text that came out of another vault, with links to where its notes are here.
@@ -97,7 +114,11 @@ final class ForeignSink {
     func store(
         _ produce: ((ArraySlice<UInt8>) throws(ImportExportError) -> Void) throws(ImportExportError) -> Void
     ) throws(ImportExportError) -> StoredFile {
-        try session.storeFile(produce)
+        guard let session else {
+            try produce { _ in }
+            return StoredFile(byteCount: 0, contentHash: [], encodedReference: [])
+        }
+        return try session.storeFile(produce)
     }
 
     /// Whether an earlier import attached this content to the item; a reader that learns it while it stores the content
@@ -107,7 +128,7 @@ final class ForeignSink {
     ///   - item: the `ForeignItem.id`.
     ///   - file: the `ForeignFile.id`.
     func isAttached(_ file: String, to item: String, contentHash: [UInt8]) -> Bool {
-        if case .unchanged = session.standing(ofKey: key(item, file), contentHash: contentHash) { return true }
+        if case .unchanged? = session?.standing(ofKey: key(item, file), contentHash: contentHash) { return true }
         return false
     }
 
@@ -120,6 +141,7 @@ final class ForeignSink {
         var item = item
         let entry = item.finished()
         guard !item.isNoItem else { return }
+        guard let session else { return identities.add(entry, isOfProgram: !item.id.isEmpty && !item.isIDOfPlace) }
         let owner = try session.put(
             entry, in: &list, name: name ?? item.draft.title, sealed: item.sealed, constants: constants)
         for file in item.files {
@@ -132,11 +154,12 @@ final class ForeignSink {
             switch file.content {
             case .entry(let index): waiting[index, default: []].append(attaching)
             case .bytes(let bytes):
-                if isKnown(key, BLAKE2b.hash(bytes)) { continue }
+                if isKnown(key, BLAKE2b.hash(bytes), session) { continue }
                 try attach(
-                    attaching, try session.storeFile { (write) throws(ImportExportError) in try write(bytes[...]) })
+                    attaching, try session.storeFile { (write) throws(ImportExportError) in try write(bytes[...]) },
+                    session)
             case .stored(let stored):
-                if !isKnown(key, stored.contentHash) { try attach(attaching, stored) }
+                if !isKnown(key, stored.contentHash, session) { try attach(attaching, stored, session) }
             }
         }
     }
@@ -145,7 +168,7 @@ final class ForeignSink {
     func readItemList() throws(ImportExportError) {
         let path = SourcePath(cleanBytes: Array(ItemListWriter.fileName.utf8))
         let entries = foreign.entries
-        guard let list = entries.firstIndex(where: { $0.path == path }),
+        guard let session, let list = entries.firstIndex(where: { $0.path == path }),
             ItemListImporter.hasMarker(try foreign.source.prefix(ofEntry: list, byteCount: 1_024))
         else { return }
         taken.insert(list)
@@ -171,6 +194,7 @@ final class ForeignSink {
 
     /// Attaches the files that wait, and those that nobody asked for.
     func finish() throws(ImportExportError) {
+        guard let session else { return }
         let rest = foreign.entries.indices.filter { !taken.contains($0) }
         for index in rest {
             let path = foreign.entries[index].path
@@ -190,23 +214,25 @@ final class ForeignSink {
             var hasher = BLAKE2bHasher(byteCount: 32)
             try reader.forEachPiece(byteCountMax: session.limits.fileByteCountMax) { hasher.update(Array($0)) }
             let hash = hasher.finish()
-            waiting[index]?.removeAll { isKnown($0.key, hash) }
+            waiting[index]?.removeAll { isKnown($0.key, hash, session) }
         }
         try foreign.source.visit({ waiting[$0]?.isEmpty == false }) { (index, reader) throws(ImportExportError) in
             let stored = try session.storeFile(reader)
-            for attaching in waiting[index] ?? [] { try attach(attaching, stored) }
+            for attaching in waiting[index] ?? [] { try attach(attaching, stored, session) }
             session.didRead(byteCount: stored.byteCount, stage: .attaching)
         }
     }
 
     /// Whether an earlier import attached this content; counted then.
-    private func isKnown(_ key: [UInt8], _ hash: [UInt8]) -> Bool {
+    private func isKnown(_ key: [UInt8], _ hash: [UInt8], _ session: ImportSession) -> Bool {
         guard case .unchanged(let record) = session.standing(ofKey: key, contentHash: hash) else { return false }
         session.keepFile(record)
         return true
     }
 
-    private func attach(_ attaching: Attaching, _ stored: StoredFile) throws(ImportExportError) {
+    private func attach(
+        _ attaching: Attaching, _ stored: StoredFile, _ session: ImportSession
+    ) throws(ImportExportError) {
         let owner: EntityID
         if let known = attaching.owner { owner = known } else { owner = try session.collector() }
         try session.attach(

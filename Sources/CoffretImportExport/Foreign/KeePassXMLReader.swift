@@ -319,7 +319,7 @@ private final class KeePassReader {
                 let bytes = reference.map { binaries[$0] } ?? (try? content(of: value))
                 guard let bytes else {
                     sink.warn("a file is not in the export: \(printableText(name.utf8))")
-                    sink.session.report.dropped += 1
+                    sink.drop()
                     continue
                 }
                 let id = item.files.contains { $0.id == name } ? "\(name) \(item.files.count)" : name

@@ -210,7 +210,7 @@ private struct PUXReader {
         file.ignore("decryptedSize", "size")
         guard let index = files[id] ?? path.flatMap({ path in files[String(path.prefix { $0 != "_" })] }) else {
             sink.warn("a file is not in the export: \(printableText(name.utf8))")
-            sink.session.report.dropped += 1
+            sink.drop()
             return
         }
         item.files.append(

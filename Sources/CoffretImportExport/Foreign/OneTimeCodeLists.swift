@@ -59,7 +59,7 @@ extension ForeignFormat {
             }
             for (name, _) in lists.rest {
                 sink.warn("not of an item, left out: \(printableText(name.utf8))")
-                sink.session.report.dropped += 1
+                sink.drop()
             }
         })
 }

@@ -37,6 +37,7 @@ private enum PassReader {
     static func put(_ bytes: [UInt8], _ entry: SourceEntry, _ sink: ForeignSink) throws(ImportExportError) {
         var item = ForeignItem(kind: .login)
         item.id = String(decoding: entry.path.bytes, as: UTF8.self)
+        item.isIDOfPlace = true
         item.draft.title = cleanTitle(String(decoding: entry.path.stem, as: UTF8.self))
         item.draft.modified = entry.modifiedMilliseconds
         item.setFolder(String(decoding: entry.path.folder, as: UTF8.self), separator: "/", original: "folder")

@@ -160,7 +160,7 @@ private struct ProtonReader {
     private func attach(_ name: String, _ item: inout ForeignItem) {
         guard let index = files[name] ?? files[name.split(separator: "/").last.map(String.init) ?? name] else {
             sink.warn("a file is not in the export: \(printableText(name.utf8))")
-            sink.session.report.dropped += 1
+            sink.drop()
             return
         }
         item.files.append(ForeignFile(name: name, content: .entry(index)))

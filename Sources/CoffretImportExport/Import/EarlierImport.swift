@@ -1,7 +1,9 @@
 // Finds the earlier import of a source. A name or a path alone proves nothing: every project has a README.md,
-// and an import that takes one source for another replaces the notes of the first.
+// and an import that takes one source for another replaces the notes of the first. An import that does not know a later
+// backup doubles each of its items.
 
 internal import CoffretBase
+internal import CoffretCore
 internal import CoffretCrypto
 internal import Glibc
 
@@ -16,13 +18,20 @@ struct EarlierImport {
     /// - Complexity: reads files of the source until it is decided: at the place of before one or a few, else those that
     ///   both have.
     static func find(
-        of origin: any ImportSource, among known: [SourceRecord], reader: SourceRecordReader
+        of origin: any ImportSource, by importer: any Importer, among known: [SourceRecord], reader: SourceRecordReader
     ) throws(ImportExportError) -> EarlierImport? {
         for candidate in known where candidate.location == origin.location {
             let files = try reader.files(of: candidate.entity)
             let comparison = Comparison(origin: origin, files: files)
             let needed = comparison.shared.count < 3 ? 0 : 1
             if try comparison.agrees(onAtLeast: needed) { return EarlierImport(record: candidate, files: files) }
+        }
+        // Backups have the day in their names, but their items have names of their own.
+        if !known.isEmpty, let identities = try importer.identities(in: origin) {
+            for candidate in known {
+                let files = try reader.files(of: candidate.entity)
+                if identities.areThose(of: files) { return EarlierImport(record: candidate, files: files) }
+            }
         }
         for candidate in known where candidate.location != origin.location {
             let files = try reader.files(of: candidate.entity)
@@ -39,6 +48,32 @@ struct EarlierImport {
     private static func isThere(_ path: String) -> Bool {
         var status = stat()
         return unsafe lstat(path, &status) == 0
+    }
+}
+
+/// How the items of a source are named.
+package struct SourceIdentities {
+    /// Ids that the program made, which no other source has.
+    private var ofProgram: Set<[UInt8]> = []
+    /// What stands for one: kind, title and user name, or a path.
+    private var derived: Set<[UInt8]> = []
+
+    mutating func add(_ entry: ListEntry, isOfProgram: Bool) {
+        if isOfProgram { ofProgram.insert(entry.key) } else { derived.insert(entry.key) }
+    }
+
+    /// Whether these are the items of an earlier import, at another time.
+    ///
+    /// Spec: Spec/export.md section 7.
+    func areThose(of files: [[UInt8]: FileRecord]) -> Bool {
+        var known: Set<[UInt8]> = []
+        for (key, record) in files where ItemKind(record.target) != nil {
+            if let end = key.firstIndex(of: 0) { known.insert(Array(key[(end + 1)...])) }
+        }
+        let sharedOfProgram = ofProgram.intersection(known).count
+        if sharedOfProgram > 0, sharedOfProgram * 2 >= min(ofProgram.count, known.count) { return true }
+        let shared = sharedOfProgram + derived.intersection(known).count
+        return shared >= 3 && shared * 10 >= min(ofProgram.count + derived.count, known.count) * 9
     }
 }
 

@@ -44,8 +44,8 @@ package final class ImportSession {
     }
 
     init(
-        vault: Vault, batch: VaultBatch, files: any FileContentStore, source origin: any ImportSource, format: String,
-        random: any RandomSource, isDryRun: Bool, progress: @escaping (WorkProgress) -> Void,
+        vault: Vault, batch: VaultBatch, files: any FileContentStore, source origin: any ImportSource,
+        importer: any Importer, random: any RandomSource, isDryRun: Bool, progress: @escaping (WorkProgress) -> Void,
         isStopped: @escaping () -> Bool
     ) throws(ImportExportError) {
         self.vault = vault
@@ -58,8 +58,9 @@ package final class ImportSession {
         limits = origin.limits
         totalCount = origin.listing.entries.count
         let reader = SourceRecordReader(snapshot: try wrappingVaultErrors { try vault.present.snapshot })
+        let format = importer.name
         let known = try reader.sources().filter { $0.format == format }
-        if let match = try EarlierImport.find(of: origin, among: known, reader: reader) {
+        if let match = try EarlierImport.find(of: origin, by: importer, among: known, reader: reader) {
             oldSource = match.record
             records = match.files
             source = match.record
@@ -95,6 +96,17 @@ package final class ImportSession {
     func standing(ofKey key: [UInt8], contentHash: [UInt8]) -> Standing {
         guard let record = records[key] else { return .new }
         return record.contentHash == contentHash ? .unchanged(record) : .changed(record)
+    }
+
+    /// The path of a list by which the keys of its items begin: that of the earlier import, whose file may have had another name.
+    func listPath(_ path: SourcePath) -> SourcePath {
+        // Beside notes it is always called so.
+        let beside = Array(ItemListWriter.fileName.utf8)
+        guard path.bytes != beside else { return path }
+        let known = Set(records.keys.compactMap { key in key.firstIndex(of: 0).map { Array(key[..<$0]) } })
+        let earlier = known.subtracting([beside]).min { $0.lexicographicallyPrecedes($1) }
+        guard let earlier, !known.contains(path.bytes) else { return path }
+        return SourcePath(cleanBytes: earlier)
     }
 
     /// The record of a key, whatever its content now.

@@ -29,12 +29,17 @@ package protocol Importer: Sendable {
     ///
     /// - Throws: `.passwordNeeded`, `.passwordWrong`, `.keyDerivationTooCostly`, and what the source's format lacks.
     func begun(on source: any ImportSource, keys: SourceKeys) throws(ImportExportError) -> any Importer
+    /// How the items of a source are named, whatever the source is called; nil for a format of files that have names alone.
+    ///
+    /// Asked where a source may be a later export of one that came in before, since it reads all of it.
+    func identities(in source: any ImportSource) throws(ImportExportError) -> SourceIdentities?
     /// Reads the source into the session.
     func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError)
 }
 
 extension Importer {
     package func begun(on source: any ImportSource, keys: SourceKeys) throws(ImportExportError) -> any Importer { self }
+    package func identities(in source: any ImportSource) throws(ImportExportError) -> SourceIdentities? { nil }
 }
 
 /// The formats that this version reads.
@@ -96,7 +101,7 @@ extension Vault {
             try batch(indexesBeside: !isDryRun) { batch in
                 do throws(ImportExportError) {
                     let session = try ImportSession(
-                        vault: self, batch: batch, files: files, source: source, format: importer.name, random: random,
+                        vault: self, batch: batch, files: files, source: source, importer: importer, random: random,
                         isDryRun: isDryRun, progress: progress, isStopped: isStopped)
                     try importer.run(source, into: session)
                     try session.finish()

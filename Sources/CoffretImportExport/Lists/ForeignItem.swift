@@ -10,6 +10,8 @@ struct ForeignItem {
     var draft: ItemDraft
     /// Names the item in its source; empty for none.
     var id = ""
+    /// Whether `id` says where the item lies, and its program gave it none.
+    var isIDOfPlace = false
     /// The record says something of other items, which have it as well.
     var isNoItem = false
     /// The names of values that no standard field means.
@@ -270,7 +272,7 @@ extension ImportSession {
     func put(_ entries: [ListEntry], ofListAt path: SourcePath) throws(ImportExportError)
         -> [(reference: String, item: EntityID)]
     {
-        var list = ListPass(path: path)
+        var list = ListPass(path: listPath(path))
         var files: [(reference: String, item: EntityID)] = []
         for entry in entries {
             guard let item = try put(entry, in: &list) else { continue }

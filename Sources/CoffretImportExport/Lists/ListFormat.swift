@@ -166,25 +166,44 @@ struct TableImporter: Importer {
     }
 
     func run(_ source: any ImportSource, into session: ImportSession) throws(ImportExportError) {
-        try source.visit({ $0 == 0 }) { (index, reader) throws(ImportExportError) in
-            // The copy that holds secrets is cleared; those in the items live as long as the import.
-            var bytes = try reader.readAll(byteCountMax: ItemListImporter.byteCountMax)
-            defer { bytes.zero() }
-            let path = source.listing.entries[index].path
-            let table = try CSVTable(bytes, rowCountMax: session.limits.entryCountMax)
+        try read(source) { (path, table, bytes) throws(ImportExportError) in
             if table.isIrregular, !format.hasBackslashes {
                 session.report.warn(
                     "\(path.printable): a quote in a cell is not doubled; compare the items with the table")
             }
-            var entries: [ListEntry] = []
-            for number in table.rows.indices {
-                var item = format.item(of: table.row(number))
-                if item.isNoItem { continue }
-                entries.append(item.finished(text: Array(table.rows[number].joined(separator: "\u{1F}").utf8)))
-            }
-            _ = try session.put(entries, ofListAt: path)
+            _ = try session.put(entries(of: table).map(\.entry), ofListAt: path)
             session.noteContainer(key: path.bytes, contentHash: BLAKE2b.hash(bytes))
             session.didRead(byteCount: bytes.count)
+        }
+    }
+
+    func identities(in source: any ImportSource) throws(ImportExportError) -> SourceIdentities? {
+        var identities = SourceIdentities()
+        try read(source) { (_, table, _) throws(ImportExportError) in
+            for (entry, isNamed) in entries(of: table) { identities.add(entry, isOfProgram: isNamed) }
+        }
+        return identities
+    }
+
+    private func read(
+        _ source: any ImportSource, _ body: (SourcePath, CSVTable, [UInt8]) throws(ImportExportError) -> Void
+    ) throws(ImportExportError) {
+        try source.visit({ $0 == 0 }) { (index, reader) throws(ImportExportError) in
+            // The copy that holds secrets is cleared; those in the items live as long as the import.
+            var bytes = try reader.readAll(byteCountMax: ItemListImporter.byteCountMax)
+            defer { bytes.zero() }
+            let table = try CSVTable(bytes, rowCountMax: source.limits.entryCountMax)
+            try body(source.listing.entries[index].path, table, bytes)
+        }
+    }
+
+    /// The items of a table, and whether its program names each.
+    private func entries(of table: CSVTable) -> [(entry: ListEntry, isNamed: Bool)] {
+        table.rows.indices.compactMap { number in
+            var item = format.item(of: table.row(number))
+            guard !item.isNoItem else { return nil }
+            let text = Array(table.rows[number].joined(separator: "\u{1F}").utf8)
+            return (item.finished(text: text), !item.id.isEmpty)
         }
     }
 }

@@ -114,6 +114,7 @@ private struct BundleReader {
         }
         var item = ForeignItem(kind: .note)
         item.id = info.id ?? String(decoding: bundle.name.bytes, as: UTF8.self)
+        item.isIDOfPlace = info.id == nil
         item.setPath(String(decoding: path.bytes, as: UTF8.self), in: sink)
         item.draft.title = NoteFile.fallbackTitle(text: Array(text.utf8), path: bundle.name)
         if Self.beginsWithEmptyHeading(text) {

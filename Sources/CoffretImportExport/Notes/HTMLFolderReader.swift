@@ -45,6 +45,7 @@ private final class HTMLFolderReader {
         let page = try HTMLElement.parse(withoutMark(bytes), subject: path.printable)
         var item = ForeignItem(kind: .note)
         item.id = String(decoding: path.bytes, as: UTF8.self)
+        item.isIDOfPlace = true
         item.setPath(item.id, in: sink)
         if let folder = NoteFile.folderTag(of: path) { item.draft.tags.append(folder) }
         item.draft.modified = entries[index].modifiedMilliseconds

@@ -76,6 +76,7 @@ private struct KeepReader {
     private mutating func put(_ note: ForeignObject, at path: SourcePath) throws(ImportExportError) {
         var item = ForeignItem(kind: .note)
         item.id = String(decoding: path.bytes, as: UTF8.self)
+        item.isIDOfPlace = true
         item.setPath(item.id, in: sink)
         item.draft.title = note.text("title").flatMap(cleanTitle)
         item.draft.isPinned = note.flag("isPinned") ?? false

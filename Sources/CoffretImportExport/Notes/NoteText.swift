@@ -77,7 +77,7 @@ func linkDestination(_ path: some Collection<UInt8>) -> String {
 
 extension ForeignSink {
     /// The place of an item or file in the vault, of its path in the source.
-    func place(of path: String) -> String { session.root + "/" + path }
+    func place(of path: String) -> String { root + "/" + path }
 
     /// A file of a note: the name, content and place of an entry.
     func file(_ entry: Int, of source: ForeignSource, id: String? = nil, name: String? = nil) -> ForeignFile {
