@@ -162,7 +162,7 @@ let libraries: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretSearch", "CoffretKeys", "CoffretNet",
             "CoffretWire", "CoffretHTTP", "CoffretCore", "CoffretAccount", "CoffretSync", "CoffretTerminal",
             "CoffretClient", "CoffretMessages", "CPlatform", "CoffretImportExport", "CoffretTrust", "CoffretSSH",
-            "CoffretScripting",
+            "CoffretScripting", "CoffretPairing",
         ]),
     // 9. Commands for people and scripts.
     library(

@@ -162,15 +162,19 @@ package final class SessionClient {
         return unsafe poll(&polled, 1, milliseconds) > 0
     }
 
-    fileprivate func send(_ answer: consuming SessionAnswer) throws {
+    fileprivate func send(_ answer: consuming SessionAnswer, to question: SessionQuestion) throws {
         switch consume answer {
-        case .no: try connection.send(SessionClientMessage.encodedAnswer(false, isJSON: isJSON))
-        case .yes: try connection.send(SessionClientMessage.encodedAnswer(true, isJSON: isJSON))
+        case .no: try send(false, to: question)
+        case .yes: try send(true, to: question)
         case .secret(let secret):
             let source = try ChildProcess.secretPipe(holding: secret)
-            try connection.send(
-                SessionClientMessage.encodedAnswer(true, isJSON: isJSON), descriptors: [source.number])
+            try send(true, to: question, descriptors: [source.number])
         }
+    }
+
+    fileprivate func send(_ isYes: Bool, to question: SessionQuestion, descriptors: [Int32] = []) throws {
+        let message = SessionClientMessage.encodedAnswer(isYes, to: question.number, isJSON: isJSON)
+        try connection.send(message, descriptors: descriptors)
     }
 
     /// Says that the running request is not wanted any more, as from a handler of progress or from another thread. Its reply
@@ -261,15 +265,18 @@ package final class SessionExchange<Answer: Record> {
     }
 
     /// Answers with the opened form of the file that the question brings.
-    private func open(_ attendant: any SessionAttendant) throws {
+    private func open(_ question: SessionQuestion, _ attendant: any SessionAttendant) throws {
         let numbers = client.brought?.take() ?? []
         guard numbers.count == 1 else {
             for number in numbers { close(number) }
             throw WireError(.malformed)
         }
         let opened = try attendant.opened(OwnedDescriptor(numbers[0]))
-        let message = SessionClientMessage.encodedAnswer(opened != nil, isJSON: client.isJSON)
-        if let opened { try client.send(message, descriptors: [opened.number]) } else { try client.send(message) }
+        if let opened {
+            try client.send(true, to: question, descriptors: [opened.number])
+        } else {
+            try client.send(false, to: question)
+        }
     }
 
     /// - Returns: false for a reply.
@@ -286,13 +293,15 @@ package final class SessionExchange<Answer: Record> {
         guard let question = SessionQuestion(message: bytes, isJSON: client.isJSON) else { return false }
         do {
             if question.kind == .openPGP {
-                try open(attendant)
+                try open(question, attendant)
             } else {
-                try client.send(try attendant.answer(question) { [client] in client.hasMessage(within: 0) })
+                let answer = try attendant.answer(question) { [client] in client.hasMessage(within: 0) }
+                try client.send(answer, to: question)
             }
         } catch {
-            refusal = error
-            try client.send(.no)
+            // A question that is over needs no answer, and its reply says why.
+            if !client.hasMessage(within: 0) { refusal = error }
+            try client.send(.no, to: question)
         }
         waiting = try question.kind.wantsSecret ? attendant.quietly(client.receive) : client.receive()
         return true

@@ -379,6 +379,13 @@ extension OperationTests {
         add(DeviceRevoke()) { ($0.device, $0.isTrial) = ("Telephone", true) }
         add(DeviceRevoke(), refusedAs: "cli.presence.unavailable") { $0.device = "Telephone" }
         add(DeviceRevoke(), refusedAs: "cli.device.not-found") { $0.device = "Phone" }
+        add(DeviceApprove(), refusedAs: "cli.presence.unavailable")
+        add(DeviceApprove(), refusedAs: "cli.pairing.not-found", isAttended: true)
+        add(DeviceApprove(), refusedAs: "cli.input.invalid") { $0.pairing = "12ab" }
+        add(ServerJoin(), refusedAs: "account.already-joined") { $0.url = "https://127.0.0.1:1" }
+        add(ServerJoin(), refusedAs: "operation.request.invalid") { $0.authorities = "here" }
+        add(ServerLeave()) { $0.isTrial = true }
+        add(ServerLeave(), refusedAs: "cli.presence.unavailable")
         add(RescueList(), refusedAs: "core.vault.not-found") { $0.vault = "no such vault" }
         add(RescueSettle()) { $0.isTaken = true }
         add(RescueSettle(), refusedAs: "operation.request.invalid") { $0.itemCount = 1 }

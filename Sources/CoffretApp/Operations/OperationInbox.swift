@@ -50,7 +50,9 @@ final class OperationInbox {
     private var waiting: [Entry] = []
     private var current: Entry?
     private var isClosed = false
-    /// To the question that was put last.
+    /// The question that was put last.
+    private var question = 0
+    /// To that question: an answer to an earlier one came too late, and is dropped.
     private var answer: (isYes: Bool, descriptors: ReceivedDescriptors)?
 
     init(_ connection: UnixConnection, isJSON: Bool, signals: Int32 = -1) {
@@ -96,13 +98,17 @@ final class OperationInbox {
 
     /// Waits for the answer to a question that was just put.
     ///
-    /// - Throws: `OperationError.cancelled` if the client cancels instead, or is gone.
-    func nextAnswer() throws -> (isYes: Bool, descriptors: ReceivedDescriptors) {
-        answer = nil
+    /// - Parameters:
+    ///   - pollMilliseconds: how long to wait between two calls of `idle`; -1 for ever.
+    ///   - idle: called again and again meanwhile.
+    /// - Throws: `OperationError.cancelled` if the client cancels instead, or is gone; what `idle` throws.
+    func nextAnswer(
+        to question: Int, pollMilliseconds: Int32 = -1, while idle: () throws -> Void = {}
+    ) throws -> (isYes: Bool, descriptors: ReceivedDescriptors) {
+        (self.question, answer) = (question, nil)
         while !isClosed, hasRoom, current?.isCancelled != true {
             if let found = answer { return found }
-            guard isReadable(connection.descriptor, within: -1) else { continue }
-            try receive()
+            if isReadable(connection.descriptor, within: pollMilliseconds) { try receive() } else { try idle() }
         }
         if let found = answer { return found }
         throw OperationError(.cancelled)
@@ -135,7 +141,8 @@ final class OperationInbox {
             switch try SessionClientMessage(decoding: bytes, isJSON: isJSON) {
             case .request(let request):
                 waiting.append(Entry(.success(request), descriptors, byteCount: bytes.count))
-            case .answer(let isYes): answer = (isYes, descriptors)
+            case .answer(let isYes, self.question): answer = (isYes, descriptors)
+            case .answer: break
             case .cancel:
                 current?.isCancelled = true
                 for entry in waiting { entry.isCancelled = true }

@@ -34,7 +34,7 @@ extension StoreDesk {
     fileprivate func sshKeyring(_ vault: String?) throws -> SSHKeyring {
         let person = surroundings.person
         return try SSHKeyring(store, vault: vault) { question in
-            (try? person?.confirm(SessionQuestion(.confirm, question))) ?? false
+            (try? person?.confirm(SessionQuestion(.confirm, question))) == true
         }
     }
 }

@@ -33,6 +33,7 @@ final class SessionPerson: OperationPerson {
     private let isJSON: Bool
     /// Whether the client of the present request answers.
     private var isAttended = false
+    private var questionCount = 0
     /// Notices of storage; an attended request is told them first.
     let waiting = WaitingNotices()
 
@@ -69,7 +70,17 @@ final class SessionPerson: OperationPerson {
         return try DescriptorTransfer.secret(from: source.number, work)
     }
 
-    func confirm(_ question: SessionQuestion) throws -> Bool {
+    func code(_ question: SessionQuestion, idle: () throws -> Void) throws -> String {
+        let source = try Self.only(ask(question, pollMilliseconds: 0, while: idle))
+        var work = OperationWork()
+        work.isCancelled = { [inbox] in inbox.isCurrentCancelled() }
+        let typed = try DescriptorTransfer.secret(from: source.number, work)
+        // EXPOSE: to the machine that compares it; it is worth nothing afterwards.
+        return unsafe typed.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+
+    func confirm(_ question: SessionQuestion) throws -> Bool? {
+        guard isAttended else { return nil }
         do {
             _ = try ask(question)
             return true
@@ -87,10 +98,17 @@ final class SessionPerson: OperationPerson {
     func deriving<Value>(_ body: () throws -> Value) throws -> Value { try body() }
 
     /// - Throws: `OperationError.unanswered` for a no.
-    private func ask(_ question: SessionQuestion, bringing descriptors: [Int32] = []) throws -> ReceivedDescriptors {
+    private func ask(
+        _ question: SessionQuestion, bringing descriptors: [Int32] = [], pollMilliseconds: Int32 = -1,
+        while idle: () throws -> Void = {}
+    ) throws -> ReceivedDescriptors {
         guard isAttended else { throw OperationError(.unanswered) }
+        questionCount += 1
+        var question = question
+        question.number = questionCount
         try connection.send(question.message(isJSON: isJSON), descriptors: descriptors)
-        let (isYes, descriptors) = try inbox.nextAnswer()
+        let (isYes, descriptors) = try inbox.nextAnswer(
+            to: questionCount, pollMilliseconds: pollMilliseconds, while: idle)
         guard isYes else { throw OperationError(.unanswered) }
         return descriptors
     }

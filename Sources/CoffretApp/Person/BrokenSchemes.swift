@@ -33,7 +33,7 @@ package enum BrokenSchemes {
             let what =
                 "\(NumberText.counted(ids.count, "note")) lie under scheme \(record.scheme.rawValue), which is broken"
             guard let first = ids.first, person.canAnswer,
-                try person.confirm(SessionQuestion(.confirm, "\(what). Lock them anew now?"))
+                try person.confirm(SessionQuestion(.confirm, "\(what). Lock them anew now?")) == true
             else {
                 person.warn("\(what); coffret show NOTE locks them anew")
                 continue

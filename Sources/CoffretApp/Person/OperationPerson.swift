@@ -11,8 +11,12 @@ package protocol OperationPerson: AnyObject {
     func tell(_ notice: SessionNotice)
     /// - Throws: what keeps the person from answering; `OperationError.unanswered`.
     func secret(_ question: SessionQuestion) throws -> SecretBytes
+    /// - Returns: nil where nobody can be asked.
     /// - Throws: as `secret`.
-    func confirm(_ question: SessionQuestion) throws -> Bool
+    func confirm(_ question: SessionQuestion) throws -> Bool?
+    /// - Parameter idle: called again and again meanwhile; what it throws ends the question.
+    /// - Throws: as `secret`.
+    func code(_ question: SessionQuestion, idle: () throws -> Void) throws -> String
     /// Opens a file under OpenPGP with the person's own keys. Both are read from their beginning.
     ///
     /// - Returns: nil if the keys do not open it.

@@ -22,7 +22,7 @@ enum DeviceJoining {
     static let account = OptionDescription.value(
         "account", "NAME", "tell the devices of this account: coffret server status on one of them shows its name")
 
-    /// Digits that a person must give at least where a number is shortened: those that are shown.
+    /// Digits of a number that are shown where it is shortened.
     private static let digitCountMin = 8
 
     static let pairing = CommandDescription(
@@ -47,15 +47,6 @@ enum DeviceJoining {
         return PairingAttemptsFile(stateDirectory: environment.stateDirectory, fileSystem: environment.fileSystem)
     }
 
-    /// Says that pairing is paused, and for how long, before anything is asked or sent.
-    private static func checkPause(_ context: CommandContext) throws {
-        let pause = try attempts(context).pause(now: SystemWallClock().now)
-        guard pause > 0 else { return }
-        var failure = FailureTranslation.failure(from: PairingError(.paused))
-        failure.addWait(UInt32(clamping: pause / 1_000 + 1))
-        throw failure
-    }
-
     // MARK: The new device
 
     private static func pair(_ context: CommandContext) throws {
@@ -73,8 +64,8 @@ enum DeviceJoining {
             }
             return name
         }
-        try checkPause(context)
-        let settings = try ServerAccess.settings(context)
+        try attempts(context).checkPause(now: SystemWallClock().now)
+        let settings = try ServerAccess.introduction(context).settings(askedOf: TerminalPerson(context))
         let source = PassphraseSource(context: context)
         let passphrase =
             source.isUnattended
@@ -153,116 +144,32 @@ enum DeviceJoining {
 
     private static func approve(_ context: CommandContext) throws {
         try ServerAccess.checkJoined(context)
-        try checkRequest(context)
-        try checkPause(context)
+        var approval = DeviceApprove()
+        approval.pairing = context.arguments.value(request)
+        try approval.check()
+        try attempts(context).checkPause(now: SystemWallClock().now)
         let session = try StoreSession.open(context, with: .passphraseAnew)
-        let account = try session.desk.account()
-        defer { account.connection.logOut() }
-        let approver = try ApproverSession(
-            invitation(context, account), account: account, attempts: attempts(context),
-            random: SystemRandomSource(), clock: SystemWallClock())
-        let dialogue = PairingDialogue(context)
-        let sync = session.desk.sync(account)
-        let added = try approver.run(
-            dialogue, presents: { idle in try offerPresents(sync, context, idle) },
-            zoneHeads: { try session.store.zoneHeads() })
-        let name = try session.store.deviceName(added.deviceID.bytes) ?? added.name
+        let reporter = context.progress()
+        var stage: String?
+        session.desk.work.report = { step in
+            if step.stage != stage {
+                stage = step.stage
+                reporter.begin(step.stage ?? "", unit: "byte")
+            }
+            reporter.update(done: step.done, total: step.total, byteCount: step.byteCount)
+        }
+        let added = try approval.perform(on: session.desk)
+        reporter.end()
         let value = JSONValue.fields([
-            "event": .string("added"), "id": .string(added.deviceID.hex), "name": .string(name),
+            "event": .string("added"), "id": .string(added.id), "name": .string(added.name),
         ])
-        try context.confirmDone(value) { "\"\(TextWidth.displaySafe(name))\" is one of your devices now." }
-        if name != added.name {
+        try context.confirmDone(value) { "\"\(TextWidth.displaySafe(added.name))\" is one of your devices now." }
+        if let wanted = added.wantedName {
             try context.output.flush()
             context.note(
-                "Another device is called \"\(TextWidth.displaySafe(added.name))\" already. coffret device rename gives it another name."
+                "Another device is called \"\(TextWidth.displaySafe(wanted))\" already. coffret device rename gives it another name."
             )
         }
-    }
-
-    /// Says before the passphrase is asked for what can be no device's number.
-    private static func checkRequest(_ context: CommandContext) throws {
-        guard let given = context.arguments.value(request) else { return }
-        let digits = digits(given)
-        if digits.utf8.count < digitCountMin, digits.allSatisfy(\.isHexDigit) {
-            throw CommandFailure(
-                .usage, .inputInvalid, "a number needs its first \(digitCountMin) digits at least",
-                hint: "the new device shows it; coffret device approve alone names the waiting device")
-        }
-        guard !isBeginning(digits) else { return }
-        try ApproverSession.check(given)
-    }
-
-    private static func digits(_ given: String) -> String { given.lowercased().filter { $0 != " " && $0 != "-" } }
-
-    private static func isBeginning(_ digits: String) -> Bool {
-        (digitCountMin..<32).contains(digits.utf8.count) && digits.allSatisfy(\.isHexDigit)
-    }
-
-    /// Puts down for the new device what lets it begin before a long history has come to it.
-    private static func offerPresents(
-        _ sync: AccountSync, _ context: CommandContext, _ idle: () throws -> Void
-    ) throws -> [VaultID: [UInt8]] {
-        let reporter = context.progress()
-        defer { reporter.end() }
-        var vault: String?
-        var failure: (any Error)?
-        let told = sync.offerPresents { name, done, total in
-            if name != vault {
-                vault = name
-                reporter.begin("Preparing \"\(TextWidth.displaySafe(name))\" for the new device", unit: "byte")
-            }
-            reporter.update(done: done, total: total, byteCount: done)
-            // The other side may have given up.
-            do { try idle() } catch { failure = error }
-            return failure == nil
-        }
-        if let failure { throw failure }
-        return told
-    }
-
-    /// What the person gave, or who waits.
-    private static func invitation(_ context: CommandContext, _ account: Account) throws -> String {
-        let given = context.arguments.value(request)
-        let digits = given.map(digits) ?? ""
-        if let given, !isBeginning(digits) { return given }
-        let waiting = try account.pairingRequests().filter { $0.relayID.hex.hasPrefix(digits) }
-        guard let found = waiting.first else {
-            throw CommandFailure(
-                .notFound, .pairingNotFound,
-                given == nil ? "no new device waits" : "no new device waits with that number",
-                hint:
-                    "coffret device pair URL --account \(try name(of: account)) on the new device; or type its whole number here"
-            )
-        }
-        guard waiting.count == 1 else {
-            throw CommandFailure(
-                .ambiguous, .pairingAmbiguous, "several devices ask to join",
-                details: waiting.map { "\($0.digits)  since \(context.relativeTime.moment($0.since))" },
-                hint: "coffret device approve NUMBER, with the number that your new device shows")
-        }
-        if given == nil { try compare(found, context) }
-        return found.relayID.hex
-    }
-
-    /// Nobody is joined whose number the person has not seen on his own new device.
-    private static func compare(_ found: PairingRequest, _ context: CommandContext) throws {
-        let what =
-            "A device asks to join, since \(context.relativeTime.moment(found.since)), with the number \(found.digits)."
-        guard context.terminal.inputIsTerminal, let prompt = context.prompt() else {
-            throw CommandFailure(
-                .notConfirmed, .notConfirmed, "the number is to be compared, and nobody can be asked here",
-                details: [what], hint: "coffret device approve NUMBER, with the number that your new device shows")
-        }
-        prompt.show(what + "\n")
-        guard try prompt.confirm("Does your new device show that number?", isYesDefault: false) else {
-            throw CommandFailure(
-                .notConfirmed, .notConfirmed, "not confirmed; nothing was sent",
-                hint: "if you did not begin this yourself, leave it alone: it ends by itself in ten minutes")
-        }
-    }
-
-    static func name(of account: Account) throws -> String {
-        AccountName(try account.store.keyring.accountID()).text
     }
 
     /// A row of `coffret device ls`.

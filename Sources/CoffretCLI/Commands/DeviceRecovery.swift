@@ -37,7 +37,7 @@ enum DeviceRecovery {
         }
         let source = PassphraseSource(context: context)
         let paper = try readSheet(source, context)
-        let settings = try ServerAccess.settings(context)
+        let settings = try ServerAccess.introduction(context).settings(askedOf: TerminalPerson(context))
         let passphrase =
             source.isUnattended
             ? try source.current() : try source.chooseNew("Choose a passphrase for this device: ")

@@ -3,6 +3,7 @@
 internal import CoffretAccount
 internal import CoffretApp
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretCore
 internal import CoffretHTTP
 internal import CoffretKeys
@@ -39,33 +40,33 @@ enum ServerCommand {
 
     private static func join(_ context: CommandContext) throws {
         // Before a passphrase is asked for.
-        _ = try ServerAccess.serverAddress(context)
+        _ = try ServerAccess.introduction(context)
         let session = try StoreSession.open(context, with: .passphraseAnew)
-        if let record = try session.store.keyring.server() {
-            throw CommandFailure(
-                .alreadyExists, code: "account.already-joined",
-                "this store is registered at \(TextWidth.displaySafe(record.url)) already",
-                hint: "coffret server leave forgets that one")
-        }
-        let settings = try ServerAccess.settings(context)
-        let account = try Account.join(
-            session.store, settings: settings, invitation: Array((context.arguments.value(invitation) ?? "").utf8),
-            random: SystemRandomSource(), clock: SystemWallClock())
-        defer { account.connection.logOut() }
-        let id = try session.store.keyring.accountID()
+        var request = ServerJoin()
+        request.url = context.arguments.required(ServerAccess.address)
+        request.fingerprint = context.arguments.value(ServerAccess.fingerprint)
+        request.authorities = try context.arguments.value(ServerAccess.authorities).map(absolute)
+        request.allowsPlain = context.arguments.isSet(ServerAccess.plain)
+        request.invitation = context.arguments.value(invitation)
+        let joined = try request.perform(on: session.desk)
         let value = JSONValue.fields([
-            "url": .string(settings.address.url), "account": .string(id.hex),
-            "fingerprint": settings.pin.map { .string(Hex.encode($0.bytes)) } ?? .null,
+            "url": .string(joined.url), "account": .string(joined.account),
+            "fingerprint": joined.fingerprint.map { .string($0) } ?? .null,
         ])
         try context.confirmDone(value) {
             """
-            Registered at \(TextWidth.displaySafe(settings.address.url)).
+            Registered at \(TextWidth.displaySafe(joined.url)).
 
             Next:  coffret vault sync NAME   says which vaults your devices share
-                   coffret device pair \(TextWidth.displaySafe(settings.address.url)) --account \(AccountName(id).text)
+                   coffret device pair \(TextWidth.displaySafe(joined.url)) --account \(joined.accountName)
                                              on another device, which has no store yet
             """
         }
+    }
+
+    private static func absolute(_ path: String) throws -> String {
+        try PathCheck.readable(path)
+        return AgentLocation.canonical(path) ?? path
     }
 
     private static func status(_ context: CommandContext) throws {
@@ -93,15 +94,16 @@ enum ServerCommand {
 
     private static func leave(_ context: CommandContext) throws {
         let session = try StoreSession.open(context, with: .passphraseAnew)
-        guard let record = try session.store.keyring.server() else {
-            throw CommandFailure(.notFound, code: "account.not-joined", "this store has no server")
-        }
+        var request = ServerLeave()
+        request.isTrial = true
+        let found = try request.perform(on: session.desk)
         try context.confirmDanger(
-            "This device will no longer sync with \(TextWidth.displaySafe(record.url)).", question: "Forget it?",
+            "This device will no longer sync with \(TextWidth.displaySafe(found.url)).", question: "Forget it?",
             isConfirmed: context.arguments.isSet(CommonArguments.yes))
-        try session.store.changeKeyring { keyring in try keyring.setServer(nil) }
-        try context.confirmDone(.fields(["left": .string(record.url)])) {
-            "Forgot \(TextWidth.displaySafe(record.url)). Everything is still here, on this device."
+        request.isTrial = nil
+        let left = try request.perform(on: session.desk)
+        try context.confirmDone(.fields(["left": .string(left.url)])) {
+            "Forgot \(TextWidth.displaySafe(left.url)). Everything is still here, on this device."
         }
     }
 }

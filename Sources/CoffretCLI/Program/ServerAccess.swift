@@ -1,12 +1,10 @@
-// The way to a server from the command line. The one thing to keep true: on first contact a key is pinned only if an
-// authority vouches for it, a fingerprint was given, or the person said yes.
+// The way to a server from the command line, and the dialogue of a pairing.
 
 internal import CoffretAccount
+internal import CoffretApp
 internal import CoffretBase
 internal import CoffretCore
-internal import CoffretHTTP
 internal import CoffretKeys
-internal import CoffretMessages
 internal import CoffretPairing
 internal import CoffretTerminal
 
@@ -20,82 +18,13 @@ enum ServerAccess {
         "plain-http", "allow http:// to another machine: only inside a tunnel that is encrypted itself")
     static let options = [fingerprint, authorities, plain]
 
-    /// How the server that the command line names is reached, its key included.
-    static func settings(_ context: CommandContext) throws -> HTTPSettings {
-        let address = try serverAddress(context)
-        var settings = HTTPSettings(address)
-        settings.authoritiesPath = context.arguments.value(authorities)
-        guard !address.isPlain else { return settings }
-        if let text = context.arguments.value(fingerprint) {
-            guard let pin = ServerPin.parse(text) else {
-                throw CommandFailure(
-                    .usage, .fingerprintInvalid, "that is not a fingerprint: 64 hex digits are needed")
-            }
-            try check(pin, HTTPClient(settings))
-            settings.pin = pin
-            return settings
-        }
-        settings.pin = try firstPin(of: HTTPClient(settings), context)
-        return settings
-    }
-
-    /// The address on the command line.
+    /// The server that the command line names.
     ///
-    /// - Throws: a failure of wrong usage for one that cannot be a server's.
-    static func serverAddress(_ context: CommandContext) throws -> ServerAddress {
-        do throws(HTTPError) {
-            return try ServerAddress(
-                context.arguments.required(address), allowsPlain: context.arguments.isSet(plain))
-        } catch {
-            guard error.place == "plain http" else { throw error }
-            throw CommandFailure(
-                .usage, code: error.code.rawValue, "without TLS a server is spoken to on this machine only",
-                hint: "https:// instead of http://; or --plain-http inside a tunnel that is encrypted itself")
-        }
-    }
-
-    /// The key of a server that is met for the first time.
-    private static func firstPin(of client: HTTPClient, _ context: CommandContext) throws -> ServerPin {
-        if let pin = try vouchedPin(of: client) { return pin }
-        let pin = try client.readPin(checksCertificate: false)
-        try confirm(pin, context)
-        return pin
-    }
-
-    /// Says which key the server shows where it is not the one that was given.
-    private static func check(_ pin: ServerPin, _ client: HTTPClient) throws {
-        let shown = try client.readPin(checksCertificate: false)
-        guard shown != pin else { return }
-        throw CommandFailure(
-            .notAuthentic, code: HTTPError.Code.pinDiffers.rawValue,
-            "the server's key is not the one that you gave; nothing was sent",
-            details: ["given      \(pin.text)", "shown now  \(shown.text)"],
-            hint: "compare both with the first line that coffret-server logs")
-    }
-
-    /// nil if no authority vouches for it.
-    private static func vouchedPin(of client: HTTPClient) throws(HTTPError) -> ServerPin? {
-        do throws(HTTPError) {
-            return try client.readPin(checksCertificate: true)
-        } catch {
-            if error.code == .certificateUntrusted { return nil }
-            throw error
-        }
-    }
-
-    private static func confirm(_ pin: ServerPin, _ context: CommandContext) throws {
-        let explanation = "No known authority signed this server's certificate. Its key has the fingerprint"
-        guard context.terminal.inputIsTerminal, let prompt = context.prompt() else {
-            throw CommandFailure(
-                .notConfirmed, .serverUnknown, "no known authority signed this server's certificate",
-                details: ["fingerprint  \(pin.text)"],
-                hint: "compare it with what coffret-server shows, and add --fingerprint")
-        }
-        prompt.show(
-            "\(explanation)\n\n    \(pin.text)\n\nWhoever runs the server finds it in the first line of its log.\n")
-        guard try prompt.confirm("Are they the same?", isYesDefault: false) else {
-            throw CommandFailure(.notConfirmed, .notConfirmed, "not confirmed; nothing was sent")
-        }
+    /// - Throws: a failure of wrong usage for what can be no server's address or fingerprint.
+    static func introduction(_ context: CommandContext) throws -> ServerIntroduction {
+        try ServerIntroduction(
+            context.arguments.required(address), allowsPlain: context.arguments.isSet(plain),
+            fingerprint: context.arguments.value(fingerprint), authorities: context.arguments.value(authorities))
     }
 
     /// Says before anything is asked that a store has no server, where that is known of the store as it is.
@@ -134,22 +63,26 @@ struct PairingDialogue: PairingPerson {
         try context.output.flush()
     }
 
-    func show(code: ShortCode) throws {
+    func show(code: ShortCode) throws { try show(code: code.description) }
+
+    func show(code: String) throws {
         try say(
             "\n    \(code)\n\nType this code on the other device.",
-            json: ["event": .string("code"), "code": .string(code.description)])
+            json: ["event": .string("code"), "code": .string(code)])
     }
 
     func askCode(from other: String, idle: () throws -> Void) throws -> String {
-        let name = TextWidth.displaySafe(other)
+        try ask("Type the code that \(TextWidth.displaySafe(other)) shows: ", idle: idle)
+    }
+
+    /// Asks for a code, on standard input where there is no terminal.
+    func ask(_ question: String, idle: () throws -> Void) throws -> String {
         if context.isJSON || prompt == nil {
-            try say(
-                "Waiting for the code that \(name) shows, on standard input.",
-                json: ["event": .string("ask"), "device": .string(other)])
+            try say(question + "on standard input.", json: ["event": .string("ask"), "question": .string(question)])
         }
         let line: String?
         if let prompt {
-            line = try askWhole("Type the code that \(name) shows: ", prompt, idle: idle)
+            line = try askWhole(question, prompt, idle: idle)
         } else {
             line = try DescriptorIO.readLine(from: 0, byteCountMax: 100, idle: idle)
         }

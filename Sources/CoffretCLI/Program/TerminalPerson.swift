@@ -25,6 +25,7 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
             try? context.output.flush()
             context.note(notice.text)
         case .warning: context.warn(notice.text)
+        case .code: try? PairingDialogue(context).show(code: notice.text)
         case .storage:
             let style = context.terminal.errorStyle
             let text = "coffret: \(style.apply(.hint, "note:")) \(notice.text)   [\(notice.code ?? "")]\n"
@@ -42,7 +43,7 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
         case .currentPassphrase: return try source.typed(question.text)
         case .newNotePassphrase: return try source.newNote(question.text)
         case .newPIN: return try source.newPIN(question.text)
-        case .confirm, .passphrase, .pin, .openPGP: break
+        case .confirm, .compare, .passphrase, .pin, .openPGP, .code: break
         }
         try? context.output.flush()
         guard let prompt = context.prompt() else {
@@ -54,9 +55,16 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
         return try prompt.askSecret(question.text, isOver: isOver)
     }
 
-    func confirm(_ question: SessionQuestion) throws -> Bool {
-        guard context.terminal.inputIsTerminal, !context.isJSON, let prompt = context.prompt() else { return false }
-        return try prompt.confirm(question.text, isYesDefault: true)
+    func confirm(_ question: SessionQuestion) throws -> Bool? {
+        let isComparison = question.kind == .compare
+        guard context.terminal.inputIsTerminal, isComparison || !context.isJSON, let prompt = context.prompt() else {
+            return nil
+        }
+        return try prompt.confirm(question.text, isYesDefault: !isComparison)
+    }
+
+    func code(_ question: SessionQuestion, idle: () throws -> Void) throws -> String {
+        try PairingDialogue(context).ask(question.text, idle: idle)
     }
 
     func opened(_ file: borrowing OwnedDescriptor) throws -> OwnedDescriptor? {
@@ -70,8 +78,12 @@ final class TerminalPerson: OperationPerson, SessionAttendant {
     func take(_ notice: SessionNotice) { tell(notice) }
 
     func answer(_ question: SessionQuestion, isOver: @escaping () -> Bool) throws -> SessionAnswer {
+        if question.kind == .code {
+            var digits = try Array(code(question) { if isOver() { throw OperationError(.cancelled) } }.utf8)
+            return .secret(SecretBytes(consuming: &digits))
+        }
         if question.kind.wantsSecret { return .secret(try secret(question, isOver: isOver)) }
-        return try confirm(question) ? .yes : .no
+        return try confirm(question) == true ? .yes : .no
     }
 
     func quietly(_ wait: () throws -> [UInt8]) throws -> [UInt8] { try context.deriving(wait) }

@@ -8,24 +8,36 @@ package enum SessionClientMessage: Equatable, Sendable {
     case request(OperationRequest)
     /// Nothing of what was asked for before this is wanted any more.
     case cancel
-    /// To the session's question: yes or no. A secret lies behind the descriptor that comes with a yes.
-    case answer(Bool)
+    /// To the session's question of that number: yes or no. A secret lies behind the descriptor that comes with a yes.
+    case answer(Bool, question: Int)
 
     /// Layout: `{ "cancel": true }`.
-    package static func encodedCancel(isJSON: Bool) -> [UInt8] { encoded("cancel", true, isJSON: isJSON) }
-
-    /// Layout: `{ "answer": bool }`.
-    package static func encodedAnswer(_ isYes: Bool, isJSON: Bool) -> [UInt8] {
-        encoded("answer", isYes, isJSON: isJSON)
-    }
-
-    private static func encoded(_ name: String, _ value: Bool, isJSON: Bool) -> [UInt8] {
-        if isJSON { return Array(JSONValue.object([JSONValue.Member(name, .bool(value))]).text().utf8) }
+    package static func encodedCancel(isJSON: Bool) -> [UInt8] {
+        if isJSON { return Array(JSONValue.object([JSONValue.Member("cancel", .bool(true))]).text().utf8) }
         return CBOREncoder.encode { encoder in
             encoder.encodeMapHeader(count: 1)
-            encoder.encode(text: name)
-            encoder.encode(bool: value)
+            encoder.encode(text: "cancel")
+            encoder.encode(bool: true)
         }
+    }
+
+    /// Layout: `{ "answer": bool, "question": number }`.
+    package static func encodedAnswer(_ isYes: Bool, to question: Int, isJSON: Bool) -> [UInt8] {
+        let answer = AnswerMessage(isYes: isYes, question: question)
+        return isJSON ? Array(answer.json.text().utf8) : answer.encoded
+    }
+
+    private struct AnswerMessage: Record {
+        static let recordName = "answer"
+        var isYes = false
+        var question = 0
+
+        init() {}
+
+        init(isYes: Bool, question: Int) { (self.isYes, self.question) = (isYes, question) }
+
+        static let layout = RecordLayout<Self>(
+            RecordField("answer", \.isYes, "yes or no"), RecordField("question", \.question, "its number"))
     }
 
     /// - Throws: `.malformed` with the field at fault.
@@ -39,12 +51,16 @@ package enum SessionClientMessage: Equatable, Sendable {
     }
 
     private static func brief(_ bytes: [UInt8], isJSON: Bool) -> Self? {
-        guard isJSON else {
+        let answer: AnswerMessage?
+        if isJSON {
+            guard let value = try? JSONValue(parsing: bytes) else { return nil }
+            if value["cancel"]?.bool == true { return .cancel }
+            answer = try? AnswerMessage(json: value)
+        } else {
             if bytes == encodedCancel(isJSON: false) { return .cancel }
-            return [true, false].first { bytes == encodedAnswer($0, isJSON: false) }.map { .answer($0) }
+            answer = try? AnswerMessage(decoding: bytes)
         }
-        guard let value = try? JSONValue(parsing: bytes) else { return nil }
-        return value["cancel"]?.bool == true ? .cancel : value["answer"]?.bool.map { .answer($0) }
+        return answer.map { .answer($0.isYes, question: $0.question) }
     }
 }
 
@@ -71,6 +87,8 @@ package struct SessionQuestion: Record {
     package enum Kind: String, RecordChoice {
         /// The answer is yes or no.
         case confirm
+        /// The same for two things that a person compares; where nothing is typed the answer is no.
+        case compare
         /// The answer brings a secret: the passphrase of locked notes.
         case notePassphrase
         /// That of the store, to show that a person is there.
@@ -87,13 +105,17 @@ package struct SessionQuestion: Record {
         case sourcePassword
         /// The question brings a file under OpenPGP, and a yes the opened one.
         case openPGP
+        /// The code that another device shows. The question is over once the reply comes.
+        case code
 
-        package var wantsSecret: Bool { self != .confirm && self != .openPGP }
+        package var wantsSecret: Bool { self != .confirm && self != .compare && self != .openPGP }
     }
 
     package var kind = Kind.confirm
     package var text = ""
     package var reason: String?
+    /// Counts the questions of a session from 1.
+    package var number = 0
 
     package init() {}
 
@@ -105,7 +127,8 @@ package struct SessionQuestion: Record {
     package static let layout = RecordLayout<Self>(
         RecordField("kind", \.kind, "what is wanted: a yes or no, a secret, or an opened file"),
         RecordField("text", \.text, "the question as a person is asked"),
-        RecordField("reason", \.reason, "what the answer is for; ends a sentence that begins with \"to\""))
+        RecordField("reason", \.reason, "what the answer is for; ends a sentence that begins with \"to\""),
+        RecordField("number", \.number, "counts the questions of the session from 1; the answer names it"))
 
     /// As a message of a session: `{ "question": … }`.
     package func message(isJSON: Bool) -> [UInt8] { OperationReplyForm.encode("question", self, isJSON: isJSON) }
@@ -130,6 +153,8 @@ package struct SessionNotice: Record {
         case warning
         /// What storage did by itself.
         case storage
+        /// The text is a code to be typed on another device.
+        case code
     }
 
     package var kind = Kind.note

@@ -59,7 +59,7 @@ final class CrashWorkload {
     /// Changes what the sync remembers, and nothing else.
     private func remember(_ store: BlobStore) throws(StorageError) {
         var next = store.state
-        if hasLogs { next.logs?.memory += [UInt8(next.logs?.memory.count ?? 0), 7] } else { next.annotation += [7] }
+        if hasLogs { next.logs?.memory.append(7) } else { next.annotation.append(7) }
         try finish(try store.beginTransaction(), next, isCheckpoint: false)
     }
 
