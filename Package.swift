@@ -82,6 +82,9 @@ let libraries: [Target] = [
     library("CoffretStorage", ["CoffretBase", "CoffretCrypto"]),
     // 4. Histories: logs of signed entries, the state that they make, checkpoints; not used by stores yet.
     library("CoffretHistory", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CZstd"]),
+    // 5. Histories on disk: entries in the journal, their indexes, the trees of facts; not used by stores yet.
+    library(
+        "CoffretLogs", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory"]),
     // 4. Words, prefixes, phrases and fields over documents; ignorant of vaults.
     library("CoffretSearch", ["CoffretBase", "CoffretCrypto", "CoffretSQLite"]),
     // 4. Which key protects which: slots, the storage key, vault keys, recovery.
@@ -209,7 +212,8 @@ let executables: [Target] = [
         name: "coffret-bench",
         dependencies: [
             "CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretInterop", "CoffretTrust", "CoffretStorage",
-            "CoffretHistory", "CoffretSearch", "CoffretKeys", "CoffretCore", "CoffretHTTP", "CoffretAccount",
+            "CoffretHistory", "CoffretLogs", "CoffretSearch", "CoffretKeys", "CoffretCore", "CoffretHTTP",
+            "CoffretAccount",
             "CoffretSync", "CBenchPeers", "CPlatform",
         ],
         swiftSettings: settings),
@@ -239,6 +243,12 @@ let testTargets: [Target] = [
     tests(
         "CoffretHistoryTests",
         ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretTestSupport"]),
+    tests(
+        "CoffretLogsTests",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretTestSupport",
+        ]),
     tests(
         "CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),
     tests("CoffretKeysTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretKeys", "CoffretTestSupport"]),

@@ -29,6 +29,8 @@ struct Main {
         BenchMode(
             name: "blobs", purpose: "bare transactions, and an attachment in and out", run: AttachmentBench.run),
         BenchMode(
+            name: "logs", purpose: "histories on disk beside histories of commits", run: LogsBench.run),
+        BenchMode(
             name: "commit", purpose: "one durable change of a note, findable afterwards", run: CommitBench.run),
         BenchMode(
             name: "history", purpose: "entries, stored values and what an edit of a note stores", run: HistoryBench.run),

@@ -89,6 +89,12 @@ struct SourceRuleTests {
         #expect(calls == [])
     }
 
+    @Test("what lies on the disk is taken for verified by who keeps the index of what was verified, and by nobody else")
+    func entriesAreReadBack() {
+        let places = SourceTree.sources.filter { $0.text.contains("VerifiedEntry.readBack(") }.map(\.path)
+        #expect(places.sorted() == ["Sources/CoffretLogs/LogFiles.swift", "Sources/CoffretLogs/LogFsck.swift"])
+    }
+
     @Test("a verified member link is made where it is checked, and copied in its author's plan, and nowhere else")
     func linksAreVerified() {
         let places = SourceTree.sources.flatMap { file in

@@ -1,5 +1,5 @@
 // Changes of a large entry as the facts of a tree (E6). The one thing to keep true: a replaced fact is in it with its own
-// dot, a new value with the entry's, and no (key, dot) twice; so one tree says one list of changes.
+// dot, a new value with the entry's, all with the entry's height, and no (key, dot) twice; so one tree says one list.
 
 internal import CoffretBase
 package import CoffretStorage
@@ -21,7 +21,7 @@ package enum ChangeTree {
         of changes: [Change], by entry: Dot, height: Height, value: (ChangeContent) -> FactContent
     ) -> [Fact] {
         changes.flatMap { change in
-            let gone = change.replaces.map { Fact(key: change.key, content: .retraction, dot: $0) }
+            let gone = change.replaces.map { Fact(key: change.key, content: .retraction, dot: $0, height: height) }
             guard change.content != .retraction else { return gone }
             return gone + [Fact(key: change.key, content: value(change.content), dot: entry, height: height)]
         }.sorted()
@@ -30,7 +30,7 @@ package enum ChangeTree {
     /// The changes that a tree says.
     ///
     /// - Parameter facts: ascending by key and dot.
-    /// - Throws: `.entryMalformed` for a value with another dot or height, and for a (key, dot) that comes twice.
+    /// - Throws: `.entryMalformed` for a value with another dot, another height, and for a (key, dot) that comes twice.
     package static func changes(
         of facts: [Fact], by entry: Dot, height: Height, place: String
     ) throws(HistoryError) -> [Change] {
@@ -42,7 +42,7 @@ package enum ChangeTree {
             let group = facts[start..<end]
             let written = group.filter { !$0.isRetraction }
             guard Set(group.map(\.dot)).count == group.count, written.count <= 1,
-                written.allSatisfy({ $0.dot == entry && $0.height == height })
+                written.allSatisfy({ $0.dot == entry }), group.allSatisfy({ $0.height == height })
             else { throw HistoryError(.entryMalformed, place: place) }
             let content: ChangeContent =
                 switch written.first?.content {

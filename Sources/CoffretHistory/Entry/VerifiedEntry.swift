@@ -25,6 +25,16 @@ package struct VerifiedEntry: Hashable, Sendable {
         self.context = context
     }
 
+    /// An entry that passed steps 1 to 6; steps 7 and 8 are looked at when its turn in its log comes.
+    package init(_ signed: SignedEntry) { self.init(checked: signed.name, signed.body, signed.context) }
+
+    /// An entry that a store keeps, read from its disk again: an index that says which entries were verified names it.
+    ///
+    /// Who reads back what `LogIndex` names calls this, and nobody else; a test holds that.
+    package static func readBack(_ entry: UnverifiedEntry) -> VerifiedEntry {
+        VerifiedEntry(checked: entry.name, entry.body, entry.context)
+    }
+
     /// An entry that was never signed, for worlds that tests replay. No source calls this; a test holds that.
     package static func assumedForReplay(
         name: BlobName, _ body: EntryBody, _ context: EntryContext

@@ -1,7 +1,7 @@
 // Facts: applying, taking back, computing anew (Spec/history.md section 4). The one thing to keep true: what stands under a
 // key follows from the base's facts and the applied entries that touch the key, in whatever order they were applied.
 
-internal import CoffretStorage
+package import CoffretStorage
 internal import CoffretTrust
 
 extension HistoryMachine {
@@ -42,7 +42,7 @@ extension HistoryMachine {
 
     /// K6: a replacement above the last common number of an ended log has no effect by an entry of another instance that
     /// did not know of the end, unless the base that the ending link names covers it.
-    func hasEffect(on dot: Dot, by entry: VerifiedEntry) throws(Store.Failure) -> Bool {
+    package func hasEffect(on dot: Dot, by entry: VerifiedEntry) throws(Store.Failure) -> Bool {
         guard entry.instance != dot.instance, let ended = try end(of: dot.instance, at: members.newest),
             dot.number > ended.end.lastCommonNumber, entry.context.memberHead.number < UInt64(ended.link)
         else { return true }
@@ -52,7 +52,8 @@ extension HistoryMachine {
 
     // MARK: Computing anew
 
-    var baseRoot: BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
+    /// The root of the base's tree; nil: no base.
+    package var baseRoot: BlobName? { base.flatMap { members.chain.links[$0].checkpoint?.root } }
 
     /// The state from the base on (S11).
     mutating func rebuild() throws(Store.Failure) {
@@ -149,7 +150,7 @@ extension HistoryMachine {
     }
 
     /// Whether an entry above the base is applied. Of a log with two entries of one number that needs its chain.
-    func isApplied(_ entry: VerifiedEntry) throws(Store.Failure) -> Bool {
+    package func isApplied(_ entry: VerifiedEntry) throws(Store.Failure) -> Bool {
         guard entry.number > accepted.number(of: entry.instance), let mark = frontier[entry.instance],
             entry.number <= mark.number
         else { return false }

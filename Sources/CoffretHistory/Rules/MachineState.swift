@@ -42,13 +42,18 @@ package struct MachineState: Equatable, Sendable {
     var replacedEarly: [EarlyReplacements]
     /// Keys with several current facts.
     var contested: [FactKey]
-    var summary: StateSummary
+    package var summary: StateSummary
     var droppedBelow: UInt32?
     var lackedEnds: [EndPlace]
     var refuted: [UInt32]
     var believed: [UInt32]
     var purged: [UInt32]
     var waits: Waits
+
+    /// What was applied: of each log the newest entry.
+    package var appliedMarks: Frontier {
+        Frontier(Dictionary(uniqueKeysWithValues: logs.compactMap { log in log.applied.map { (log.instance, $0) } }))
+    }
 }
 
 extension HistoryMachine {

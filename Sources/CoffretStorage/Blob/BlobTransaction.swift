@@ -67,6 +67,10 @@ package final class BlobTransaction: BlobTransactionWriter {
 
     package func commit(appendingHead head: BlobName) throws(StorageError) {
         precondition(!isEnded, "the transaction has ended")
+        if store.state.logs != nil, bulk != nil || !finishedBulk.isEmpty {
+            // Not in a file that counts before the state does: an entry that was never acknowledged must not lie there.
+            try finishBulk(except: store.sealer.address(of: head, epoch: store.sealer.currentEpoch))
+        }
         // The state itself is not looked at, and not copied: its tail has a thousand commits at times.
         guard bulk == nil, finishedBulk.isEmpty, let appended = appendedHead(head) else {
             var state = store.state
@@ -112,8 +116,10 @@ package final class BlobTransaction: BlobTransactionWriter {
 
     // MARK: Large transactions
 
-    private func moveToBulk() throws(StorageError) {
-        for (address, location) in pending.sorted(by: { $0.value.byteOffset < $1.value.byteOffset }) {
+    /// - Parameter exception: the record that stays.
+    private func moveToBulk(except exception: BlobAddress? = nil) throws(StorageError) {
+        for (address, location) in pending.sorted(by: { $0.value.byteOffset < $1.value.byteOffset })
+        where address != exception {
             let writer = try bulkWriter()
             let end = location.byteOffset + location.recordByteCount
             bulkLocations[address] = try unsafe records.lending(location.byteOffset..<end) {
@@ -121,8 +127,17 @@ package final class BlobTransaction: BlobTransactionWriter {
             }
             if writer.recordsEndOffset >= tuning.bulkSegmentByteCountMax { try finishBulkSegment() }
         }
+        let kept = exception.flatMap { pending[$0] }.map { location in
+            (
+                Array(records[location.byteOffset..<location.byteOffset + location.recordByteCount]),
+                RecordLocation(byteOffset: 0, sealedByteCount: location.sealedByteCount)
+            )
+        }
         records.removeAll(keepingCapacity: true)
         pending.removeAll(keepingCapacity: true)
+        guard let kept, let exception else { return }
+        records = kept.0
+        pending[exception] = kept.1
     }
 
     private func bulkWriter() throws(StorageError) -> SealedFileWriter {
@@ -140,8 +155,8 @@ package final class BlobTransaction: BlobTransactionWriter {
     }
 
     /// Makes the bulk segments part of the store, which is harmless while no state refers to them.
-    private func finishBulk() throws(StorageError) {
-        try moveToBulk()
+    private func finishBulk(except exception: BlobAddress? = nil) throws(StorageError) {
+        try moveToBulk(except: exception)
         try finishBulkSegment()
         let context = store.context
         try translatingFileErrors(context.fileSystem.synchronizeDirectory(context.path("journal")))

@@ -86,7 +86,8 @@ package struct RepositoryState: Equatable, Sendable {
 
     /// Whether this is `earlier` with one more commit in the tail, which is the only head now.
     func extends(_ earlier: RepositoryState, by head: BlobName) -> Bool {
-        logs == nil && earlier.logs == nil && heads == [head] && tailCommits.count == earlier.tailCommits.count + 1 && tailCommits.last == head
+        logs == nil && earlier.logs == nil && heads == [head] && tailCommits.count == earlier.tailCommits.count + 1
+            && tailCommits.last == head
             && checkpoint == earlier.checkpoint && previousCheckpoint == earlier.previousCheckpoint
             && keyringGeneration == earlier.keyringGeneration && annotation == earlier.annotation
             && tailCommits.dropLast().elementsEqual(earlier.tailCommits)

@@ -1,7 +1,7 @@
 // Values in blobs of their own. The one thing to keep true: each begins with random bytes, so that two
 // items with equal values never share an address (protocol 13).
 
-internal import CoffretBase
+package import CoffretBase
 
 /// A part of a long value: one blob of type `value`.
 struct ValuePiece: Equatable, Sendable {
@@ -15,8 +15,8 @@ struct ValuePiece: Equatable, Sendable {
 /// pieces. All pieces of a list begin with the list's salt. A key whose long value is replaced by
 /// another long one keeps the salt: pieces that did not change are found and not stored again, within that
 /// key and nowhere else.
-enum ValueCodec {
-    static func encode(salt: [UInt8], bytes: ArraySlice<UInt8>) -> [UInt8] {
+package enum ValueCodec {
+    package static func encode(salt: [UInt8], bytes: ArraySlice<UInt8>) -> [UInt8] {
         var content: [UInt8] = []
         content.reserveCapacity(salt.count + bytes.count)
         content.append(contentsOf: salt)
@@ -35,8 +35,10 @@ enum ValueCodec {
     }
 
     /// Decodes a list; nil unless it is well formed and its pieces are `byteCount` bytes together.
+    ///
+    /// - Parameter byteCount: nil where only the list's name is known.
     static func decodeList(
-        _ content: Span<UInt8>, byteCount: Int
+        _ content: Span<UInt8>, byteCount: Int?
     ) -> (salt: [UInt8], pieces: [ValuePiece])? {
         guard content.count >= FactLimits.saltByteCount else { return nil }
         var offset = FactLimits.saltByteCount
@@ -51,19 +53,24 @@ enum ValueCodec {
             sum += Int(size)
             pieces.append(ValuePiece(name: name, byteCount: Int(size)))
         }
-        guard sum == byteCount, pieces.count > 1 else { return nil }
+        guard byteCount.map({ $0 == sum }) ?? true, pieces.count > 1 else { return nil }
         return (content.copy(0..<FactLimits.saltByteCount), pieces)
     }
 }
 
 /// Reads values that lie outside the tree.
-struct ValueReader {
+package struct ValueReader {
     let reader: any BlobReader
-    /// Content of values that commits carry and no checkpoint has stored yet.
+    /// Content of values that commits or entries carry and no checkpoint has stored yet.
     let unstored: [BlobName: [UInt8]]
 
+    package init(reader: any BlobReader, unstored: [BlobName: [UInt8]]) {
+        self.reader = reader
+        self.unstored = unstored
+    }
+
     /// - Throws: `.factMalformedValue` if the blobs do not make up the value that the fact names.
-    func value(_ stored: StoredValue) throws(StorageError) -> [UInt8] {
+    package func value(_ stored: StoredValue) throws(StorageError) -> [UInt8] {
         if !stored.isList { return try bytes(of: stored.name, byteCount: stored.byteCount, salt: nil) }
         let list = try list(stored)
         var value: [UInt8] = []
@@ -72,6 +79,34 @@ struct ValueReader {
             value += try bytes(of: piece.name, byteCount: piece.byteCount, salt: list.salt)
         }
         return value
+    }
+
+    /// The value whose blob, or whose list of pieces, has this name; nil if there is none.
+    package func value(named name: BlobName) throws(StorageError) -> [UInt8]? {
+        if let content = unstored[name] { return Array(content.dropFirst(FactLimits.saltByteCount)) }
+        guard try reader.containsBlob(name) else { return nil }
+        do throws(StorageError) {
+            return Array(try storedBytes(name).dropFirst(FactLimits.saltByteCount))
+        } catch {
+            // A list is a blob of another type.
+            guard error.code == .blobAuthenticationFailed else { throw error }
+        }
+        let list = try reader.readBlob(name, type: .valueList) { (content) throws(StorageError) in
+            ValueCodec.decodeList(content, byteCount: nil)
+        }
+        guard let list else { throw StorageError(.factMalformedValue, place: name.description) }
+        return try value(StoredValue(name: name, byteCount: list.pieces.reduce(0) { $0 + $1.byteCount }))
+    }
+
+    /// The blobs of a value, its list before the pieces.
+    package func blobNames(of stored: StoredValue) throws(StorageError) -> [(name: BlobName, type: BlobType)] {
+        guard stored.isList else { return [(stored.name, .value)] }
+        return [(stored.name, .valueList)] + (try list(stored).pieces.map { ($0.name, .value) })
+    }
+
+    /// The salt of a value that lies in pieces, for the next one under its key; nil for one that lies in one blob.
+    package func salt(of stored: StoredValue) throws(StorageError) -> [UInt8]? {
+        stored.isList ? try list(stored).salt : nil
     }
 
     func list(_ stored: StoredValue) throws(StorageError) -> (salt: [UInt8], pieces: [ValuePiece]) {
@@ -96,16 +131,22 @@ struct ValueReader {
 }
 
 /// Writes values that lie outside the tree.
-struct ValueWriter {
+package struct ValueWriter {
     let writer: any BlobWriter
     let cutter: ValueCutter
     let random: any RandomSource
+
+    package init(writer: any BlobWriter, cutter: ValueCutter, random: any RandomSource) {
+        self.writer = writer
+        self.cutter = cutter
+        self.random = random
+    }
 
     /// Stores a value of more than 512 bytes.
     ///
     /// - Parameter previousSalt: the salt of the list that stood under the key, if one did.
     /// - Throws: `.factValueTooLarge` above 16 MiB; what writing blobs throws.
-    func write(_ value: [UInt8], previousSalt: [UInt8]?) throws(StorageError) -> StoredValue {
+    package func write(_ value: [UInt8], previousSalt: [UInt8]?) throws(StorageError) -> StoredValue {
         guard value.count <= FactLimits.valueByteCountMax else {
             throw StorageError(.factValueTooLarge, place: "\(value.count) bytes")
         }

@@ -20,6 +20,10 @@ package struct ValueCutter: Sendable {
         gear = (0...255).map { key.hash(prefix: UInt8($0), bytes: []) }
     }
 
+    package init(keys: VaultKeys) {
+        self.init(key: keys.shortHashKey(.valuePiece, treeGeneration: VaultRepository.treeGeneration))
+    }
+
     /// The ranges of the pieces, in order; together they are `value`, which is not empty.
     package func pieces(of value: [UInt8]) -> [Range<Int>] {
         var ranges: [Range<Int>] = []

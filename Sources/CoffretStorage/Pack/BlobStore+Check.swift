@@ -17,6 +17,8 @@ package struct BlobCheckReport: Sendable {
     package internal(set) var repairable: [StorageError] = []
 
     package var isClean: Bool { problems.isEmpty && repairable.isEmpty }
+
+    package init() {}
 }
 
 extension BlobStore {
@@ -44,6 +46,42 @@ extension BlobStore {
 
     /// As above, in silence.
     package func check() -> BlobCheckReport { check { _, _ in } }
+
+    /// Calls `body` with the name and the content of each blob of a type that lies here, in no order; one that lies twice
+    /// comes twice. A blob that does not verify is left out: `check` tells of it.
+    ///
+    /// - Complexity: reads and opens all blobs.
+    package func forEachBlob(
+        type wanted: BlobType, _ body: (BlobName, [UInt8]) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        func look(_ payload: UnsafeRawBufferPointer) throws(StorageError) {
+            let address = unsafe BlobAddress(Bytes32(UnsafeRawBufferPointer(rebasing: payload[..<32])))
+            let sealed = unsafe UnsafeRawBufferPointer(rebasing: payload[32...])
+            guard let name = unsafe sealer.name(ofAddress: address, sealed: sealed) else { return }
+            let content = try unsafe sealer.open(sealed, name: name, type: nil) { (type, content) -> [UInt8]? in
+                type == wanted ? content.copy(0..<content.count) : nil
+            }
+            if let content = content.flatMap({ $0 }) { try body(name, content) }
+        }
+        for entry in manifest.sealed {
+            let walker = try openFile(entry).recordWalker()
+            while let record = try walker.next() {
+                guard record.kind == .blob else { continue }
+                try unsafe walker.withPayload(of: record) { (payload) throws(StorageError) in try unsafe look(payload) }
+            }
+        }
+        let scanner = try active.makeScanner(
+            offset: SegmentKind.journal.recordsOffset, nextSequence: active.header.firstSequence)
+        while scanner.offset < active.endOffset, let transaction = try scanner.next() {
+            for blob in transaction.blobs {
+                let payload = try translatingFileErrors(
+                    active.file.read(
+                        byteCount: blob.location.recordByteCount - RecordHeader.byteCount,
+                        at: blob.location.byteOffset + RecordHeader.byteCount))
+                try unsafe payload.lending(0..<payload.count) { (bytes) throws(StorageError) in try unsafe look(bytes) }
+            }
+        }
+    }
 
     private func check(_ file: SealedFile, _ report: inout BlobCheckReport) throws(StorageError) {
         let damagedIndex = StorageError(.indexDamaged, place: file.place)

@@ -11,6 +11,8 @@ final class NodeStore {
     private let reader: any BlobReader
     /// Whether leaves may hold retractions: in the trees of changes of large commits.
     let allowsRetractions: Bool
+    /// Whether the trees are of a history of entries.
+    let hasHeights: Bool
     /// Two generations instead of a list ordered by use: when the young one is full it becomes the
     /// old one, and what nobody asked for since the last time goes. A hit moves a node to the young.
     private var young: [BlobName: TreeNode] = [:]
@@ -19,8 +21,9 @@ final class NodeStore {
     /// Nodes that were read as blobs, for benchmarks and tests.
     private(set) var nodeReadCount = 0
 
-    init(reader: any BlobReader, allowsRetractions: Bool = false) {
+    init(reader: any BlobReader, allowsRetractions: Bool = false, hasHeights: Bool = false) {
         self.reader = reader
+        self.hasHeights = hasHeights
         self.allowsRetractions = allowsRetractions
     }
 
@@ -66,10 +69,12 @@ final class NodeStore {
     }
 
     private func read(_ name: BlobName, type: BlobType) throws(StorageError) -> TreeNode {
-        let allowsRetractions = allowsRetractions
+        let (allowsRetractions, hasHeights) = (allowsRetractions, hasHeights)
         let node: TreeNode? = try reader.readBlob(name, type: type) { (content) throws(StorageError) in
             if type == .treeLeaf {
-                return LeafCodec.decode(content, allowsRetractions: allowsRetractions).map { facts in
+                return LeafCodec.decode(
+                    content, allowsRetractions: allowsRetractions, hasHeights: hasHeights
+                ).map { facts in
                     TreeNode(
                         name: name, level: 0, entries: .leaf(facts), byteCount: content.count, isStored: true)
                 }

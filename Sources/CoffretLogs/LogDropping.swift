@@ -1,0 +1,95 @@
+// Room. The one thing to keep true: what the rules keep lives with all that it leads to, and everything else goes at the
+// next compaction; a crash in between leaves bytes, and no half entry.
+
+package import CoffretBase
+package import CoffretHistory
+package import CoffretStorage
+
+extension LogRepository {
+    /// What would go below a checkpoint (G1, G2); nil: no base that is verified or believed covers it. A person is shown it.
+    ///
+    /// - Parameter unacknowledged: own entries that the server has not acknowledged.
+    package func droppingPlan(below link: Int, unacknowledged: Set<BlobName>) throws(StorageError) -> DroppingPlan? {
+        try ask { (machine) throws(StorageError) in
+            try machine.droppingPlan(below: link, unacknowledged: unacknowledged)
+        }
+    }
+
+    /// Drops what was agreed to (G4), durably. `compact` frees the bytes.
+    ///
+    /// - Returns: why nothing went; nil: it went.
+    package func drop(
+        _ agreed: DroppingPlan, unacknowledged: Set<BlobName>
+    ) throws(StorageError) -> DroppingObstacle? {
+        try requireWriter()
+        let obstacle = try step { (machine) throws(StorageError) in
+            try machine.drop(agreed, unacknowledged: unacknowledged)
+        }
+        if obstacle == nil { try checkpoint() }
+        return obstacle
+    }
+
+    /// Drops what links deleted for good, where the wait for objections is over (P3, P4), durably.
+    package func purge(unacknowledged: Set<BlobName>, now: Milliseconds) throws(StorageError) {
+        try requireWriter()
+        try change { (loaded) throws(StorageError) in
+            loaded.isAhead = true
+            try loaded.machine.purge(unacknowledged: unacknowledged, refused: loaded.refusedPurges, now: now)
+        }
+        try checkpoint()
+    }
+
+    /// Links whose purge a person at this device refused (P3).
+    package func refusedPurges() throws(StorageError) -> Set<Int> { try change { (loaded) in loaded.refusedPurges } }
+
+    /// A person at this device refuses the purge of a link, durably.
+    package func refusePurge(of link: Int) throws(StorageError) {
+        try change { (loaded) in
+            loaded.refusedPurges.insert(link)
+            loaded.isAhead = true
+        }
+        try checkpoint()
+    }
+
+    /// Rewrites what lives into packs and drops the rest: entries that were dropped, trees of before.
+    ///
+    /// - Throws: as `BlobStore.compact`; then everything is as before.
+    /// - Complexity: reads what lives once.
+    @discardableResult
+    package func compact() throws(StorageError) -> BlobCompaction {
+        try requireWriter()
+        try checkpoint()
+        let live = try liveBlobs()
+        return try blobs.compact(state: blobs.state) { (keep) throws(StorageError) in
+            for name in live { _ = keep(name) }
+        }
+    }
+
+    /// All that the present, the base and the entries that are kept lead to.
+    func liveBlobs() throws(StorageError) -> Set<BlobName> {
+        var live: Set<BlobName> = []
+        let meet = { (name: BlobName) in live.insert(name).inserted }
+        let roots = try ask { (machine) throws(StorageError) -> [BlobName] in
+            var roots = [machine.baseRoot]
+            // Moments begin at the tree below which history was dropped.
+            roots.append(machine.droppedBelow.flatMap { machine.members.chain.links[$0].checkpoint?.root })
+            if let logs = blobs.state.logs, let kept = try? KeptState(decoding: logs.kept) {
+                try files.indexes.walk(files.indexes.stored(kept.index), visit: meet) { _ in }
+                try files.indexes.walk(files.indexes.stored(kept.items), visit: meet) { _ in }
+                roots.append(kept.facts)
+            }
+            return roots.compactMap(\.self)
+        }
+        for root in roots where try blobs.containsBlob(root) {
+            try files.facts.walk(files.facts.stored(root), visit: meet) { (fact) throws(StorageError) in
+                try walk(fact.content.inEntry, under: fact.key, visit: meet)
+            }
+        }
+        try ask { (machine) throws(StorageError) in
+            try machine.store.index.forEachRecord { (record) throws(StorageError) in
+                try walk(machine.store.read(record), visit: meet)
+            }
+        }
+        return live
+    }
+}

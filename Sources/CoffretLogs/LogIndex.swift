@@ -1,0 +1,184 @@
+// Which entries are kept, and which were. The one thing to keep true: an entry that the index names was verified before it
+// was stored, so that reading it back costs no signature; and what was dropped is known by its name.
+
+internal import CoffretBase
+package import CoffretHistory
+package import CoffretStorage
+
+/// Entries of one vault by dot, and dropped ones by name (Spec/history.md section 15, L4).
+///
+/// A record of some 50 bytes for each entry; those of one log lie beside each other, so that appending to a log rewrites
+/// one leaf of the tree. Derived, but for dropped names: `LogRepository` makes it anew from the blobs if it is damaged.
+package struct LogIndex {
+    /// An entry that is kept, or a bare form.
+    package struct Record: Equatable, Sendable {
+        package let name: BlobName
+        package let dot: Dot
+        package let height: Height
+        /// Of its content.
+        package let byteCount: Int
+        /// E10: not the entry, but what is left of it.
+        package let isBare: Bool
+        /// Whether it was ever applied here.
+        package var wasApplied: Bool
+    }
+
+    /// An entry that is kept no more.
+    package struct Dropped: Equatable, Sendable {
+        package let dot: Dot
+        package let height: Height
+        package let wasApplied: Bool
+        /// P4: it is not taken again.
+        package let isForGood: Bool
+    }
+
+    private static let entryKind: UInt8 = 0x65
+    private static let droppedKind: UInt8 = 0x64
+    private static let appliedFlag: UInt8 = 1
+    private static let bareFlag: UInt8 = 2
+    private static let forGoodFlag: UInt8 = 4
+
+    private var index: IndexTree
+
+    init(trees: FactTrees, tree: FactTree) { index = IndexTree(trees: trees, tree: tree) }
+
+    /// Of what was flushed.
+    var tree: FactTree { index.tree }
+
+    mutating func flush() throws(StorageError) { try index.flush() }
+
+    // MARK: Entries that are kept
+
+    /// All that is kept with a dot, bare forms among it.
+    package func records(at dot: Dot) throws(StorageError) -> [Record] {
+        try records(of: dot.instance, from: dot.number, to: dot.number)
+    }
+
+    /// What is kept of a log from a number on, ascending by number and name.
+    package func records(
+        of instance: InstanceID, from number: EntryNumber = 1, to last: EntryNumber = .max
+    ) throws(StorageError) -> [Record] {
+        let entity = EntityID(kind: Self.entryKind, uuid: instance)
+        var found: [Record] = []
+        let start = Self.key(entity, number, nil)
+        for fact in try index.facts(of: entity, from: start, while: { $0.dot.number <= last }) {
+            found += Self.records(fact)
+        }
+        return found
+    }
+
+    package func record(of name: BlobName, at dot: Dot) throws(StorageError) -> Record? {
+        try index.facts(under: Self.key(of: name, at: dot)).flatMap(Self.records).first { $0.name == name }
+    }
+
+    /// Logs of which anything is kept.
+    package func instances() throws(StorageError) -> [InstanceID] {
+        try index.entities(kind: Self.entryKind).map(\.uuid)
+    }
+
+    /// Takes an entry in, or changes its record.
+    mutating func put(_ record: Record) throws(StorageError) {
+        let key = Self.key(of: record.name, at: record.dot)
+        var all = try index.facts(under: key).flatMap(Self.records).filter { $0.name != record.name }
+        // Names with the same first half, at one dot: nobody meets that but by looking for it for years.
+        guard all.count < Self.recordCountMax else { return }
+        all.append(record)
+        index.set([Self.fact(key, all)], under: key)
+    }
+
+    mutating func noteApplied(_ name: BlobName, at dot: Dot) throws(StorageError) {
+        guard var record = try record(of: name, at: dot), !record.wasApplied else { return }
+        record.wasApplied = true
+        try put(record)
+    }
+
+    private mutating func remove(_ name: BlobName, at dot: Dot) throws(StorageError) {
+        let key = Self.key(of: name, at: dot)
+        let rest = try index.facts(under: key).flatMap(Self.records).filter { $0.name != name }
+        index.set(rest.isEmpty ? [] : [Self.fact(key, rest)], under: key)
+    }
+
+    /// Takes an own entry out, which was never applied from now on (I2). Its blob lies here until the next compaction.
+    mutating func withdraw(_ record: Record) throws(StorageError) {
+        var record = record
+        record.wasApplied = false
+        try drop(record, isForGood: false)
+    }
+
+    /// Calls `body` with every record, ascending by log and number; for checks.
+    package func forEachRecord(_ body: (Record) throws(StorageError) -> Void) throws(StorageError) {
+        try index.forEachFact { (fact) throws(StorageError) in
+            guard fact.key.entity.kind == Self.entryKind else { return }
+            for record in Self.records(fact) { try body(record) }
+        }
+    }
+
+    // MARK: Entries that were dropped
+
+    package func dropped(_ name: BlobName) throws(StorageError) -> Dropped? {
+        guard let fact = try index.facts(under: Self.droppedKey(name)).first, let flags = fact.inlineValue?.first else {
+            return nil
+        }
+        return Dropped(
+            dot: fact.dot, height: fact.height, wasApplied: flags & Self.appliedFlag != 0,
+            isForGood: flags & Self.forGoodFlag != 0)
+    }
+
+    mutating func drop(_ record: Record, isForGood: Bool) throws(StorageError) {
+        try remove(record.name, at: record.dot)
+        let flags = (record.wasApplied ? Self.appliedFlag : 0) | (isForGood ? Self.forGoodFlag : 0)
+        let key = Self.droppedKey(record.name)
+        index.set([Fact(key: key, content: .inline([flags]), dot: record.dot, height: record.height)], under: key)
+    }
+
+    /// Takes the note of a dropped entry out: it is kept again, or never was.
+    mutating func forgetDropped(_ name: BlobName) throws(StorageError) {
+        let key = Self.droppedKey(name)
+        if try !index.facts(under: key).isEmpty { index.set([], under: key) }
+    }
+
+    // MARK: Layout
+
+    private static let recordByteCount = 37
+    private static let recordCountMax = FactLimits.inlineValueByteCountMax / recordByteCount
+
+    /// Element: number (8) ‖ the first half of the name's first half (8).
+    private static func key(_ entity: EntityID, _ number: EntryNumber, _ name: BlobName?) -> FactKey {
+        let prefix = name.map { Array($0.bytes[..<8]) } ?? [UInt8](repeating: 0, count: 8)
+        return FactKey(entity: entity, attribute: "e", element: number.bigEndianBytes + prefix)
+    }
+
+    private static func key(of name: BlobName, at dot: Dot) -> FactKey {
+        key(EntityID(kind: entryKind, uuid: dot.instance), dot.number, name)
+    }
+
+    private static func droppedKey(_ name: BlobName) -> FactKey {
+        guard let half = UniqueID(bytes: name.bytes[..<16]) else { preconditionFailure("a name has 32 bytes") }
+        return FactKey(
+            entity: EntityID(kind: droppedKind, uuid: half), attribute: "d", element: Array(name.bytes[16...]))
+    }
+
+    /// Value: for each record flags (1) ‖ byte count (4) ‖ name (32).
+    private static func fact(_ key: FactKey, _ records: [Record]) -> Fact {
+        var value: [UInt8] = []
+        for record in records {
+            value.append((record.wasApplied ? appliedFlag : 0) | (record.isBare ? bareFlag : 0))
+            value.appendBigEndian(UInt32(record.byteCount))
+            value += record.name.bytes
+        }
+        return Fact(key: key, content: .inline(value), dot: records[0].dot, height: records[0].height)
+    }
+
+    private static func records(_ fact: Fact) -> [Record] {
+        let value = fact.inlineValue ?? []
+        return stride(from: 0, to: value.count - value.count % recordByteCount, by: recordByteCount).compactMap {
+            start in
+            guard let name = BlobName(bytes: value[start + 5..<start + recordByteCount]),
+                let byteCount = UInt32(bigEndianBytes: Array(value[start + 1..<start + 5]))
+            else { return nil }
+            return Record(
+                name: name, dot: fact.dot, height: fact.height, byteCount: Int(byteCount),
+                isBare: value[start] & bareFlag != 0, wasApplied: value[start] & appliedFlag != 0)
+        }
+    }
+}

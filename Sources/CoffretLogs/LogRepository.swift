@@ -1,0 +1,208 @@
+// A vault's facts with their history, on disk. The one thing to keep true: what a call returned for is in the journal; what
+// is in memory follows from the journal, the chains and nothing else, and is thrown away when a step of it fails.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretHistory
+package import CoffretStorage
+
+/// The histories of one vault on one device (Spec/history.md): read, written in entries, received from others.
+///
+/// Not Sendable: one isolation domain owns it. One process writes at a time; readers in other processes see complete
+/// entries, and newer ones after `refresh()`.
+package final class LogRepository {
+    package typealias Machine = HistoryMachine<DiskHistoryStore>
+
+    /// The vault whose histories these are, and its keys.
+    package let keys: VaultKeys
+    package let author: LogAuthor
+    /// When trees are stored; may be changed at any time.
+    package var policy = LocalCheckpointPolicy.shortLived
+    package private(set) var chains: VaultChains
+
+    let blobs: BlobStore
+    let files: LogFiles
+    let random: any RandomSource
+    let clock: any WallClock
+    let notify: (StorageNotice) -> Void
+    /// Whether a key's shape is text: such values are compressed (Z1) and merged.
+    let isText: (FactKey) -> Bool
+    private(set) lazy var cutter = ValueCutter(keys: keys)
+    /// Nil before the first question, and after a step that failed.
+    private var loaded: Loaded?
+    /// Damage was met: what is derived is made anew by who loads next. Once; what is damaged then is for `fsck`.
+    private var isIndexInDoubt = false
+    private var wasRebuilt = false
+
+    /// What follows from the journal and the chains.
+    struct Loaded {
+        var machine: Machine
+        var own: OwnLog?
+        /// Links whose purge a person at this device refused.
+        var refusedPurges: Set<Int> = []
+        /// Changes and bytes of the entries behind the local checkpoint.
+        var changeCount = 0
+        var byteCount = 0
+        /// Whether something is to be stored that no entry says.
+        var isAhead = false
+    }
+
+    init(
+        blobs: BlobStore, keys: VaultKeys, author: LogAuthor, chains: VaultChains, environment: StorageEnvironment,
+        isText: @escaping (FactKey) -> Bool
+    ) {
+        self.blobs = blobs
+        self.keys = keys
+        self.author = author
+        self.chains = chains
+        self.isText = isText
+        random = environment.random
+        clock = environment.clock
+        notify = environment.notify
+        files = LogFiles(blobs: blobs, keys: keys)
+    }
+
+    // MARK: Steps of the rules
+
+    /// Runs steps of the rules. A failure of the store throws all of memory away; the next step goes on from the journal.
+    ///
+    /// What a step changes is in memory until `checkpoint`. Entries are put in by `commit` and `receive` alone.
+    package func step<Result>(_ body: (inout Machine) throws(StorageError) -> Result) throws(StorageError) -> Result {
+        try change { (loaded) throws(StorageError) in
+            loaded.isAhead = true
+            return try body(&loaded.machine)
+        }
+    }
+
+    /// Asks the rules.
+    package func ask<Result>(_ body: (inout Machine) throws(StorageError) -> Result) throws(StorageError) -> Result {
+        try change { (loaded) throws(StorageError) in try body(&loaded.machine) }
+    }
+
+    func change<Result>(_ body: (inout Loaded) throws(StorageError) -> Result) throws(StorageError) -> Result {
+        if loaded == nil { loaded = try load() }
+        do throws(StorageError) {
+            guard loaded != nil else { throw StorageError(.unusable, place: blobs.directory) }
+            return try body(&loaded!)
+        } catch {
+            isIndexInDoubt = isIndexInDoubt || error.isDamage
+            loaded = nil
+            throw error
+        }
+    }
+
+    /// Forgets what is in memory; the next step reads it from the journal.
+    func reload() { loaded = nil }
+
+    func adopt(_ fresh: Loaded) { loaded = fresh }
+
+    private func load() throws(StorageError) -> Loaded {
+        let rebuilds = isIndexInDoubt && !wasRebuilt
+        isIndexInDoubt = false
+        wasRebuilt = wasRebuilt || rebuilds
+        return try load(rebuildsIndex: rebuilds)
+    }
+
+    // MARK: Chains and syncs
+
+    /// Learns of newer chains, and takes the links that may be taken (K7). The state is brought up to date.
+    package func follow(_ newer: VaultChains) throws(StorageError) {
+        chains = newer
+        try step { (machine) throws(StorageError) in
+            machine.follow(accounts: newer.accounts, chain: newer.members)
+            try machine.update()
+        }
+    }
+
+    /// Brings base and state up to date with all that came (C4 to C9). Once in a sync, before `checkpoint`.
+    package func settle(now: Milliseconds, isCollected: (Int) -> Bool = { _ in false }) throws(StorageError) {
+        try step { (machine) throws(StorageError) in try machine.settle(now: now, isCollected: isCollected) }
+    }
+
+    /// Bytes of the sync, as they were remembered last.
+    package var syncMemory: [UInt8] { blobs.state.logs?.memory ?? [] }
+
+    /// Remembers bytes of the sync; costs less than 300 bytes more than they have.
+    ///
+    /// - Parameter memory: at most 64 KiB.
+    package func remember(_ memory: [UInt8]) throws(StorageError) {
+        guard memory != syncMemory else { return }
+        var state = blobs.state
+        state.logs?.memory = memory
+        try transact { (transaction) throws(StorageError) in
+            try transaction.commit(state: state, isCheckpoint: false)
+        }
+    }
+
+    /// The newest keyring generation recorded in this vault, 0 if none was.
+    package var recordedKeyringGeneration: UInt64 { blobs.state.keyringGeneration }
+
+    /// Records a keyring generation, so that an older keyring put back is noticed.
+    package func recordKeyringGeneration(_ generation: UInt64) throws(StorageError) {
+        var state = blobs.state
+        state.keyringGeneration = generation
+        try transact { (transaction) throws(StorageError) in
+            try transaction.commit(state: state, isCheckpoint: false)
+        }
+    }
+
+    /// Picks up what other processes wrote.
+    ///
+    /// - Returns: whether anything is new.
+    @discardableResult
+    package func refresh() throws(StorageError) -> Bool {
+        let before = blobs.state.logs
+        guard try blobs.refresh() else { return false }
+        guard let before, let now = blobs.state.logs, now.kept == before.kept, now.entries.starts(with: before.entries)
+        else {
+            reload()
+            return true
+        }
+        guard loaded != nil else { return true }
+        try change { (loaded) throws(StorageError) in
+            try takeTail(Array(now.entries.dropFirst(before.entries.count)), into: &loaded)
+        }
+        return true
+    }
+
+    // MARK: Files
+
+    package var isWritable: Bool { blobs.isWritable && author.signingKey != nil }
+    package var directory: String { blobs.directory }
+    /// Bytes of all transactions since the last compaction.
+    package var journalByteCount: Int { blobs.journalByteCount }
+    /// The number of the last complete transaction, which only grows.
+    package var journalPosition: UInt64 { blobs.lastSequence }
+
+    /// Calls `body` with that number after each transaction of this repository, once it is durable.
+    package func onDurable(_ body: @escaping (UInt64) -> Void) { blobs.onDurable = body }
+
+    /// Gives the writer's lock back; nothing acknowledged waits for this.
+    package func close() { blobs.close() }
+
+    /// - Throws: `.readOnly`; `.unusable` after a failed write, until the vault is opened anew.
+    func requireWriter() throws(StorageError) {
+        if !blobs.isWritable { try blobs.begin().cancel() }
+    }
+
+    /// Runs `body` in a transaction, which it commits; cancels it if `body` throws.
+    func transact<Result>(_ body: (BlobTransaction) throws(StorageError) -> Result) throws(StorageError) -> Result {
+        let transaction = try blobs.begin()
+        do throws(StorageError) {
+            return try body(transaction)
+        } catch {
+            transaction.cancel()
+            throw error
+        }
+    }
+}
+
+extension StorageError {
+    /// Whether blobs that should be here are not, or are none.
+    var isDamage: Bool {
+        switch code {
+        case .blobMissing, .blobAuthenticationFailed, .treeMalformedNode: true
+        default: false
+        }
+    }
+}
