@@ -1,5 +1,6 @@
 // What belongs to items: versions, flags, files, links, conflicts.
 
+internal import CoffretBase
 internal import CoffretWire
 
 extension CoffretSession {

@@ -1,6 +1,7 @@
 // Items and vaults, for programs of others. Invariant: each of these shows the fields of one record of the wire and keeps none of
 // its own, so that the page of operations says what they mean.
 
+internal import CoffretBase
 internal import CoffretWire
 
 /// A vault of the store.

@@ -1,6 +1,7 @@
 // Lists, names, tags and links: answers that need no words. Invariant: a reference that could mean two documents gives
 // both, and the caller decides.
 
+internal import CoffretBase
 internal import CoffretSQLite
 
 extension SearchIndex {
@@ -25,7 +26,7 @@ extension SearchIndex {
             var kinds: [UInt8: Int] = [:]
             var trashed = 0
             for record in session.attributes.records where record.isDocument {
-                if record.has(DocumentAttributes.trashed) { trashed += 1 } else { kinds[record.kind, default: 0] += 1 }
+                if record.has(Flag.trashed) { trashed += 1 } else { kinds[record.kind, default: 0] += 1 }
             }
             return (kinds, trashed)
         }
@@ -67,7 +68,7 @@ extension SearchIndex {
             }
             try session.connection.forEachRow("SELECT key, document, path FROM tag ORDER BY key") {
                 row throws(SQLiteError) in
-                guard !session.attributes[row.int64(at: 1)].has(DocumentAttributes.trashed) else { return }
+                guard !session.attributes[row.int64(at: 1)].has(Flag.trashed) else { return }
                 let rowKey = row.string(at: 0)
                 if rowKey != key {
                     flush()
@@ -105,8 +106,7 @@ extension SearchIndex {
 extension ListFilter {
     fileprivate func accepts(_ record: DocumentAttributes) -> Bool {
         func agrees(_ wanted: Bool?, _ flag: UInt8) -> Bool { wanted == nil || wanted == record.has(flag) }
-        return (kinds?.contains(record.kind) ?? true) && agrees(isPinned, DocumentAttributes.pinned)
-            && agrees(isArchived, DocumentAttributes.archived) && agrees(isTrashed, DocumentAttributes.trashed)
+        return (kinds?.contains(record.kind) ?? true) && admits(record.itemFlags)
             && agrees(isUntagged.map { !$0 }, DocumentAttributes.tagged)
             && agrees(hasAttachments, DocumentAttributes.attachments)
             && agrees(hasConflicts, DocumentAttributes.conflicted) && (modified?.contains(record.modified) ?? true)
@@ -129,7 +129,7 @@ extension SearchIndex.Session {
             case .modified: numbers.first(count) { (table[$0].modified, $0) > (table[$1].modified, $1) }
             case .pinnedFirst:
                 numbers.first(count) {
-                    let pins = (table[$0].has(DocumentAttributes.pinned), table[$1].has(DocumentAttributes.pinned))
+                    let pins = (table[$0].has(Flag.pinned), table[$1].has(Flag.pinned))
                     return pins.0 != pins.1 ? pins.0 : (table[$0].modified, $0) > (table[$1].modified, $1)
                 }
             case .created: numbers.first(count) { (table[$0].created, $0) > (table[$1].created, $1) }
@@ -176,9 +176,7 @@ extension NameReading {
                 entity: [UInt8(truncatingIfNeeded: row.int64(at: 0))] + row.bytes(at: 1), title: row.string(at: 2),
                 tags: row.string(at: 6).split(separator: "\n").map(String.init),
                 createdMilliseconds: row.int64(at: 3), modifiedMilliseconds: row.int64(at: 4),
-                isPinned: flags & DocumentAttributes.pinned != 0,
-                isArchived: flags & DocumentAttributes.archived != 0,
-                isTrashed: flags & DocumentAttributes.trashed != 0,
+                flags: DocumentAttributes.itemFlags(flags),
                 hasAttachments: flags & DocumentAttributes.attachments != 0,
                 isLocked: flags & DocumentAttributes.locked != 0,
                 hasConflicts: flags & DocumentAttributes.conflicted != 0)

@@ -181,9 +181,7 @@ struct QueryEvaluator {
         switch filter {
         case .tag(let path): return try session.documents(tagged: path)
         case .kind(let kind): return DocumentSet(table) { $0.kind == kind }
-        case .pinned: return DocumentSet(table) { $0.has(DocumentAttributes.pinned) }
-        case .archived: return DocumentSet(table) { $0.has(DocumentAttributes.archived) }
-        case .trashed: return DocumentSet(table) { $0.has(DocumentAttributes.trashed) }
+        case .flag(let flag): return DocumentSet(table) { $0.has(flag) }
         case .locked: return DocumentSet(table) { $0.has(DocumentAttributes.locked) }
         case .conflicted: return DocumentSet(table) { $0.has(DocumentAttributes.conflicted) }
         case .untagged: return DocumentSet(table) { !$0.has(DocumentAttributes.tagged) }

@@ -40,7 +40,7 @@ package final class SearchIndex {
         /// The documents that are not in the trash; made when first asked for, since who writes needs none.
         var visible: DocumentSet {
             if let knownVisible { return knownVisible }
-            let made = DocumentSet(attributes) { !$0.has(DocumentAttributes.trashed) }
+            let made = DocumentSet(attributes) { !$0.has(Flag.trashed) }
             knownVisible = made
             return made
         }

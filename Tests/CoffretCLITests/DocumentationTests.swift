@@ -12,10 +12,13 @@ struct DocumentationTests {
     static let page = text(of: "Docs/cli.md")
     static let unlocking = text(of: "Docs/unlocking.md")
 
+    private static func url(of path: String) -> URL {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent(path)
+    }
+
     private static func text(of path: String) -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        return (try? String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)) ?? ""
+        (try? String(contentsOf: url(of: path), encoding: .utf8)) ?? ""
     }
 
     @Test("the page lists exactly the exit codes of the program")
@@ -24,11 +27,24 @@ struct DocumentationTests {
         #expect(rows.map(String.init) == ExitCode.allCases.map { "| \($0.rawValue) | \($0.meaning) |" })
     }
 
-    @Test("the page names every command")
-    func commands() {
-        for command in RootCommand.description.visibleSubcommands where command.group != .help {
-            #expect(Self.page.contains("`\(command.name)`"), "\(command.name)")
+    @Test("the page's table of commands is that of the program; snapshots write it")
+    func commands() throws {
+        let groups = CommandGroup.allCases.filter { $0 != .help }
+        let commands = groups.map { group in
+            RootCommand.description.visibleSubcommands.filter { $0.group == group }.map { "`\($0.name)`" }
         }
+        func row(_ cells: [String]) -> String { "| " + cells.joined(separator: " | ") + " |" }
+        let table = [
+            row(groups.map { $0.rawValue.prefix(1).lowercased() + $0.rawValue.dropFirst() }),
+            row(groups.map { _ in "---" }), row(commands.map { $0.joined(separator: " ") }),
+        ]
+        var lines = Self.page.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("| every day |") })
+        if ProcessInfo.processInfo.environment["COFFRET_UPDATE_SNAPSHOTS"] != nil {
+            lines.replaceSubrange(start..<start + 3, with: table)
+            try lines.joined(separator: "\n").write(to: Self.url(of: "Docs/cli.md"), atomically: true, encoding: .utf8)
+        }
+        #expect(Array(lines[start..<start + 3]) == table)
     }
 
     @Test("completions of all three shells know every command and option")

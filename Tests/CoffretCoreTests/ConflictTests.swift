@@ -82,7 +82,7 @@ struct ConflictTests {
             var item = Item(id: id, kind: .login, created: random.int(in: -1_000...1_000_000).asMilliseconds)
             item.givenTitle = random.bool() ? "title \(random.int(in: 0...9))" : nil
             item.text = random.text(countMax: 40)
-            item.pinned = random.bool() ? 7 : nil
+            item.flagTimes[.pinned] = random.bool() ? 7 : nil
             item.path = random.bool() ? "a/b.md" : nil
             for tag in ["a", "b/c", "two words"] where random.bool() { item.givenTags.append(try TagPath(tag)) }
             if random.bool() {

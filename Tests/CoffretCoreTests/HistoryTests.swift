@@ -20,7 +20,7 @@ struct HistoryTests {
         fixture.nextDay()
         try vault.update(id) { $0.text = "# Tomatoes\none\n2\n3\n4 #balcony\n" }
         fixture.nextDay()
-        try vault.setPinned(id, true)
+        try vault.set(.pinned, of: id, to: true)
         return id
     }
 

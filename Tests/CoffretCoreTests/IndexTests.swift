@@ -134,7 +134,7 @@ struct IndexTests {
                 ids.append(try batch.create(ItemDraft(text: "# Note \(number)\nalpha number\(number) [[Note 7]]")))
             }
             try batch.update(ids[4]) { $0.text = "# Note 4\nbeta instead" }
-            try batch.setTrashed(ids[5], true)
+            try batch.set(.trashed, of: ids[5], to: true)
         }
         try vault.synchronizeIndex()
         #expect(rebuilds.count == 0)
@@ -271,7 +271,7 @@ struct IndexTests {
             switch random.int(in: 0...6) {
             case 0 where !ids.isEmpty: try vault.update(random.element(of: ids)) { $0.text = text }
             case 1 where !ids.isEmpty: try vault.trash(random.element(of: ids))
-            case 2 where !ids.isEmpty: try vault.setPinned(random.element(of: ids), random.bool())
+            case 2 where !ids.isEmpty: try vault.set(.pinned, of: random.element(of: ids), to: random.bool())
             case 3 where ids.count > 3:
                 try vault.deletePermanently([ids.remove(at: random.int(in: 0...ids.count - 1))])
             default: ids.append(try note(text))

@@ -155,9 +155,9 @@ struct ReferenceTests {
             #expect(Set(error.candidates.map(\.id)) == [first.uuid.hex, third.uuid.hex])
         }
         #expect(try vault.resolveForScripts(first.uuid.hex) == first)
-        try vault.update(third) { $0.trashed = 1 }
+        try vault.update(third) { $0.flagTimes[.trashed] = 1 }
         #expect(try vault.resolveForScripts(digits) == first)
-        try vault.update(second) { $0.trashed = 1 }
+        try vault.update(second) { $0.flagTimes[.trashed] = 1 }
         #expect(throws: CoreError.self) { try vault.resolveForScripts("Gitea") }
         #expect(try vault.resolveForScripts(second.uuid.hex) == second)
         // Without an index the same rules hold.

@@ -51,7 +51,7 @@ struct FullExportTests {
         fixture.clock.advance(by: 1_000)
         try vault.update(id) { $0.text = String(repeating: "long ", count: 50_000) }
         fixture.clock.advance(by: -5_000)
-        try vault.setPinned(id, true)
+        try vault.set(.pinned, of: id, to: true)
         let note = try #require(try fixture.items()["in/one.md"])
         try vault.update(note.id) { $0.givenTags = [] }
         let gone = try vault.create(ItemDraft(title: "Gone", text: "was here"))

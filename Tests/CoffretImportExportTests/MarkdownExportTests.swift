@@ -96,7 +96,7 @@ struct MarkdownExportTests {
             item.modified = 1_767_312_000_000
         }
         try fixture.vault.update(try #require(items["in/plain.md"]).id) { item in item.givenTitle = "Given" }
-        try fixture.vault.setPinned(try #require(items["in/plain.md"]).id, true)
+        try fixture.vault.set(.pinned, of: try #require(items["in/plain.md"]).id, to: true)
         let report = try export()
         #expect((report.notes, report.identical) == (2, 0))
         let files = try folder.files(below: "out").mapValues { String(decoding: $0, as: UTF8.self) }

@@ -1,5 +1,6 @@
 // Single Markdown files: what becomes title, tag, time, field and link.
 
+import CoffretBase
 import CoffretCore
 import CoffretTestSupport
 import Foundation

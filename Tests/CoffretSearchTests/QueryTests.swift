@@ -46,7 +46,7 @@ struct QueryTests {
         #expect(try root("a\u{3000}b\u{A0}c") == .all([word("a"), word("b"), word("c")]))
         let query = try SearchQuery.parse("in:title in:body x in:trash")
         #expect(query.columns == [.title, .body] && query.includesTrashed)
-        #expect(query.root == .all([word("x"), .filter(.trashed)]))
+        #expect(query.root == .all([word("x"), .filter(.flag(.trashed))]))
     }
 
     @Test("use 7: a dash excludes, but neither in quotes nor in what looks like a command")

@@ -1,6 +1,7 @@
 // What the conformance test asks, in this order. Invariant: every operation stands here with a request that is answered; where
 // it can be asked wrongly, with one that is refused.
 
+import CoffretBase
 import CoffretApp
 import CoffretWire
 

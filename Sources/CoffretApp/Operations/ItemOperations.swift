@@ -132,7 +132,7 @@ extension ItemTrash: PerformedOperation {
         let places = try desk.find(all: items, vault: vault)
         try desk.writing(places.record) { vault in
             try vault.batch { batch in
-                for id in places.ids { try batch.setTrashed(id, true) }
+                for id in places.ids { try batch.set(.trashed, of: id, to: true) }
             }
         }
         var answer = Answer()
@@ -167,8 +167,7 @@ extension ItemFlag: PerformedOperation {
             let before = try places.ids.map(vault.item)
             try vault.batch { batch in
                 for id in places.ids {
-                    if let isPinned { try batch.setPinned(id, isPinned) }
-                    if let isArchived { try batch.setArchived(id, isArchived) }
+                    for (flag, isSet) in flags { try batch.set(flag, of: id, to: isSet) }
                     if let isHidden { try batch.setHidden(id, isHidden) }
                 }
             }

@@ -156,12 +156,9 @@ extension ItemList: PiecewiseOperation {
         var filter = includesAll == true ? ItemFilter.everything : ItemFilter()
         filter.tags = try (tags ?? []).map(TagPath.init(wanted:))
         if let kind = try ItemKind(wanted: kind) { filter.kinds = [kind] }
-        if let isPinned { filter.isPinned = isPinned }
-        if let isArchived { filter.isArchived = isArchived }
-        if let isTrashed {
-            filter.isTrashed = isTrashed
-            if isTrashed, isArchived == nil { filter.isArchived = nil }
-        }
+        filter.flags.merge(flags) { $1 }
+        // The trash has what lay in the archive too.
+        if isTrashed == true, isArchived == nil { filter.isArchived = nil }
         return filter
     }
 }

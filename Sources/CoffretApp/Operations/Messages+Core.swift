@@ -22,9 +22,7 @@ extension ItemMessage {
         attachments = item.attachments.map { AttachmentMessage($0) }
         created = WireMoment(item.created)
         modified = WireMoment(item.modified)
-        isPinned = item.isPinned
-        isArchived = item.isArchived
-        isTrashed = item.isTrashed
+        flags = item.flags
         isLocked = item.isLocked
         isSealed = item.isSealed ? true : nil
         isHidden = item.isHidden
@@ -66,9 +64,7 @@ extension SummaryMessage {
         tags = item.tags
         created = WireMoment(item.created)
         modified = WireMoment(item.modified)
-        isPinned = item.isPinned
-        isArchived = item.isArchived
-        isTrashed = item.isTrashed
+        flags = item.flags
         hasAttachments = item.hasAttachments
         isLocked = item.isLocked
         hasConflicts = item.hasConflicts

@@ -1,26 +1,23 @@
-// `coffret pin`, `unpin`, `archive`, `unarchive`: four commands that set a flag on items.
+// `coffret pin`, `unpin`, `archive`, `unarchive`: commands that set a flag on items, or take it off.
 
 internal import CoffretApp
 internal import CoffretBase
 internal import CoffretWire
 
 enum FlagCommands {
-    static let pin = command("pin", "Keep items at the top of lists", done: "Pinned", before: "Was pinned already") {
-        $0.isPinned = true
-    }
-    static let unpin = command("unpin", "Let pinned items go", done: "Unpinned", before: "Was not pinned") {
-        $0.isPinned = false
-    }
-    static let archive = command(
-        "archive", "Put items aside, out of lists", done: "Archived", before: "Was archived already"
-    ) { $0.isArchived = true }
-    static let unarchive = command(
-        "unarchive", "Bring archived items back", done: "Brought back", before: "Was not archived"
-    ) { $0.isArchived = false }
+    static let all = [
+        command(.pinned, true, "pin", "Keep items at the top of lists", done: "Pinned", before: "Was pinned already"),
+        command(.pinned, false, "unpin", "Let pinned items go", done: "Unpinned", before: "Was not pinned"),
+        command(
+            .archived, true, "archive", "Put items aside, out of lists", done: "Archived",
+            before: "Was archived already"),
+        command(
+            .archived, false, "unarchive", "Bring archived items back", done: "Brought back",
+            before: "Was not archived"),
+    ]
 
     private static func command(
-        _ name: String, _ summary: String, done: String, before: String,
-        _ set: @escaping @Sendable (inout ItemFlag) -> Void
+        _ flag: Flag, _ isSet: Bool, _ name: String, _ summary: String, done: String, before: String
     ) -> CommandDescription {
         CommandDescription(
             name, group: .everyDay, summary, arguments: [CommonArguments.items],
@@ -28,7 +25,7 @@ enum FlagCommands {
                 let store = try CommandStore.open(context)
                 var request = ItemFlag()
                 (request.items, request.vault) = (context.arguments.values(CommonArguments.items), store.namedVault)
-                set(&request)
+                request.flags[flag] = isSet
                 let answer = try store.perform(request)
                 try context.confirmDone(.array(answer.items.map(\.json))) {
                     try answer.items.map { item in

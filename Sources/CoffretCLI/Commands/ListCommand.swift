@@ -7,19 +7,18 @@ internal import CoffretTerminal
 internal import CoffretWire
 
 enum ListCommand {
-    static let pinned = OptionDescription.flag("pinned", "pinned items only")
-    static let archived = OptionDescription.flag("archived", "archived items only")
-    static let trash = OptionDescription.flag("trash", "what is in the trash")
+    private static let flags: KeyValuePairs<Flag, OptionDescription> = [
+        .pinned: .flag("pinned", "pinned items only"), .archived: .flag("archived", "archived items only"),
+        .trashed: .flag("trash", "what is in the trash"),
+    ]
     static let all = OptionDescription.flag("all", short: "a", "archived and trashed items too")
     static let sort = OptionDescription.value(
         "sort", "ORDER", .choice(ItemOrder.allCases.map(\.rawValue)), "by modified (latest first), created or title")
 
     static let description = CommandDescription(
         "ls", group: .find, "List items, latest first",
-        options: [
-            CommonArguments.tag, CommonArguments.type, pinned, archived, trash, all, sort, CommonArguments.limit,
-            CommonArguments.at,
-        ],
+        options: [CommonArguments.tag, CommonArguments.type] + flags.map(\.value)
+            + [all, sort, CommonArguments.limit, CommonArguments.at],
         examples: [
             CommandExample("coffret ls --tag garden", "what has the tag, or one below it"),
             CommandExample("coffret ls --at '2 weeks ago'", "the vault as it was"),
@@ -76,9 +75,7 @@ enum ListCommand {
         request.kind = context.arguments.value(CommonArguments.type)
         request.order = context.arguments.value(sort).flatMap(ItemList.Order.init(rawValue:))
         if context.arguments.isSet(all) { request.includesAll = true }
-        if context.arguments.isSet(pinned) { request.isPinned = true }
-        if context.arguments.isSet(archived) { request.isArchived = true }
-        if context.arguments.isSet(trash) { request.isTrashed = true }
+        for (flag, option) in flags where context.arguments.isSet(option) { request.flags[flag] = true }
         (request.at, request.version) = try context.pointInMessage()
         request.limit = context.arguments.number(CommonArguments.limit) ?? .max
         request.givesShortIDs = context.isJSON ? nil : true
@@ -94,7 +91,8 @@ enum ListCommand {
         guard vaults.count == 1 || request.vault != nil else { return "Nothing like that in \(vaults.count) vaults." }
         let isNarrowed =
             context.arguments.isSet(CommonArguments.tag) || context.arguments.isSet(CommonArguments.type)
-            || [pinned, archived, trash, CommonArguments.at].contains(where: context.arguments.isSet)
+            || context.arguments.isSet(CommonArguments.at)
+            || flags.map(\.value).contains(where: context.arguments.isSet)
         let vault = vaults.first { request.vault == nil || [$0.id, $0.name].contains(request.vault) }?.id
         return isNarrowed
             ? "Nothing like that."

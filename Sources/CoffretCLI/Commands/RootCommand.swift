@@ -13,7 +13,7 @@ enum RootCommand {
         discussion: ["Called alone, coffret shows what you did last."],
         subcommands: [
             NewCommand.description, ShowCommand.description, EditCommand.description, RemoveCommand.description,
-            FlagCommands.pin, FlagCommands.unpin, FlagCommands.archive, FlagCommands.unarchive,
+        ] + FlagCommands.all + [
             AttachCommand.description,
             ListCommand.description, SearchCommand.description, TagCommand.description, LinkCommand.description,
             ConflictsCommand.description,

@@ -69,11 +69,9 @@ struct ItemText {
         if item.kind != ItemKind.note.name { facts.append(item.kind) }
         facts += item.tags.map { style.apply(.tag, TextWidth.displaySafe("#\($0)")) }
         facts.append(style.apply(.faint, "changed \(relativeTime.moment(item.modified.milliseconds))"))
-        if item.isPinned { facts.append("pinned") }
-        if item.isArchived { facts.append("archived") }
+        facts += Flag.allCases.filter { item.flags[$0] }.map(\.state)
         if item.isLocked { facts.append(item.isSealed == true ? "locked" : "locked, open now") }
         if item.isHidden { facts.append("hidden") }
-        if item.isTrashed { facts.append("in the trash") }
         return facts.joined(separator: "  ")
     }
 

@@ -28,12 +28,8 @@ package struct Item: Equatable, Sendable {
     package var created: Milliseconds
     /// When a person last changed it.
     package var modified: Milliseconds
-    /// When it was pinned; nil if it is not.
-    package var pinned: Milliseconds?
-    /// When it was archived; nil if it is not.
-    package var archived: Milliseconds?
-    /// When it went to the trash; nil if it is not there.
-    package var trashed: Milliseconds?
+    /// When each of its flags was set.
+    package var flagTimes: [Flag: Milliseconds] = [:]
     /// Where it stood in the folder that it was imported from, with `/` between the parts.
     package var path: String?
     /// How it is sealed under a passphrase of its own; nil if it is not.
@@ -83,9 +79,16 @@ package struct Item: Equatable, Sendable {
         return (givenTags + scan.tags.map(\.tag)).filter { seen.insert($0.folded).inserted }.sorted()
     }
 
-    package var isPinned: Bool { pinned != nil }
-    package var isArchived: Bool { archived != nil }
-    package var isTrashed: Bool { trashed != nil }
+    package var flags: FlagSet { FlagSet(flagTimes.keys) }
+    package var isPinned: Bool { flagTimes[.pinned] != nil }
+    package var isArchived: Bool { flagTimes[.archived] != nil }
+    package var isTrashed: Bool { flagTimes[.trashed] != nil }
+
+    /// Sets a flag now, unless it is set, or takes it off.
+    package mutating func set(_ flag: Flag, _ isSet: Bool, at time: Milliseconds) {
+        flagTimes[flag] = isSet ? flagTimes[flag] ?? time : nil
+    }
+
     package var isHidden: Bool { hidden != nil }
 
     /// The field with a key, or else the only one with a label, in any case of its letters.
@@ -147,7 +150,7 @@ package struct Attachment: Equatable, Sendable {
 }
 
 /// The values of an item that is to be made.
-package struct ItemDraft: Equatable, Sendable {
+package struct ItemDraft: Flagged, Equatable, Sendable {
     package var kind: ItemKind
     /// Nil for a note whose text says it.
     package var title: String?
@@ -158,9 +161,7 @@ package struct ItemDraft: Equatable, Sendable {
     package var created: Milliseconds?
     /// Nil for when it was created.
     package var modified: Milliseconds?
-    package var isPinned = false
-    package var isArchived = false
-    package var isTrashed = false
+    package var flags: FlagSet = []
     package var path: String?
     /// An id to use; nil for a random one.
     package var uuid: UniqueID?

@@ -1,5 +1,6 @@
 // The attributes of items and attachments. The names are part of the format: Spec/items.md.
 
+internal import CoffretBase
 package import CoffretStorage
 
 /// Attributes of items.
@@ -9,13 +10,18 @@ package enum ItemAttribute {
     package static let tag: Attribute = "tag"
     package static let created: Attribute = "created"
     package static let modified: Attribute = "modified"
-    package static let pinned: Attribute = "pinned"
-    package static let archived: Attribute = "archived"
-    package static let trashed: Attribute = "trashed"
     package static let path: Attribute = "path"
     package static let hidden: Attribute = "hidden"
     /// The beginning of the attribute of each field.
     package static let fieldPrefix = "field/"
+
+    /// The attribute of a flag: its name.
+    static func flag(_ flag: Flag) -> Attribute {
+        guard let attribute = Attribute(flag.rawValue) else {
+            preconditionFailure("a flag's name is shorter than an attribute")
+        }
+        return attribute
+    }
 
     /// The attribute of a field.
     static func field(_ key: FieldKey) -> Attribute {

@@ -1,5 +1,7 @@
 // The difference between two states of an item, in terms that people use.
 
+internal import CoffretBase
+
 /// The difference between two versions of one item.
 package struct ItemChange: Equatable, Sendable {
     /// The change of something that has a name.
@@ -22,7 +24,7 @@ package struct ItemChange: Equatable, Sendable {
         package let new: String
     }
 
-    /// A flag that was set or taken away: pinned, archived, trashed.
+    /// A flag that was set or taken away, a lock or hiding among them.
     package struct Flag: Equatable, Sendable {
         package let name: String
         package let isSet: Bool
@@ -60,13 +62,13 @@ package struct ItemChange: Equatable, Sendable {
         addedTags = newTags.filter { !oldTags.contains($0) }
         removedTags = oldTags.filter { !newTags.contains($0) }
         fields = Self.fields(from: old?.fields ?? [], to: new?.fields ?? [])
-        flags = [
-            ("pinned", old?.isPinned ?? false, new?.isPinned ?? false),
-            ("archived", old?.isArchived ?? false, new?.isArchived ?? false),
-            ("trashed", old?.isTrashed ?? false, new?.isTrashed ?? false),
-            ("locked", old?.isLocked ?? false, new?.isLocked ?? false),
-            ("hidden", old?.isHidden ?? false, new?.isHidden ?? false),
-        ].filter { $0.1 != $0.2 }.map { Flag(name: $0.0, isSet: $0.2) }
+        let (before, after) = (old?.flags ?? [], new?.flags ?? [])
+        let states =
+            CoffretBase.Flag.allCases.map { ($0.rawValue, before[$0], after[$0]) } + [
+                ("locked", old?.isLocked ?? false, new?.isLocked ?? false),
+                ("hidden", old?.isHidden ?? false, new?.isHidden ?? false),
+            ]
+        flags = states.filter { $0.1 != $0.2 }.map { Flag(name: $0.0, isSet: $0.2) }
         isSealedChange = Self.hasSealedEdit(from: old?.lock, to: new?.lock)
         let (oldFiles, newFiles) = (old?.attachments ?? [], new?.attachments ?? [])
         // A file with another name is one that went and one that came.

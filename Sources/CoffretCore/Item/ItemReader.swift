@@ -102,12 +102,10 @@ package struct ItemReader {
         case ItemAttribute.tag: item.givenTags.append(try FactValue.tag(bytes))
         case ItemAttribute.created: item.created = try FactValue.integer(bytes)
         case ItemAttribute.modified: item.modified = try FactValue.integer(bytes)
-        case ItemAttribute.pinned: item.pinned = try FactValue.integer(bytes)
-        case ItemAttribute.archived: item.archived = try FactValue.integer(bytes)
-        case ItemAttribute.trashed: item.trashed = try FactValue.integer(bytes)
         case ItemAttribute.path: item.path = try FactValue.text(bytes)
         case ItemAttribute.hidden: item.hidden = try FactValue.integer(bytes)
         default:
+            if let flag = Flag(rawValue: attribute.name) { return item.flagTimes[flag] = try FactValue.integer(bytes) }
             guard let key = fieldKey(attribute) else { throw CoreError(.valueInvalid, at: attribute.name) }
             item.fields.append(try FactValue.field(bytes, key: key, of: item.kind))
         }
@@ -129,8 +127,9 @@ package struct ItemReader {
             switch attribute {
             case ItemAttribute.modified: item.modified = max(item.modified, try FactValue.integer(bytes))
             case ItemAttribute.created: item.created = min(item.created, try FactValue.integer(bytes))
-            case ItemAttribute.pinned, ItemAttribute.archived, ItemAttribute.trashed, ItemAttribute.hidden: continue
+            case ItemAttribute.hidden: continue
             default:
+                if Flag(rawValue: attribute.name) != nil { continue }
                 let conflict = ItemConflict(
                     attribute: attribute.name, otherText: otherText(attribute, bytes), dot: sibling.dot)
                 // A merged text stands under several dots, and is one value.

@@ -24,9 +24,10 @@ package enum ItemWriter {
             ItemAttribute.title, nonEmpty(base.givenTitle), nonEmpty(new.givenTitle), settled, FactValue.encode)
         writer.register(ItemAttribute.text, nonEmpty(base.text), nonEmpty(new.text), settled, FactValue.encode)
         writer.register(ItemAttribute.path, base.path, new.path, settled, FactValue.encode)
-        writer.register(ItemAttribute.pinned, base.pinned, new.pinned, settled, FactValue.encode)
-        writer.register(ItemAttribute.archived, base.archived, new.archived, settled, FactValue.encode)
-        writer.register(ItemAttribute.trashed, base.trashed, new.trashed, settled, FactValue.encode)
+        for flag in Flag.allCases {
+            writer.register(
+                ItemAttribute.flag(flag), base.flagTimes[flag], new.flagTimes[flag], settled, FactValue.encode)
+        }
         writer.register(ItemAttribute.hidden, base.hidden, new.hidden, settled, FactValue.encode)
         writer.tags(from: base.givenTags, to: new.givenTags)
         writer.fields(from: base.fields, to: new.fields, settled, kind: new.kind)

@@ -5,16 +5,14 @@ internal import CoffretSearch
 package import CoffretStorage
 
 /// An item in a list.
-package struct ItemSummary: Equatable, Sendable {
+package struct ItemSummary: Flagged, Equatable, Sendable {
     package let id: EntityID
     package let kind: ItemKind
     package let title: String
     package let tags: [String]
     package let created: Milliseconds
     package let modified: Milliseconds
-    package let isPinned: Bool
-    package let isArchived: Bool
-    package let isTrashed: Bool
+    package var flags: FlagSet
     package let hasAttachments: Bool
     package let isLocked: Bool
     /// Whether devices wrote values that contradict each other.
@@ -22,7 +20,7 @@ package struct ItemSummary: Equatable, Sendable {
 
     package init(
         id: EntityID, kind: ItemKind, title: String, tags: [String], created: Milliseconds, modified: Milliseconds,
-        isPinned: Bool, isArchived: Bool, isTrashed: Bool, hasAttachments: Bool, isLocked: Bool, hasConflicts: Bool
+        flags: FlagSet, hasAttachments: Bool, isLocked: Bool, hasConflicts: Bool
     ) {
         self.id = id
         self.kind = kind
@@ -30,9 +28,7 @@ package struct ItemSummary: Equatable, Sendable {
         self.tags = tags
         self.created = created
         self.modified = modified
-        self.isPinned = isPinned
-        self.isArchived = isArchived
-        self.isTrashed = isTrashed
+        self.flags = flags
         self.hasAttachments = hasAttachments
         self.isLocked = isLocked
         self.hasConflicts = hasConflicts
@@ -42,8 +38,7 @@ package struct ItemSummary: Equatable, Sendable {
     package init(_ item: Item) {
         self.init(
             id: item.id, kind: item.kind, title: item.visibleTitle, tags: item.visibleTags.map(\.path),
-            created: item.created, modified: item.modified,
-            isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
+            created: item.created, modified: item.modified, flags: item.flags,
             hasAttachments: item.hasAttachments, isLocked: item.isLocked, hasConflicts: !item.conflicts.isEmpty)
     }
 
@@ -52,22 +47,20 @@ package struct ItemSummary: Equatable, Sendable {
         guard let id = EntityID(bytes: document.entity), let kind = ItemKind(id) else { return nil }
         self.init(
             id: id, kind: kind, title: document.title, tags: document.tags, created: document.createdMilliseconds,
-            modified: document.modifiedMilliseconds, isPinned: document.isPinned, isArchived: document.isArchived,
-            isTrashed: document.isTrashed, hasAttachments: document.hasAttachments, isLocked: document.isLocked,
+            modified: document.modifiedMilliseconds, flags: document.flags, hasAttachments: document.hasAttachments,
+            isLocked: document.isLocked,
             hasConflicts: document.hasConflicts)
     }
 }
 
 /// Which items a list has.
-package struct ItemFilter: Equatable, Sendable {
+package struct ItemFilter: FlagWanting, Equatable, Sendable {
     /// Nil for all kinds.
     package var kinds: Set<ItemKind>?
     /// The item must have each of these tags, or one below it.
     package var tags: [TagPath] = []
-    package var isPinned: Bool?
-    /// By default neither archived nor trashed items are shown; nil for either.
-    package var isArchived: Bool? = false
-    package var isTrashed: Bool? = false
+    /// By default neither archived nor trashed items are shown.
+    package var flags: [Flag: Bool] = .listed
     package var hasConflicts: Bool?
 
     package init() {}
@@ -75,17 +68,14 @@ package struct ItemFilter: Equatable, Sendable {
     /// All items, wherever they are.
     package static var everything: ItemFilter {
         var filter = ItemFilter()
-        filter.isArchived = nil
-        filter.isTrashed = nil
+        filter.flags = [:]
         return filter
     }
 
     /// Whether the item belongs into the list.
     package func admits(_ item: ItemSummary) -> Bool {
         if let kinds, !kinds.contains(item.kind) { return false }
-        if let isPinned, isPinned != item.isPinned { return false }
-        if let isArchived, isArchived != item.isArchived { return false }
-        if let isTrashed, isTrashed != item.isTrashed { return false }
+        if !admits(item.flags) { return false }
         if let hasConflicts, hasConflicts != item.hasConflicts { return false }
         let own = item.tags.compactMap { try? TagPath($0) }
         return tags.allSatisfy { wanted in own.contains { $0.isInside(wanted) } }

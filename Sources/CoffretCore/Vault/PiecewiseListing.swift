@@ -101,9 +101,7 @@ extension ListFilter {
         self.init()
         kinds = filter.kinds.map { Set($0.map(\.rawValue)) }
         tags = filter.tags.map(\.folded)
-        isPinned = filter.isPinned
-        isArchived = filter.isArchived
-        isTrashed = filter.isTrashed
+        flags = filter.flags
         hasConflicts = filter.hasConflicts
     }
 }

@@ -77,9 +77,7 @@ package final class VaultBatch {
         item.fields = draft.fields
         item.givenTags = draft.tags
         item.path = draft.path
-        item.pinned = draft.isPinned ? time : nil
-        item.archived = draft.isArchived ? time : nil
-        item.trashed = draft.isTrashed ? time : nil
+        for flag in Flag.allCases { item.set(flag, draft.flags[flag], at: time) }
         try write(from: nil, to: item, scan: scan)
         return id
     }
@@ -108,19 +106,9 @@ package final class VaultBatch {
         return true
     }
 
-    /// Moves an item to the trash, or back.
-    package func setTrashed(_ id: EntityID, _ isTrashed: Bool) throws {
-        try setFlag(id) { $0.trashed = isTrashed ? $0.trashed ?? self.time : nil }
-    }
-
-    /// Archives an item, or brings it back.
-    package func setArchived(_ id: EntityID, _ isArchived: Bool) throws {
-        try setFlag(id) { $0.archived = isArchived ? $0.archived ?? self.time : nil }
-    }
-
-    /// Pins an item to the top of lists, or unpins it.
-    package func setPinned(_ id: EntityID, _ isPinned: Bool) throws {
-        try setFlag(id) { $0.pinned = isPinned ? $0.pinned ?? self.time : nil }
+    /// Sets a flag of an item, or takes it off.
+    package func set(_ flag: Flag, of id: EntityID, to isSet: Bool) throws {
+        try setFlag(id) { $0.set(flag, isSet, at: self.time) }
     }
 
     /// Hides an item's contents behind the question whether somebody is there, or shows them again.

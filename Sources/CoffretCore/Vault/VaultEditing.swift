@@ -1,5 +1,6 @@
 // Single changes: each a commit of its own.
 
+package import CoffretBase
 package import CoffretStorage
 
 extension Vault {
@@ -20,17 +21,17 @@ extension Vault {
 
     /// Moves an item to the trash.
     package func trash(_ id: EntityID) throws {
-        try batch { batch in try batch.setTrashed(id, true) }
+        try batch { batch in try batch.set(.trashed, of: id, to: true) }
     }
 
     /// Takes an item out of the trash.
     package func restoreFromTrash(_ id: EntityID) throws {
-        try batch { batch in try batch.setTrashed(id, false) }
+        try batch { batch in try batch.set(.trashed, of: id, to: false) }
     }
 
-    /// Pins or unpins an item.
-    package func setPinned(_ id: EntityID, _ isPinned: Bool) throws {
-        try batch { batch in try batch.setPinned(id, isPinned) }
+    /// Sets a flag of an item, or takes it off.
+    package func set(_ flag: Flag, of id: EntityID, to isSet: Bool) throws {
+        try batch { batch in try batch.set(flag, of: id, to: isSet) }
     }
 
     /// Hides items behind the question whether somebody is there, or shows them as before. Encrypts nothing. Their words
@@ -40,11 +41,6 @@ extension Vault {
             for id in ids { try batch.setHidden(id, isHidden) }
         }
         if isHidden { try forgetWords() }
-    }
-
-    /// Archives an item or brings it back.
-    package func setArchived(_ id: EntityID, _ isArchived: Bool) throws {
-        try batch { batch in try batch.setArchived(id, isArchived) }
     }
 
     /// Removes items from the current state; the past still has them until history is compacted.

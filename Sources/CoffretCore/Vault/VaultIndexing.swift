@@ -393,8 +393,8 @@ extension SearchDocument {
             entity: item.id.bytes, title: title, body: item.searchedText,
             tags: hasContents ? item.allTags(scan: scan).map(\.path) : item.visibleTags.map(\.path),
             fields: fields, createdMilliseconds: item.created, modifiedMilliseconds: item.modified,
-            isPinned: item.isPinned, isArchived: item.isArchived, isTrashed: item.isTrashed,
-            hasAttachments: item.hasAttachments, isLocked: item.isLocked, hasConflicts: !item.conflicts.isEmpty,
+            flags: item.flags, hasAttachments: item.hasAttachments, isLocked: item.isLocked,
+            hasConflicts: !item.conflicts.isEmpty,
             links: scan.links.flatMap { NoteLink.keys(in: $0, from: item.path) },
             keys: NoteLink.keys(of: item, title: title))
     }

@@ -122,9 +122,7 @@ private struct ScannedDocument {
             guard let wanted = try? TagPath(path) else { return false }
             return summary.tags.contains { (try? TagPath($0))?.isInside(wanted) ?? false }
         case .kind(let kind): return summary.kind.rawValue == kind
-        case .pinned: return summary.isPinned
-        case .archived: return summary.isArchived
-        case .trashed: return summary.isTrashed
+        case .flag(let flag): return summary.flags[flag]
         case .locked: return summary.isLocked
         case .conflicted: return summary.hasConflicts
         case .untagged: return summary.tags.isEmpty

@@ -29,8 +29,8 @@ struct BitwardenWriter {
             .init("notes", item.text.isEmpty ? .null : .string(item.text)), .init("favorite", .bool(item.isPinned)),
             .init("creationDate", .string(CivilTime.format(item.created))),
             .init("revisionDate", .string(CivilTime.format(item.modified))),
-            .init("archivedDate", item.archived.map { .string(CivilTime.format($0)) } ?? .null),
-            .init("deletedDate", item.trashed.map { .string(CivilTime.format($0)) } ?? .null),
+            .init("archivedDate", item.flagTimes[.archived].map { .string(CivilTime.format($0)) } ?? .null),
+            .init("deletedDate", item.flagTimes[.trashed].map { .string(CivilTime.format($0)) } ?? .null),
         ]
         switch item.kind {
         case .login: members.append(.init("login", rest.takeLogin()))

@@ -1,6 +1,7 @@
 // The result of an import, in numbers and with the names of all entries that did not come in as they were. The one
 // thing to keep true: an entry of the source is in exactly one of the counts.
 
+internal import CoffretBase
 internal import CoffretCore
 
 /// The outcome of an import.

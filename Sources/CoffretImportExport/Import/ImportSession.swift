@@ -225,8 +225,7 @@ package final class ImportSession {
                 item.fields = draft.fields
                 item.givenTags = draft.tags
                 item.path = draft.path
-                item.pinned = draft.isPinned ? item.pinned ?? batch.time : nil
-                item.archived = draft.isArchived ? item.archived ?? batch.time : nil
+                for flag in Flag.allCases where flag != .trashed { item.set(flag, draft.flags[flag], at: batch.time) }
                 // A source that says when it was changed is believed; never less than what the vault knew.
                 if let modified = draft.modified { item.modified = max(item.modified, modified) }
             }
@@ -260,8 +259,7 @@ package final class ImportSession {
             key: key, target: id, contentHash: contentHash,
             stateHash: itemStateHash(
                 givenTitle: draft.title, text: draft.text, tags: draft.tags, fields: draft.fields,
-                isPinned: draft.isPinned,
-                isArchived: draft.isArchived))
+                flags: draft.flags))
         form(&record)
         write(record)
         // A text that comes later may link to it.

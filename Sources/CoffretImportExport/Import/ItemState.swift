@@ -7,10 +7,10 @@ internal import CoffretCrypto
 /// Hashes the parts of an item that come from a file.
 ///
 /// BLAKE2b-256 over length-prefixed parts: title (empty if the text says it), text, tags sorted, then label,
-/// kind and value of each field by position and key, then one byte each for pinned and archived. Times, the trash and
+/// kind and value of each field by position and key, then one byte for each flag but the trash. Times, the trash and
 /// attachments do not count: moving a note to the trash is no edit of it.
 func itemStateHash(
-    givenTitle: String?, text: String, tags: [TagPath], fields: [ItemField], isPinned: Bool, isArchived: Bool
+    givenTitle: String?, text: String, tags: [TagPath], fields: [ItemField], flags: FlagSet
 ) -> [UInt8] {
     var hasher = BLAKE2bHasher(byteCount: 32)
     hasher.updateLengthPrefixed(Array((givenTitle ?? "").utf8))
@@ -20,7 +20,7 @@ func itemStateHash(
     for field in fields.sorted(by: { ($0.position, $0.key) < ($1.position, $1.key) }) {
         for part in [field.label, field.kind.rawValue, field.value] { hasher.updateLengthPrefixed(Array(part.utf8)) }
     }
-    hasher.updateLengthPrefixed([isPinned ? 1 : 0, isArchived ? 1 : 0])
+    hasher.updateLengthPrefixed(Flag.allCases.filter { $0 != .trashed }.map { flags[$0] ? 1 : 0 })
     return hasher.finish()
 }
 
@@ -28,5 +28,5 @@ func itemStateHash(
 func itemStateHash(_ item: Item) -> [UInt8] {
     itemStateHash(
         givenTitle: item.givenTitle, text: item.text, tags: item.givenTags, fields: item.fields,
-        isPinned: item.isPinned, isArchived: item.isArchived)
+        flags: item.flags)
 }

@@ -164,9 +164,8 @@ private struct ItemListEntryBuilder {
         case "notes", "text": draft.text = try text(member)
         case "created": draft.created = try time(member)
         case "modified": draft.modified = try time(member)
-        case "pinned": draft.isPinned = try flag(member)
-        case "archived": draft.isArchived = try flag(member)
-        case "trashed": draft.isTrashed = try flag(member)
+        case let name where Flag(rawValue: name) != nil:
+            if let known = Flag(rawValue: name) { draft.flags[known] = try flag(member) }
         case "attachments":
             guard let elements = member.value.elements else { throw invalid("attachments is a list") }
             for element in elements {

@@ -32,9 +32,7 @@ enum ItemListWriter {
         add("tags", .array(item.givenTags.map { .string($0.path) }), if: !item.givenTags.isEmpty)
         add("created", .string(CivilTime.format(item.created)))
         add("modified", .string(CivilTime.format(item.modified)))
-        add("pinned", .bool(true), if: item.isPinned)
-        add("archived", .bool(true), if: item.isArchived)
-        add("trashed", .bool(true), if: item.isTrashed)
+        for flag in Flag.allCases { add(flag.rawValue, .bool(true), if: item.flags[flag]) }
         // Sealed contents are in the history, as they are.
         add("locked", .bool(true), if: item.isSealed)
         add("notes", .string(item.text), if: !item.text.isEmpty)

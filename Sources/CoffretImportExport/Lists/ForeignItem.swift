@@ -114,7 +114,7 @@ struct ForeignItem {
         hasher.updateLengthPrefixed(
             itemStateHash(
                 givenTitle: draft.title, text: draft.text, tags: draft.tags, fields: draft.fields,
-                isPinned: draft.isPinned, isArchived: draft.isArchived))
+                flags: draft.flags))
         let rest =
             [draft.created, draft.modified].map { $0.map(String.init) ?? "" } + [draft.path ?? "", draft.kind.name]
         for part in rest { hasher.updateLengthPrefixed(Array(part.utf8)) }

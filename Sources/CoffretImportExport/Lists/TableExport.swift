@@ -38,7 +38,7 @@ struct TableWriter {
             item.givenTags.first?.path ?? "", item.isPinned ? "1" : "", item.kind == .login ? "login" : "note",
             item.title, notes, fields.joined(separator: "\n"), "0", addresses.joined(separator: ","),
             values["username"] ?? "", values["password"] ?? "", values["totp"] ?? "",
-            item.archived.map { CivilTime.format($0) } ?? "",
+            item.flagTimes[.archived].map { CivilTime.format($0) } ?? "",
         ])
     }
 

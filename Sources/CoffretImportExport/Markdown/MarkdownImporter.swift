@@ -233,8 +233,7 @@ extension NoteFile {
             kind: .note, title: givenTitle, text: String(decoding: text, as: UTF8.self), fields: itemFields, tags: tags)
         draft.created = created
         draft.modified = modified
-        draft.isPinned = isPinned
-        draft.isArchived = isArchived
+        draft.flags = flags
         return draft
     }
 

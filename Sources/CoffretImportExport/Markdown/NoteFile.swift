@@ -1,11 +1,11 @@
 // One Markdown file, read. Invariant: byte order mark ‖ front matter ‖ text are together the bytes of the file, so
 // that an export can give back exactly what came in.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretCore
 
 /// A Markdown file as the note that it becomes.
-package struct NoteFile: Sendable {
+package struct NoteFile: Flagged, Sendable {
     /// Why a file with a Markdown name is no note; it is imported as a file then.
     package enum Refusal: Equatable, Sendable {
         case notUTF8
@@ -27,8 +27,7 @@ package struct NoteFile: Sendable {
     /// Times of the front matter, in milliseconds since 1970.
     package let created: Int64?
     package let modified: Int64?
-    package let isPinned: Bool
-    package let isArchived: Bool
+    package var flags: FlagSet
     /// Keys that Coffret has no place for: label and value, as text.
     package let rawFields: [(label: String, value: String)]
     /// Title, tags and links in the text.
@@ -81,8 +80,7 @@ package struct NoteFile: Sendable {
         frontMatterTags = reading.tags
         created = reading.created
         modified = reading.modified
-        isPinned = reading.isPinned
-        isArchived = reading.isArchived
+        flags = reading.flags
         rawFields = reading.rawFields
         givenTitle = reading.title ?? Self.fallbackTitle(text: text, scan: scan, path: path)
     }
@@ -155,13 +153,14 @@ struct FrontMatterReading {
     var tags: [TagPath] = []
     var created: Int64?
     var modified: Int64?
-    var isPinned = false
-    var isArchived = false
+    var flags: FlagSet = []
     /// References to files that belong to the note though its text does not mention them.
     var attachments: [String] = []
     var rawFields: [(label: String, value: String)] = []
 
     static let titleKeys = ["title"]
+    /// A file in the trash is no note of a folder.
+    static let flags = Flag.allCases.filter { $0 != .trashed }
     static let tagKeys = ["tags", "tag"]
     static let createdKeys = ["created", "created_at", "date", "creation date", "date created"]
     static let modifiedKeys = [
@@ -194,12 +193,9 @@ struct FrontMatterReading {
         case .text(let text) where Self.modifiedKeys.contains(key):
             guard modified == nil, let time = try? CivilTime.parse(text) else { return false }
             modified = time
-        case .text(let text) where key == "pinned":
-            guard let flag = Self.flag(text) else { return false }
-            isPinned = flag
-        case .text(let text) where key == "archived":
-            guard let flag = Self.flag(text) else { return false }
-            isArchived = flag
+        case .text(let text) where Self.flags.contains { $0.rawValue == key }:
+            guard let flag = Flag(rawValue: key), let isSet = Self.flag(text) else { return false }
+            flags[flag] = isSet
         default: return false
         }
         return true

@@ -44,11 +44,8 @@ struct NoteWriter {
         if let change = titleChange(reading) { changes.append(change) }
         if let change = tagChange(reading, original) { changes.append(change) }
         changes += timeChanges(reading, original)
-        if reading.isPinned != item.isPinned {
-            changes.append(FrontMatterChange("pinned", item.isPinned ? .raw("true") : nil))
-        }
-        if reading.isArchived != item.isArchived {
-            changes.append(FrontMatterChange("archived", item.isArchived ? .raw("true") : nil))
+        for flag in FrontMatterReading.flags where reading.flags[flag] != item.flags[flag] {
+            changes.append(FrontMatterChange(flag.rawValue, item.flags[flag] ? .raw("true") : nil))
         }
         let missing = unmentioned.filter { !reading.attachments.contains($0) }
         if !missing.isEmpty { changes.append(FrontMatterChange("attachments", .list(reading.attachments + missing))) }

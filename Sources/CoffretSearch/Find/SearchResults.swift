@@ -43,15 +43,13 @@ package struct WordCorrection: Equatable, Sendable {
 }
 
 /// Which documents a list shows; every condition that is set must hold.
-package struct ListFilter: Equatable, Sendable {
+package struct ListFilter: FlagWanting, Equatable, Sendable {
     /// Of any of these kinds; nil is all.
     package var kinds: Set<UInt8>?
     /// With each of these tags, or one below it.
     package var tags: [String] = []
-    package var isPinned: Bool?
-    package var isArchived: Bool?
-    /// False unless said otherwise: the trash is out of sight; nil is both.
-    package var isTrashed: Bool? = false
+    /// Unless said otherwise the trash is out of sight.
+    package var flags: [Flag: Bool] = [.trashed: false]
     package var isUntagged: Bool?
     package var hasAttachments: Bool?
     package var hasConflicts: Bool?

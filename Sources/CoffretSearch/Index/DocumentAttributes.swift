@@ -14,9 +14,8 @@ internal import CoffretBase
 /// stands in the place of `created`.
 struct DocumentAttributes: Equatable {
     static let byteCount = 16
-    static let pinned: UInt8 = 1
-    static let archived: UInt8 = 2
-    static let trashed: UInt8 = 4
+    /// The bits of `Flag`.
+    static let flagBits: UInt8 = 7
     static let attachments: UInt8 = 8
     static let tagged: UInt8 = 16
     static let locked: UInt8 = 32
@@ -55,8 +54,7 @@ struct DocumentAttributes: Equatable {
     init(_ document: SearchDocument, textByteCount: Int) {
         kind = document.kind
         flags =
-            (document.isPinned ? Self.pinned : 0) | (document.isArchived ? Self.archived : 0)
-            | (document.isTrashed ? Self.trashed : 0) | (document.hasAttachments ? Self.attachments : 0)
+            (document.flags.rawValue & Self.flagBits) | (document.hasAttachments ? Self.attachments : 0)
             | (document.tags.isEmpty ? 0 : Self.tagged) | (document.isLocked ? Self.locked : 0)
             | (document.hasConflicts ? Self.conflicted : 0)
         lengthUnits = UInt16(clamping: textByteCount / 16)
@@ -64,7 +62,11 @@ struct DocumentAttributes: Equatable {
         created = Self.clamped(document.createdMilliseconds)
     }
 
-    func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
+    func has(_ bit: UInt8) -> Bool { flags & bit != 0 }
+    func has(_ flag: Flag) -> Bool { flags & flag.bit != 0 }
+    /// The flags that a person set.
+    var itemFlags: FlagSet { Self.itemFlags(flags) }
+    static func itemFlags(_ flags: UInt8) -> FlagSet { FlagSet(rawValue: flags & flagBits) }
 
     private static let timeOrigin: Milliseconds = CivilTime.range.lowerBound
     private static let timeMax: Milliseconds = 1 << 48 - 1

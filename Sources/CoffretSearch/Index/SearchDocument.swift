@@ -4,7 +4,7 @@
 package import CoffretBase
 
 /// An item as it is to be found.
-package struct SearchDocument: Equatable, Sendable {
+package struct SearchDocument: Flagged, Equatable, Sendable {
     /// Kind (1) ‖ UUID (16).
     package var entity: [UInt8]
     package var title: String
@@ -15,9 +15,7 @@ package struct SearchDocument: Equatable, Sendable {
     package var fields: [(name: String, text: String)]
     package var createdMilliseconds: Milliseconds
     package var modifiedMilliseconds: Milliseconds
-    package var isPinned: Bool
-    package var isArchived: Bool
-    package var isTrashed: Bool
+    package var flags: FlagSet
     package var hasAttachments: Bool
     package var isLocked: Bool
     /// Whether devices wrote values that contradict each other.
@@ -32,8 +30,8 @@ package struct SearchDocument: Equatable, Sendable {
     package init(
         entity: [UInt8], title: String, body: String = "", tags: [String] = [],
         fields: [(name: String, text: String)] = [], createdMilliseconds: Milliseconds = 0,
-        modifiedMilliseconds: Milliseconds = 0, isPinned: Bool = false, isArchived: Bool = false,
-        isTrashed: Bool = false, hasAttachments: Bool = false, isLocked: Bool = false, hasConflicts: Bool = false,
+        modifiedMilliseconds: Milliseconds = 0, flags: FlagSet = [], hasAttachments: Bool = false,
+        isLocked: Bool = false, hasConflicts: Bool = false,
         links: [String] = [], keys: [String] = []
     ) {
         precondition(entity.count == Self.entityByteCount, "an entity id has 17 bytes")
@@ -44,9 +42,7 @@ package struct SearchDocument: Equatable, Sendable {
         self.fields = fields
         self.createdMilliseconds = createdMilliseconds
         self.modifiedMilliseconds = modifiedMilliseconds
-        self.isPinned = isPinned
-        self.isArchived = isArchived
-        self.isTrashed = isTrashed
+        self.flags = flags
         self.hasAttachments = hasAttachments
         self.isLocked = isLocked
         self.hasConflicts = hasConflicts
@@ -69,22 +65,20 @@ package struct SearchDocument: Equatable, Sendable {
     package var summary: DocumentSummary {
         DocumentSummary(
             entity: entity, title: title, tags: tags, createdMilliseconds: createdMilliseconds,
-            modifiedMilliseconds: modifiedMilliseconds, isPinned: isPinned, isArchived: isArchived,
-            isTrashed: isTrashed, hasAttachments: hasAttachments, isLocked: isLocked, hasConflicts: hasConflicts)
+            modifiedMilliseconds: modifiedMilliseconds, flags: flags, hasAttachments: hasAttachments,
+            isLocked: isLocked, hasConflicts: hasConflicts)
     }
 }
 
 /// One line of a list.
-package struct DocumentSummary: Hashable, Sendable {
+package struct DocumentSummary: Flagged, Hashable, Sendable {
     /// Kind (1) ‖ UUID (16).
     package let entity: [UInt8]
     package let title: String
     package let tags: [String]
     package let createdMilliseconds: Milliseconds
     package let modifiedMilliseconds: Milliseconds
-    package let isPinned: Bool
-    package let isArchived: Bool
-    package let isTrashed: Bool
+    package var flags: FlagSet
     package let hasAttachments: Bool
     package let isLocked: Bool
     package let hasConflicts: Bool

@@ -211,10 +211,11 @@ struct QueryParser {
     }
 
     private mutating func parsePlace(_ value: String, at byteOffset: Int) throws(SearchError) -> QueryNode? {
+        if let flag = Flag.allCases.first(where: { $0.place == value }) {
+            includesTrashed = includesTrashed || flag == .trashed
+            return .filter(.flag(flag))
+        }
         switch value {
-        case "trash", "archive":
-            includesTrashed = includesTrashed || value == "trash"
-            return .filter(value == "trash" ? .trashed : .archived)
         case "title", "tags", "fields", "body", "all":
             guard depth == 0, !isNegated else { throw SearchError(.queryMisplacedScope, at: byteOffset) }
             if value == "all" { includesTrashed = true }
@@ -226,14 +227,13 @@ struct QueryParser {
     }
 
     private mutating func property(_ value: String) -> QueryFilter? {
+        if let flag = Flag(rawValue: value) {
+            includesTrashed = includesTrashed || flag == .trashed
+            return .flag(flag)
+        }
         switch value {
-        case "pinned": return .pinned
         case "locked": return .locked
         case "conflicted": return .conflicted
-        case "archived": return .archived
-        case "trashed":
-            includesTrashed = true
-            return .trashed
         case "untagged": return .untagged
         case "attachment", "attachments": return .hasAttachments
         default: return nil

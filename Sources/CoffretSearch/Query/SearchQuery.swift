@@ -40,7 +40,8 @@ package enum QueryFilter: Equatable, Sendable {
     /// The tag or one below it, ASCII letters in lower case.
     case tag(String)
     case kind(UInt8)
-    case pinned, archived, trashed, untagged, locked, conflicted
+    case flag(Flag)
+    case untagged, locked, conflicted
     case hasAttachments
     /// Milliseconds from the lower bound to before the upper one.
     case modified(Range<Milliseconds>)

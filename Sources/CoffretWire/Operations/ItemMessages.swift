@@ -1,10 +1,10 @@
 // Items in messages. Invariant: ids are whole, names of fields never change, and the value of a secret field is there only if it
 // was asked for.
 
-internal import CoffretBase
+package import CoffretBase
 
 /// An item with all its parts.
-package struct ItemMessage: Record {
+package struct ItemMessage: Record, Flagged {
     package static let recordName = "item"
     package static let refusesUnknownFields = false
 
@@ -17,9 +17,7 @@ package struct ItemMessage: Record {
     package var attachments: [AttachmentMessage] = []
     package var created = WireMoment(0)
     package var modified = WireMoment(0)
-    package var isPinned = false
-    package var isArchived = false
-    package var isTrashed = false
+    package var flags: FlagSet = []
     package var isLocked = false
     package var isSealed: Bool?
     package var isHidden = false
@@ -41,9 +39,6 @@ package struct ItemMessage: Record {
         RecordField("attachments", \.attachments, "files, by name"),
         RecordField("created", \.created, "when it was made"),
         RecordField("modified", \.modified, "when a person last changed it"),
-        RecordField("isPinned", \.isPinned, "first in lists"),
-        RecordField("isArchived", \.isArchived, "out of lists"),
-        RecordField("isTrashed", \.isTrashed, "in the trash"),
         RecordField("isLocked", \.isLocked, "sealed under a passphrase of its own"),
         RecordField("isSealed", \.isSealed, "true if it is locked and not open now: text and fields are empty"),
         RecordField("isHidden", \.isHidden, "shown only to a person who is there"),
@@ -51,7 +46,8 @@ package struct ItemMessage: Record {
         RecordField("path", \.path, "where it stood in the folder that it was imported from"),
         RecordField("conflicts", \.conflicts, "attributes that another device wrote at the same time"),
         RecordField("conflictValues", \.conflictValues, "their values, if asked for"),
-        RecordField("form", \.form, "lines `Label: value`, a line `---`, then the text; if asked for"))
+        RecordField("form", \.form, "lines `Label: value`, a line `---`, then the text; if asked for")
+    ).adding(RecordField.flags, after: "modified")
 }
 
 /// A field of an item.
@@ -101,7 +97,7 @@ package struct AttachmentMessage: Record {
 }
 
 /// An item in a list.
-package struct SummaryMessage: Record {
+package struct SummaryMessage: Record, Flagged {
     package static let recordName = "summary"
     package static let refusesUnknownFields = false
 
@@ -111,9 +107,7 @@ package struct SummaryMessage: Record {
     package var tags: [String] = []
     package var created = WireMoment(0)
     package var modified = WireMoment(0)
-    package var isPinned = false
-    package var isArchived = false
-    package var isTrashed = false
+    package var flags: FlagSet = []
     package var hasAttachments = false
     package var isLocked = false
     package var hasConflicts = false
@@ -132,9 +126,6 @@ package struct SummaryMessage: Record {
         RecordField("tags", \.tags, "all tags, without `#`"),
         RecordField("created", \.created, "when it was made"),
         RecordField("modified", \.modified, "when a person last changed it"),
-        RecordField("isPinned", \.isPinned, "first in lists"),
-        RecordField("isArchived", \.isArchived, "out of lists"),
-        RecordField("isTrashed", \.isTrashed, "in the trash"),
         RecordField("hasAttachments", \.hasAttachments, "whether files belong to it"),
         RecordField("isLocked", \.isLocked, "under a passphrase of its own"),
         RecordField("hasConflicts", \.hasConflicts, "with values that await a decision"),
@@ -143,7 +134,8 @@ package struct SummaryMessage: Record {
             "titleMatches", \.titleMatches, "pairs of offsets (begin, end) into the title's UTF-8, if asked for"),
         RecordField("snippetMatches", \.snippetMatches, "the same for the snippet"),
         RecordField("vault", \.vault, "name of its vault, in a list over several"),
-        .shortID(\.shortID))
+        .shortID(\.shortID)
+    ).adding(RecordField.flags, after: "modified")
 }
 
 /// A version of an item.

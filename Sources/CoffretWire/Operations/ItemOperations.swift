@@ -1,6 +1,8 @@
 // Requests about flags, links and tags of items, and about removing items.
 
-package struct ItemFlag: StoreOperation {
+package import CoffretBase
+
+package struct ItemFlag: StoreOperation, FlagWanting {
     package static let name = "item.flag"
     package static let access = OperationAccess.write
     package static let meaning =
@@ -8,17 +10,17 @@ package struct ItemFlag: StoreOperation {
 
     package var items: [String] = []
     package var vault: String?
-    package var isPinned: Bool?
-    package var isArchived: Bool?
+    /// Any but the trash, which has operations of its own.
+    package var flags: [Flag: Bool] = [:]
     package var isHidden: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
         .items(\.items),
         .vaultOfFirst(\.vault),
-        RecordField("isPinned", \.isPinned, "first in lists"), RecordField("isArchived", \.isArchived, "out of lists"),
         RecordField(
-            "isHidden", \.isHidden, "shown only to a person who is there; taking it off asks for presence first"))
+            "isHidden", \.isHidden, "shown only to a person who is there; taking it off asks for presence first")
+    ).adding(RecordField.flags(Flag.allCases.filter { $0 != .trashed }, \.meaning), after: "vault")
 
     package struct Answer: Record {
         package static let recordName = "flag-result"

@@ -1,7 +1,7 @@
 // The operations. Invariant: a name is never used again for something else; Spec/operations.md lists them, and a test holds
 // the two together.
 
-internal import CoffretBase
+package import CoffretBase
 
 /// Answers an operation that has nothing to tell.
 package struct NothingMessage: Record {
@@ -51,7 +51,7 @@ package struct VaultList: StoreOperation {
     }
 }
 
-package struct ItemList: StoreOperation {
+package struct ItemList: StoreOperation, FlagWanting {
     package static let name = "item.list"
     package static let access = OperationAccess.list
     package static let meaning = "Lists items, of one vault or of all."
@@ -63,9 +63,7 @@ package struct ItemList: StoreOperation {
     package var vault: String?
     package var tags: [String]?
     package var kind: String?
-    package var isPinned: Bool?
-    package var isArchived: Bool?
-    package var isTrashed: Bool?
+    package var flags: [Flag: Bool] = [:]
     package var includesAll: Bool?
     package var order: Order?
     package var limit: Int?
@@ -79,16 +77,14 @@ package struct ItemList: StoreOperation {
         .vaultOrAll(\.vault),
         RecordField("tags", \.tags, "the items that have each of these, or one below it"),
         RecordField("kind", \.kind, "as in `item`"),
-        RecordField("isPinned", \.isPinned, "pinned ones, or the others"),
-        RecordField("isArchived", \.isArchived, "archived ones; false without it"),
-        RecordField("isTrashed", \.isTrashed, "what is in the trash; false without it"),
         RecordField("includesAll", \.includesAll, "archived and trashed ones too"),
         RecordField("order", \.order, "`modified` without it: latest first, pinned ones before"),
         RecordField("limit", \.limit, "at most so many; 1,000 without it"),
         RecordField("offset", \.offset, "so many of the list are passed over"),
         RecordField("at", \.at, "as the vault was at this moment"),
         RecordField("version", \.version, "as it was in this commit, by at least four digits"),
-        .givesShortIDs(\.givesShortIDs))
+        .givesShortIDs(\.givesShortIDs)
+    ).adding(RecordField.flags(Flag.allCases, \.filterMeaning), after: "kind")
 
     package struct Answer: Record {
         package static let recordName = "item-list"

@@ -81,7 +81,17 @@ package struct RecordLayout<Owner: Record>: Sendable {
     fileprivate let sorted: [RecordField<Owner>]
     fileprivate let byName: [String: Int]
 
-    package init(_ fields: RecordField<Owner>...) {
+    package init(_ fields: RecordField<Owner>...) { self.init(fields) }
+
+    /// The layout with more fields behind one that it has.
+    package func adding(_ more: [RecordField<Owner>], after name: String) -> Self {
+        guard let index = fields.firstIndex(where: { $0.name == name }) else {
+            preconditionFailure("there is no field \(name)")
+        }
+        return Self(fields[...index] + more + fields[(index + 1)...])
+    }
+
+    private init(_ fields: [RecordField<Owner>]) {
         self.fields = fields
         sorted = fields.sorted { $0.key.lexicographicallyPrecedes($1.key) }
         byName = Dictionary(uniqueKeysWithValues: fields.enumerated().map { ($1.name, $0) })
