@@ -1,8 +1,8 @@
 // What the conformance test asks, in this order. Invariant: every operation stands here with a request that is answered; where
 // it can be asked wrongly, with one that is refused.
 
-import CoffretBase
 import CoffretApp
+import CoffretBase
 import CoffretWire
 
 extension OperationTests {
