@@ -110,7 +110,9 @@ struct Replay {
             device.machine.write(stored.entry)
         case "post":
             let next = chain[device.machine.members.takenCount + 1]
-            checkPlan(of: next, isRoot: given.at("root").bool == true, device.machine)
+            checkPlan(
+                of: next, isRoot: given.at("root").bool == true, covers: given.at("covers").bool == true, device.machine
+            )
             device.machine.takeOwn(accounts: accounts, chain: next, isRoot: given.at("root").bool == true)
         case "leave":
             let instance = world.instances[given.at("instance").number].instance
@@ -155,11 +157,11 @@ struct Replay {
 
     /// What a link of an honest device says has to be what its author plans here.
     private mutating func checkPlan(
-        of chain: MemberState, isRoot: Bool, _ machine: HistoryMachine<MemoryHistoryStore>
+        of chain: MemberState, isRoot: Bool, covers: Bool, _ machine: HistoryMachine<MemoryHistoryStore>
     ) {
         guard let link = chain.links.last, let written = link.checkpoint else { return }
         let plan = machine.plan(
-            for: link, purges: written.purges, writesRoot: isRoot, room: world.json.at("room").number,
+            for: link, purges: written.purges, writesRoot: isRoot, covers: covers, room: world.json.at("room").number,
             order: world.isBefore)
         func text(_ ends: [InstanceID: LogEnd]) -> String {
             ends.map { "\(world.indices[$0.key] ?? -1):\($0.value)" }.sorted().joined(separator: ",")
@@ -219,7 +221,9 @@ struct Replay {
             machine.base == nil ? 0 : machine.baseTrust == .verified ? 1 : machine.baseTrust == .believed ? 2 : 3
         check("trust", "\(baseTrust)", "\(expected["trust"]?.number ?? -1)")
         numbers("void", machine.refuted)
-        check("passed", "\(machine.hasPassedOver)", "\(expected["passed"]?.bool ?? false)")
+        check(
+            "passed", "\(machine.passedOver ?? -1)",
+            "\(expected["passed"].flatMap { $0.isNull ? nil : $0.number } ?? -1)")
         numbers("forks", machine.forked.map { world.indices[$0] ?? -1 })
         let text = { (name: String) in expected[name]?.string ?? "" }
         check(

@@ -27,10 +27,11 @@ extension HistoryMachine {
     /// C8, C9: looks at the checkpoints above the base.
     mutating func chooseBase(now: Milliseconds, isFresh: Bool, isCollected: (Int) -> Bool) throws(Store.Failure) {
         let doubted = firstDoubtedLink
+        passedOver = nil
         for link in try candidates() {
             // K6: a root may rest on an end that is not shown here yet.
             if baseTrust == .verified, let doubted, link >= doubted { continue }
-            if try raisesLimit(link, above: base) {
+            if try raisesLimit(link) {
                 refuted.insert(link)
                 continue
             }
@@ -57,34 +58,21 @@ extension HistoryMachine {
         let (accepted, other) = (self.accepted, members.chain.states[link].accepted)
         let unsure: Judgement = .take(believed.contains(link) ? .believed : .unverified)
         let leftOut = accepted.marks.filter { other.number(of: $0.key) < $0.value.number }.map(\.key)
-        if !leftOut.isEmpty, !isCollected {
+        if !leftOut.isEmpty {
             if baseTrust != .verified, let base, let listed = members.chain.links[link].checkpoint?.refutes,
                 listed.contains(UInt32(base))
             {
                 return unsure
             }
             let isShutAlone = try leftOut.all { (instance) throws(Store.Failure) in try isShut(instance, at: link) }
-            guard !mayWrite, isShutAlone, waits.passed(times.entries, for: .leftOut(link: link), now: now) else {
-                hasPassedOver = true
-                return .passOver
-            }
-            return unsure
+            let mayGiveWay =
+                isCollected || isShutAlone && waits.passed(times.entries, for: .leftOut(link: link), now: now)
+            if mayGiveWay, try !canCover(link) { return unsure }
+            passedOver = passedOver ?? link
+            return .passOver
         }
-        if let base {
-            let raised = try other.marks.keeping { (instance, mark) throws(Store.Failure) in
-                guard mark.number > accepted.number(of: instance) else { return false }
-                return try isShut(instance, at: base)
-            }
-            if !raised.isEmpty {
-                let isOlder = raised.allSatisfy { instance, mark in
-                    (0...base).contains { members.chain.states[$0].accepted[instance] == mark }
-                }
-                if isOlder { return unsure }
-                refuted.insert(link)
-                return .passOver
-            }
-        }
-        let root = leftOut.isEmpty ? try computedRoot(at: other, from: base) : nil
+        if try base != start(for: other) { return unsure }
+        let root = try computedRoot(at: other, from: base)
         if let root, baseTrust == .verified {
             if root == members.chain.links[link].checkpoint?.root {
                 try checkSummary(of: link)
@@ -102,6 +90,35 @@ extension HistoryMachine {
             return .take(believed.contains(link) ? .believed : .unverified)
         }
         return .passOver
+    }
+
+    /// C9: what a checkpoint accepts that covers what is applied here and what another one accepts.
+    func covering(_ link: Int) -> Frontier {
+        var all = frontier
+        for (instance, mark) in members.chain.states[link].accepted.marks where mark.number > all.number(of: instance) {
+            all[instance] = mark
+        }
+        return all
+    }
+
+    /// C9: from which base the state at a frontier is computed. Entries of the base's tree may have replaced what a log says
+    /// that was shut there, so what is accepted of it beyond the base is computed from the beginning.
+    func start(for target: Frontier) throws(Store.Failure) -> Int? {
+        guard let base else { return nil }
+        let accepted = accepted
+        for (instance, mark) in target.marks where mark.number > accepted.number(of: instance) {
+            if try isShut(instance, at: base) { return nil }
+        }
+        return base
+    }
+
+    /// C9: whether this device can write a root that covers both.
+    ///
+    /// - Complexity: reads each entry between the base, or the beginning, and what both accept.
+    private func canCover(_ link: Int) throws(Store.Failure) -> Bool {
+        guard mayWrite, isSure else { return false }
+        let all = covering(link)
+        return try changedFacts(at: all, from: start(for: all)) != nil
     }
 
     /// C6: the root of the state at a frontier, by the entries between it and a base; nil: one is missing.
@@ -189,7 +206,7 @@ extension HistoryMachine {
     /// Whether the base's root is what all older entries give; nil: it cannot be told.
     private func isTrue(_ link: Int) throws(Store.Failure) -> Bool? {
         guard !accepted.isEmpty else { return nil }
-        if try raisesLimit(link, above: nil) { return false }
+        if try raisesLimit(link) { return false }
         if let doubted = firstDoubtedLink, doubted <= link { return nil }
         return try computedRoot(at: accepted, from: nil).map { $0 == members.chain.links[link].checkpoint?.root }
     }

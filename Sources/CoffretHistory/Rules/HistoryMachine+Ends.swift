@@ -79,14 +79,11 @@ extension HistoryMachine {
 
     /// C9: whether a checkpoint accepts more of an instance than the link that closed or ended it, and no link before that
     /// one accepts just that.
-    ///
-    /// - Parameter base: closings up to this link are looked at by other rules.
-    func raisesLimit(_ link: Int, above base: Int?) throws(Store.Failure) -> Bool {
+    func raisesLimit(_ link: Int) throws(Store.Failure) -> Bool {
         let states = members.chain.states
         for (instance, mark) in states[link].accepted.marks {
             let closing = owners[instance].flatMap { members.closingLink(of: $0, upTo: link) }
             guard let stop = [closing, try end(of: instance, at: link)?.link].compactMap(\.self).min(),
-                stop > base ?? -1,
                 mark.number > states[stop].accepted.number(of: instance)
             else { continue }
             if !(0..<stop).contains(where: { states[$0].accepted[instance] == mark }) { return true }

@@ -26,7 +26,7 @@ package struct LinkPurpose: Sendable {
     package let opensEpoch: Bool
     package let confirms: Bool
     package let purges: [EntityID]
-    /// C6: it gives a better root than one that is wrong.
+    /// C6, C9: it gives a better root than one that is wrong, or leaves something out.
     package let refutes: Bool
 
     package init(
@@ -87,9 +87,10 @@ extension HistoryMachine {
             guard members.chain.links[link].checkpoint?.root != nil else { return false }
             return try isProven(link)
         }
-        let isWorse = roots.last.map { refuted.contains($0) || hasPassedOver && base ?? -1 < $0 } ?? false
+        let isWorse = passedOver != nil || roots.last.map { refuted.contains($0) } == true
+        let betterRoot = if isWorse { try mayWriteRoot() } else { false }
         return DueLinks(
-            closings: members.accountsDue, ends: open, betterRoot: isWorse && isSure && firstDoubtedLink == nil,
+            closings: members.accountsDue, ends: open, betterRoot: betterRoot,
             unconfirmed: members.unconfirmedLinks(spokenForBy: account))
     }
 
@@ -162,16 +163,18 @@ extension HistoryMachine {
     /// - Parameters:
     ///   - preview: the link as `VerifiedMembers.preview` gives it, without a checkpoint.
     ///   - writesRoot: as `mayWriteRoot` said.
+    ///   - covers: the link is for a better root (C9): it accepts what `passedOver` accepts, too. Where that is not here, the
+    ///     plan has no root, and no link is written.
     ///   - room: the instances that key 2 has room for.
     package func plan(
-        for preview: VerifiedMemberLink, purges: [EntityID] = [], writesRoot: Bool,
+        for preview: VerifiedMemberLink, purges: [EntityID] = [], writesRoot: Bool, covers: Bool = false,
         room: Int = Checkpoint.changedInstanceCountMax
     ) throws(Store.Failure) -> CheckpointPlan {
-        try plan(for: preview, purges: purges, writesRoot: writesRoot, room: room, order: <)
+        try plan(for: preview, purges: purges, writesRoot: writesRoot, covers: covers, room: room, order: <)
     }
 
     func plan(
-        for preview: VerifiedMemberLink, purges: [EntityID], writesRoot: Bool, room: Int,
+        for preview: VerifiedMemberLink, purges: [EntityID], writesRoot: Bool, covers: Bool, room: Int,
         order: (InstanceID, InstanceID) -> Bool
     ) throws(Store.Failure) -> CheckpointPlan {
         var planned = self
@@ -185,7 +188,9 @@ extension HistoryMachine {
         var chain = members.chain
         chain.append(draft)
         try planned.takeOwn(accounts: members.accounts, chain: chain, isRoot: false)
-        let accepted = try planned.fitting(room: room, order: order)
+        let whole = covers ? passedOver.map(planned.covering) : nil
+        let accepted = try planned.fitting(whole ?? planned.frontier, room: room, order: order)
+        let start = try planned.start(for: accepted)
         let entities = Set(purges)
         var tips: [InstanceID: BlobName] = [:]
         for (instance, mark) in frontier.marks where !entities.isEmpty {
@@ -195,10 +200,10 @@ extension HistoryMachine {
             tips[instance] = mark.name
         }
         let isWhole = accepted == planned.frontier
-        let summary = isWhole ? planned.summary : try planned.computedSummary(at: accepted, from: base)
+        let summary = isWhole ? planned.summary : try planned.computedSummary(at: accepted, from: start)
         return CheckpointPlan(
             base: base.map { UInt32($0) }, accepted: accepted, isWhole: isWhole,
-            root: writesRoot ? try planned.computedRoot(at: accepted, from: base) : nil,
+            root: writesRoot ? try planned.computedRoot(at: accepted, from: start) : nil,
             summary: summary ?? planned.summary,
             ends: logEnds,
             refutes: refuted.sorted().map { UInt32($0) }, purges: purges.sorted(), purgedTips: tips)
@@ -216,17 +221,18 @@ extension HistoryMachine {
 
     /// C1a: what key 2 has room for: first what is shut, then, in ascending order, each further log with all that its
     /// entries have seen. Others keep the base's number.
-    private mutating func fitting(room: Int, order: (InstanceID, InstanceID) -> Bool) throws(Store.Failure) -> Frontier
-    {
-        let (accepted, applied) = (self.accepted, frontier)
-        let differing = applied.differing(from: accepted).marks.keys.sorted(by: order)
-        guard differing.count > room else { return applied }
+    private mutating func fitting(
+        _ whole: Frontier, room: Int, order: (InstanceID, InstanceID) -> Bool
+    ) throws(Store.Failure) -> Frontier {
+        let accepted = accepted
+        let differing = whole.differing(from: accepted).marks.keys.sorted(by: order)
+        guard differing.count > room else { return whole }
         var chosen: Set<InstanceID> = []
         for instance in differing where chosen.count < room {
             if try limit(of: instance) != nil { chosen.insert(instance) }
         }
         var seen: [InstanceID: Set<InstanceID>] = [:]
-        for instance in differing { seen[instance] = try seenInstances(of: instance) }
+        for instance in differing { seen[instance] = try seenInstances(of: instance, upTo: whole) }
         for instance in differing {
             var group: Set<InstanceID> = []
             var rest = [instance]
@@ -237,13 +243,13 @@ extension HistoryMachine {
             if chosen.union(group).count <= room { chosen.formUnion(group) }
         }
         var result = accepted
-        for instance in chosen { result[instance] = applied[instance] }
+        for instance in chosen { result[instance] = whole[instance] }
         return result
     }
 
-    /// Whose entries the applied entries of a log above the base have seen.
-    private func seenInstances(of instance: InstanceID) throws(Store.Failure) -> Set<InstanceID> {
-        guard let mark = frontier[instance] else { return [] }
+    /// Whose entries the entries of a log above the base have seen.
+    private func seenInstances(of instance: InstanceID, upTo whole: Frontier) throws(Store.Failure) -> Set<InstanceID> {
+        guard let mark = whole[instance] else { return [] }
         let floor = accepted.number(of: instance)
         var seen: Set<InstanceID> = []
         for name in try store.entries(of: instance) {

@@ -33,8 +33,8 @@ package struct HistoryMachine<Store: HistoryStore> {
     package internal(set) var refuted: Set<Int> = []
     /// Unverified roots that are believed.
     var believed: Set<Int> = []
-    /// C9: a proven checkpoint leaves out what the base has, and a writer has to write one that covers both.
-    package internal(set) var hasPassedOver = false
+    /// C9: the newest proven root that leaves out what the base has. A writer has to write one that covers both.
+    package internal(set) var passedOver: Int?
     package internal(set) var waits = Waits()
 
     /// What was applied: of each instance the newest entry.
@@ -149,7 +149,7 @@ package struct HistoryMachine<Store: HistoryStore> {
         forgetLimits()
         if isRoot {
             base = chain.count - 1
-            hasPassedOver = false
+            passedOver = nil
             if wasBelieved { believed.insert(chain.count - 1) }
             needsRebuilding = true
         }

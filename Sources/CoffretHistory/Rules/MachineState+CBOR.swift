@@ -16,7 +16,7 @@ extension MachineState {
         encoder.encode(unsigned: UInt64(takenCount))
         encoder.encode(base) { $1.encode(unsigned: UInt64($0)) }
         encoder.encode(unsigned: UInt64(baseTrust.rawValue))
-        encoder.encode(bool: hasPassedOver)
+        encoder.encode(passedOver) { $1.encode(unsigned: UInt64($0)) }
         encoder.encode(logs) { log, encoder in log.encode(to: &encoder) }
         encoder.encode(replacedEarly) { early, encoder in
             encoder.encodeArrayHeader(count: 2)
@@ -53,7 +53,9 @@ extension MachineState {
             base != nil || trust == .verified
         else { throw CBORError(.unexpectedItem, byteOffset: start) }
         baseTrust = trust
-        hasPassedOver = try decoder.readBool()
+        passedOver = try decoder.readIfNotNull { (decoder) throws(CBORError) in
+            try decoder.readUnsigned(as: UInt32.self)
+        }
         logs = try decoder.readList(by: \.instance) { (decoder) throws(CBORError) in try LogState(from: &decoder) }
         replacedEarly = try decoder.readList(by: \.key) { (decoder) throws(CBORError) in
             try EarlyReplacements(from: &decoder)

@@ -36,7 +36,7 @@ package struct MachineState: Equatable, Sendable {
     var takenCount: UInt32
     var base: UInt32?
     var baseTrust: BaseTrust
-    var hasPassedOver: Bool
+    var passedOver: UInt32?
     /// Ascending by instance.
     var logs: [LogState]
     var replacedEarly: [EarlyReplacements]
@@ -75,7 +75,7 @@ extension HistoryMachine {
         func links(_ links: Set<Int>) -> [UInt32] { links.sorted().map { UInt32($0) } }
         return MachineState(
             takenCount: UInt32(members.takenCount), base: base.map { UInt32($0) }, baseTrust: baseTrust,
-            hasPassedOver: hasPassedOver, logs: logs,
+            passedOver: passedOver.map { UInt32($0) }, logs: logs,
             replacedEarly: replacedEarly.sorted { $0.key < $1.key }.map {
                 EarlyReplacements(key: $0.key, dots: $0.value.sorted())
             },
@@ -112,6 +112,10 @@ extension HistoryMachine {
             guard link < state.takenCount, chain.links[Int(link)].checkpoint?.root != nil else { return "base" }
             base = Int(link)
         }
+        if let link = state.passedOver {
+            guard link < state.takenCount, Int(link) > base ?? -1 else { return "passed over" }
+            passedOver = Int(link)
+        }
         if let link = state.droppedBelow, Int(link) > base ?? -1 { return "dropped history" }
         for end in state.lackedEnds {
             guard end.link < members.takenCount, chain.links[end.link].checkpoint?.ends[end.instance] != nil else {
@@ -120,7 +124,7 @@ extension HistoryMachine {
         }
         for log in state.logs { if let fault = try resume(log) { return fault } }
         guard frontier.covers(accepted) else { return "frontier" }
-        (baseTrust, hasPassedOver, waits) = (state.baseTrust, state.hasPassedOver, state.waits)
+        (baseTrust, waits) = (state.baseTrust, state.waits)
         (refuted, believed, purged) = (links(state.refuted), links(state.believed), links(state.purged))
         droppedBelow = state.droppedBelow.map { Int($0) }
         lackedEnds = Set(state.lackedEnds)

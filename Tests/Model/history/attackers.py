@@ -41,6 +41,35 @@ class Attackers:
                 w.lies[d.name]['hide'] = {hidden, *hide}
                 w.note('entry of a fork withheld')
 
+    def part(w):
+        """The server makes two camps: it withholds a log from each, both write roots without it, and the devices of these logs are closed (C9)."""
+        r, good = w.camps, [d for d in w.good(0) if d.may_write() and d.inst is not None]
+        if len(good) < 4:
+            return
+        heads = r.sample(good, 2)
+        logs = [d for d in r.sample(good, len(good)) if d not in heads][:2]
+        for d in logs:
+            w.edit(d)
+            d.sync(View(w, d))
+        for d, log in zip(heads, logs):
+            hide = {e.id for e in w.server.entries.values() if e.inst == log.inst and e.id not in d.ids}
+            w.lies.setdefault(d.name, {})['hide'] = {*hide, *w.lies.get(d.name, {}).get('hide', ())}
+        for hours in range(r.randint(1, 6)):
+            for d in r.sample(heads, 2):
+                if d.bad or not w.trusted(d):
+                    continue
+                d.sync(View(w, d))
+                if r.random() < 0.5:
+                    d.post()
+            for t in logs:
+                others = [x for x in w.good(0) if x.acct is t.acct and x is not t]
+                if others and w.trusted(t) and r.random() < 0.3:
+                    w.revoked_at[t.name] = w.count
+                    t.acct.add('revoke', t.name)
+                    w.out.add(t.name)
+            w.t += r.choice([1, 9])
+        w.note('two camps')
+
     def fork_chain(w):
         """The server shows some devices another continuation of the member chain (R95)."""
         S = w.server
@@ -219,7 +248,7 @@ class Attackers:
         x.bad = True
         x.side = d.side
         w.out.add(x.name)
-        x.m, x.base, x.verified, x.store, x.ids = d.m, d.base, d.verified, dict(d.store), set(d.ids)
+        x.m, x.base, x.verified, x.store, x.ids, x.came = d.m, d.base, d.verified, dict(d.store), set(d.ids), set(d.came)
         x.branches = {i: dict(v) for i, v in d.branches.items()}
         bb = a.where[x.name]
         x.branches[a.i][bb] = len(a.branches[bb])

@@ -25,17 +25,36 @@ class Judging:
             for i, (n, x) in s.link(k).accept.items()
         )
 
-    def compute(s, L):
-        """The state at what L accepts, from the own base; None: entries are missing."""
+    def compute(s, accept, base=None):
+        """The state at what a link accepts, from a base, the own one if none is named; None: entries are missing."""
+        keep, s.base = s.base, s.base if base is None else base
         f = dict(s.accept())
         tree = s.link(s.base).root if s.base >= 0 else {}
         state = {q: dict(v) for q, v in tree.items()}
-        s.settle(upto=L.accept, state=state, f=f)
-        return state if f == L.accept else None
+        s.settle(upto=accept, state=state, f=f)
+        s.base = keep
+        return state if f == accept else None
+
+    def both(s, k):
+        """C9: what a checkpoint accepts that covers what is applied here, and what link k accepts."""
+        return {**s.f, **{i: x for i, x in s.links[k].accept.items() if x[0] > s.f.get(i, (0, 0))[0]}}
+
+    def start(s, accept):
+        """From which base that is computed: from none, if the own base left out closed logs, since it may have replaced what they say."""
+        acc = s.accept()
+        shut = s.base >= 0 and any(n > acc.get(i, (0, 0))[0] and s.stopped(i, s.base) for i, (n, x) in accept.items())
+        return -1 if shut and on('C9 past') else s.base
+
+    def covers(s, k):
+        """C9: can this device write a root that covers both?"""
+        if not s.may_write() or not s.sure() or not on('C9 cover'):
+            return False
+        accept = s.both(k)
+        return s.compute(accept, s.start(accept)) is not None
 
     def take(s, fresh=False):
         """Looks at the checkpoints above the base, newest first."""
-        old = (s.base, s.m)
+        old, s.passed = (s.base, s.m), None
         for k in range(s.m - 1, s.base, -1):
             L = s.link(k)
             if L.root is None or k in s.void or not s.proven(k):
@@ -50,25 +69,23 @@ class Judging:
             acc = s.accept()
             less = [i for i, (n, x) in acc.items() if L.accept.get(i, (0, 0))[0] < n]
             shut = [i for i, (n, x) in L.accept.items() if n > acc.get(i, (0, 0))[0] and s.base >= 0 and s.stopped(i, s.base)]
-            if less and not s.w.gone(L) and on('C9'):  # C9: it leaves out what the base has
+            if less and on('C9'):  # C9: it leaves out what the base has
                 if not s.verified and s.base in L.refutes and on('C6 list'):
                     s.base = k
                     s.w.note('refuted base left')
                     break
-                if s.may_write() or not all(s.stopped(i, k) for i in less) or not s.waited(('less', k), 24) or not on('C9 viewer'):
-                    s.passed = True
-                    continue
-                s.base, s.verified = k, False
-                s.w.note('viewer gives way')
-                break
-            if shut and on('C9 closed'):  # C9: the base left out what is proven now
-                if all(any(s.link(j).accept.get(i, (0, 0)) == L.accept[i] for j in range(s.base + 1)) for i in shut):
-                    s.base, s.verified = k, False
+                given = s.w.gone(L) or all(s.stopped(i, k) for i in less) and s.waited(('less', k), 24) and on('C9 way')
+                if given and not s.covers(k):
+                    s.base, s.verified = k, False  # who cannot cover both gives way
+                    s.w.note('gives way')
                     break
-                s.void.add(k)
-                s.w.note('closed instance raised')
+                s.passed = k if s.passed is None else s.passed
                 continue
-            state = None if less or s.base < 0 and not s.verified else s.compute(L)
+            if shut and on('C9 closed'):  # C9: the base left out what is proven now, and may have replaced what it says
+                s.base, s.verified = k, False
+                s.w.note('closed log taken in')
+                break
+            state = None if less or s.base < 0 and not s.verified else s.compute(L.accept)
             if state is not None and s.verified:
                 if state == L.root:
                     s.base = k
@@ -92,10 +109,10 @@ class Judging:
         return s.base != old[0]
 
     def raises(s, k):
-        """C9: does a checkpoint accept more of an instance than the link above the base that closed or ended it, and no link before that one?"""
+        """C9: does a checkpoint accept more of an instance than the link that closed or ended it, and no link before that one just that?"""
         for i, (n, x) in s.links[k].accept.items():
             stops = [c for c in (s.closing(i, k), (s.end(i, k) or (None,))[0]) if c is not None]
-            if stops and min(stops) > s.base and n > s.links[min(stops)].accept.get(i, (0, 0))[0] and on('C9 raised'):
+            if stops and n > s.links[min(stops)].accept.get(i, (0, 0))[0] and on('C9 raised'):
                 if not any(L.accept.get(i) == (n, x) for L in s.links[: min(stops)]):
                     return True
         return False
@@ -104,16 +121,14 @@ class Judging:
         """C7: an unverified base is verified by all older entries, or by 30 days in which nobody refuted it it comes to be believed."""
         L, keep = s.link(s.base), (s.f, s.state)
         if on('C7 past') and len(s.links[L.k].accept) > 0:
-            k, s.base = s.base, -1
-            state = 'raised' if s.raises(k) else s.compute(L) if s.doubt is None or k < s.doubt else None
-            s.base = k
+            state = 'raised' if s.raises(L.k) else s.compute(L.accept, -1) if s.doubt is None or L.k < s.doubt else None
             s.f, s.state = keep
             if state is not None:
                 if state == L.root:
                     s.verified = True
                     s.w.note('verified by its past')
                 else:
-                    s.void.add(k)
+                    s.void.add(L.k)
                     s.base, s.verified = -1, True
                     s.w.note('false base found')
                     s.take()
@@ -133,7 +148,7 @@ class Judging:
             if s.link(j).root is None or not s.proven(j) or j in L.refutes:
                 continue
             s.base = j
-            state = s.compute(L)
+            state = s.compute(L.accept)
             s.base, s.verified, s.f, s.state = keep
             return j if state is not None and state != L.root else None
         return None
@@ -175,6 +190,9 @@ class Linking:
             root = False  # K6: a root waits a day for the entries of ends
         if s.lacks_closed() and not s.is_over('closed', 24) and on('C2 root'):
             root = False  # C2: a root waits a day for closed logs
+        cover = again and s.passed is not None and on('C9 cover')
+        if again and not root or cover and not s.covers(s.passed):
+            return False  # C6, C9: a better root, or nothing; one that does not cover both would be passed over too
         merged = s.write_merged() if root and not s.bad else {}
         L = Link(s.m, chain[-1], (s.acct.i, s.name))
         L.change = dict(change or {})
@@ -224,16 +242,17 @@ class Linking:
         s.m += 1
         L.accept = dict(s.f)
         s.rebuild()  # by the rules as they now are
-        L.accept, whole = s.fitting(L), dict(s.f)
+        whole = s.both(s.passed) if cover else dict(s.f)
+        L.accept = s.fitting(whole)
         if root:
-            L.root = {k: dict(v) for k, v in s.state.items()} if L.accept == whole else s.compute(L)
+            L.root = {k: dict(v) for k, v in s.state.items()} if L.accept == s.f else s.compute(L.accept, s.start(L.accept))
             if L.root is None:
                 raise Broken('a checkpoint that its author cannot compute')
             if s.base in s.seasoned:
                 s.seasoned.add(L.k)  # computed on a base that is believed
-            s.base, s.passed = L.k, False
+            s.base, s.passed = L.k, None
             s.rebuild()
-        s.told('post', root=root)
+        s.told('post', root=root, covers=cover)
         for key, (text, dots) in merged.items():  # T6: no merge becomes a conflict by this
             if s.base == L.k and L.accept == whole and set(s.state.get(key, {})) == dots and s.shown(key)[:2] != (text, False):
                 raise Broken('merged text lost by a checkpoint')
@@ -256,18 +275,18 @@ class Linking:
         both = {d[0] for d, x in twice.items() if len(x) > 1}
         return [i for i in s.forks if s.end(i) is None and s.limit(i) is None and i in both]
 
-    def fitting(s, L):
-        """What key 2 can hold (C1): first what this link closes, then the rest in ascending order, closed under seen; others keep the base's number."""
+    def fitting(s, whole):
+        """What key 2 can hold (C1): first what is closed or ended, then the rest in ascending order, closed under seen; others keep the base's number."""
         acc = s.accept()
-        differs = sorted(i for i, v in s.f.items() if acc.get(i) != v)
+        differs = sorted(i for i, v in whole.items() if acc.get(i) != v)
         if len(differs) <= s.w.room:
-            return dict(s.f)
+            return whole
         s.w.note('key 2 full')
         shut = [i for i in differs if s.limit(i) is not None]
         chosen = set(shut[: s.w.room])
         seen = {}
         for e in s.store.values():
-            if e.n > acc.get(e.inst, (0, 0))[0] and e.n <= s.f.get(e.inst, (0, 0))[0]:
+            if e.n > acc.get(e.inst, (0, 0))[0] and e.n <= whole.get(e.inst, (0, 0))[0]:
                 seen.setdefault(e.inst, set()).update(e.seen)
         for i in differs:
             group, todo = set(), [i]
@@ -279,7 +298,7 @@ class Linking:
                 todo += seen.get(x, ()) if on('C1a') else ()
             if len(chosen | group) <= s.w.room:
                 chosen |= group
-        return {**acc, **{i: s.f[i] for i in chosen}}
+        return {**acc, **{i: whole[i] for i in chosen}}
 
     def limit_own(s):
         return s.inst is not None and s.limit(s.inst) is not None

@@ -40,7 +40,7 @@ class Checks:
                 if not e.bad and e.n == at[0] + 1 and e.prev == at[1] and waits and len(w.server.chains) == 1 and d.counts(e):
                     w.fail('an entry is held by what it has seen')
             for i, (n, x) in d.f.items():
-                c = d.closing(i)
+                c = d.closed(i)
                 e = d.store.get(x)
                 if c is not None and e is not None and e.bad and e.id > chain[c].cursor:
                     w.fail('dated back')
@@ -50,10 +50,25 @@ class Checks:
                 w.fail('closing held up')
             if d.may_write() and d.usable(d.m - 1) is None:
                 w.fail('cannot write')
+        w.check_closed(good, chain)
         w.check_rights(good, chain)
         w.check_lines(good, chain, side)
         w.check_keys(chain if len(w.server.chains) == 1 else chain[w.forked_at :], chain)
         w.check_purges(good, chain)
+
+    def check_closed(w, good, chain):
+        """What the link that closed a log accepts stays, if an honest device had a base with it and all can be had (C9)."""
+        served = w.server.entries
+        for i in {i for L in chain for i in L.accept}:
+            stops = [c for c in (good[0].closed(i), (good[0].end(i) or (None,))[0]) if c is not None]
+            n, x = chain[min(stops)].accept.get(i, (0, 0)) if stops else (0, 0)
+            line, tip = n, x
+            while tip in served and served[tip].dot == (i, line):
+                tip, line = served[tip].prev, line - 1
+            if n and line == 0 and any(d.had.get(i, 0) >= n for d in good) and any(d.f.get(i, (0, 0))[0] < n for d in good):
+                if not w.notes.get('gives way'):
+                    w.fail('words of a closed log are lost')
+                w.note('words of a closed log set aside')
 
     def compare(w):
         """On one base, with one frontier, all show the same, at any time (S1, T2)."""
@@ -181,7 +196,7 @@ class Checks:
                 why = 'edited what a thief had wiped (S10)'
             elif any(q == k and d[1] <= good[0].f.get(d[0], (0, 0))[0] for q, d in w.wipes):
                 why = 'wiped by a thief while trusted or in the dark (12.2, 12.3)'
-            elif any(good[0].closing(i) is not None for i in {e.inst for e in known if e.inst[1] == name}):
+            elif any(good[0].closed(i) is not None for i in {e.inst for e in known if e.inst[1] == name}):
                 why = 'words above the limit of who came back (share rescue)'
             else:
                 continue

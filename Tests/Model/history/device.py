@@ -100,7 +100,11 @@ class Knowledge:
 
     # -- closing (K1, K3) ---------------------------------------------------------------------------------------------------
     def closing(s, inst, k=None):
-        """The first link that closed this instance, or None."""
+        """The first link that closed this instance, or None; whose log it is, its entries say alone."""
+        return s.closed(inst, k) if inst in s.came else None
+
+    def closed(s, inst, k=None):
+        """The first link that closed this instance, whoever knows of it."""
         last = s.m if k is None else k + 1
         cached = s.w.closers.get((s._side, inst[0], inst[1]))
         if cached is None:
@@ -345,6 +349,7 @@ class Counting:
         tree = s.link(s.base).root if s.base >= 0 else {}
         s.state = {k: dict(v) for k, v in tree.items()}
         s.f = dict(s.accept())
+        s.had.update({i: max(n, s.had.get(i, 0)) for i, (n, x) in s.f.items()})
         s.built = s.m
         s.killed = set()
         return s.settle()
@@ -412,6 +417,7 @@ class Writing:
         e.changes, e.bad, e.made = changes, bad, len(s.links)
         s.store[e.id] = e
         s.ids.add(e.id)
+        s.came.add(e.inst)
         s.applied.add(e.id)
         s.apply(s.state, e, s.killed)
         s.f[s.inst] = (e.n, e.id)

@@ -70,6 +70,7 @@ class Syncing:
                 continue
             if e.n > s.accept().get(e.inst, (0, 0))[0] or e.id in tips or s.base >= 0 and not s.sure():  # C7, N3: older ones verify it
                 s.store.setdefault(e.id, e)
+                s.came.add(e.inst)
             if e.inst == s.inst and e.id not in s.wrote:
                 s.copied = True  # I2
         by = {}
@@ -107,11 +108,11 @@ class Syncing:
         if s.due() and s.may_write() and (stop > 4 or w.r.random() < 0.5):  # K2, K5: anyone who may
             if not s.post(root=w.r.random() < 0.7):
                 return
-        if s.unended() and s.may_write() and w.r.random() < 0.5:
+        if s.unended() and s.may_write() and w.soon(0.5):
             s.post()
         roots = [k for k in range(s.m) if s.link(k).root is not None and s.proven(k)]
-        worse = roots and (roots[-1] in s.void or s.passed and s.base < roots[-1])
-        if s.sure() and worse and s.doubt is None and s.may_write() and stop > 4 and w.r.random() < 0.5:
+        worse = roots and roots[-1] in s.void or s.passed is not None
+        if s.sure() and worse and s.doubt is None and s.may_write() and stop > 4 and w.soon(0.5):
             s.post(again=True)  # C6, C9: a better one
         if s.may_write():
             if s.inst is not None:
@@ -179,14 +180,17 @@ class Device(Knowledge, Counting, Writing, Judging, Linking, Dropping, Syncing):
         s.held_from = None
         s.built = 0  # links taken when the state was last computed from the base
         s.m, s.branches, s.stuck = 0, {}, None  # links taken; known lengths of device chains by branch; link that waits (K7)
+        s.came = set()  # instances of which an entry was kept
         s.store, s.ids = {}, set()  # retained entries; ids of all that were ever here: proof of a tip (C4)
         s.base, s.verified, s.void = -1, True, set()  # checkpoint that the state builds on; checkpoints found to be wrong
         s.f, s.state, s.forks, s.killed = {}, {}, set(), set()
         s.lacked, s.doubt = set(), None  # ends of which an entry is not here; the first link whose root waits for one (K6)
+        s.had = {}  # of each log the most that a base here had; for a check
         s.nonce, s.inst, s.said = 0, None, {}
         s.applied, s.wrote, s.again, s.redone, s.copied = set(), set(), {}, set(), False
         s.remember, s.since = {}, None  # what this server had (F4); where listing began (N3)
-        s.bad = s.passed = s.old = False
+        s.bad = s.old = False
+        s.passed = None  # the newest root that leaves out what the base has (C9)
         s.known = None
         s.posted = -9
         s.skew, s.jumps, s.asked = 0, 0, {}  # own clock against the world's, and how often it was set; waits (N1)

@@ -31,8 +31,11 @@ class World(Attackers, Checks):
         w.room = r.choice([99, 99, 4])
         w.q = random.Random(f'forks {seed}')  # of its own, so that worlds without these steps stay what they were
         w.hides = w.lying and w.q.random() < 0.3
+        w.camps = random.Random(f'camps {seed}')
+        w.parts = w.lying and 0.06 < w.camps.random() < 0.25  # without what shows C1a: history_model.py --self-test
         w.upgrading = r.random() < 0.2
-        w.ending = False
+        w.ending = w.settling = False
+        w.quiet = 0
         w.steps = steps or r.randint(20, 110)
         w.theme = r.choice([None, None, 'half', 'limit', 'purge', 'take over', 'lowered'])
         w.revoked_at = {}
@@ -109,6 +112,8 @@ class World(Attackers, Checks):
             w.hammer()
         if w.hides and w.q.random() < 0.3:
             w.hide_evidence()
+        if w.parts and w.camps.random() < 0.15:
+            w.part()
         if r.random() < 0.04:
             w.compare()
         if w.theme and r.random() < 0.12:
@@ -354,16 +359,40 @@ class World(Attackers, Checks):
                 w.recover(a)
         waits = any(L.purges for chain in w.server.chains for L in chain)
         for rnd in range(18 + 22 * waits):
-            w.t += 1 if rnd < 2 else 30  # a day passes: C5
-            for d in w.good():
-                if w.lying:
-                    d.remember = {}  # the person says that the server was put back
-                d.sync(View(w, d))
+            w.settling = rnd > 9
+            w.last_round(1 if rnd < 2 else 30)  # a day passes: C5
             g = [d for d in w.good() if d.may_write()]
             if rnd in (2, 4, 6) and g:
                 x = w.r.choice(g)
                 x.sync(View(w, x))
                 x.post()
+        w.settles()
         for side in range(len(w.server.chains)):
             w.check(side)
         w.meet()
+
+    def last_round(w, hours):
+        """Every honest device syncs once."""
+        before = sum(map(len, w.server.chains))
+        w.t += hours
+        for d in w.good():
+            if w.lying:
+                d.remember = {}  # the person says that the server was put back
+            d.sync(View(w, d))
+        w.quiet = 0 if sum(map(len, w.server.chains)) > before else w.quiet + 1
+
+    def settles(w):
+        """Nothing changes any more: honest devices come to an end of writing links. A wait of a day takes four rounds."""
+        before = sum(map(len, w.server.chains))
+        for rnd in range(60):
+            if w.quiet > 5:
+                break
+            w.last_round(30)
+        else:
+            w.fail('links are written for ever')
+        if sum(map(len, w.server.chains)) > before:
+            w.note('settled late')
+
+    def soon(w, p):
+        """Does a device do now what it may also do later? When the world settles, it does."""
+        return w.settling or w.r.random() < p
