@@ -240,14 +240,22 @@ let testTargets: [Target] = [
     tests("CoffretSSHTests", ["CoffretBase", "CoffretCrypto", "CoffretSSH", "CoffretTestSupport"]),
     tests("CoffretTrustTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretTestSupport"]),
     tests("CoffretStorageTests", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretTestSupport"]),
+    // What a store of histories answers, in memory.
+    .target(
+        name: "CoffretHistorySupport",
+        dependencies: ["CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretTestSupport"],
+        path: "Tests/CoffretHistorySupport", swiftSettings: settings),
     tests(
         "CoffretHistoryTests",
-        ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretTestSupport"]),
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretHistorySupport",
+            "CoffretTestSupport",
+        ]),
     tests(
         "CoffretLogsTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretTestSupport",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretHistorySupport",
+            "CoffretLogs", "CoffretTestSupport",
         ]),
     tests(
         "CoffretSearchTests", ["CoffretBase", "CoffretCrypto", "CoffretSQLite", "CoffretSearch", "CoffretTestSupport"]),

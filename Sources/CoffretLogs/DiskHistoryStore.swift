@@ -71,6 +71,16 @@ package struct DiskHistoryStore: HistoryStore {
         return found
     }
 
+    /// As above, without what another branch of a forked log says at the same place.
+    private func entitiesOnly(of entry: VerifiedEntry) throws(StorageError) -> Set<EntityID> {
+        var found = Set(try entities(of: entry))
+        for other in try entries(at: entry.dot).map(\.entry)
+        where other.name != entry.name && other.height == entry.height {
+            found.subtract(try entities(of: other))
+        }
+        return found
+    }
+
     // MARK: Entries
 
     package func entry(named name: BlobName) throws(StorageError) -> StoredEntry? {
@@ -109,7 +119,7 @@ package struct DiskHistoryStore: HistoryStore {
     package func entries(touching key: FactKey) throws(StorageError) -> [BlobName] {
         var found: [BlobName] = []
         for rank in try items.versions(of: key.entity) {
-            for stored in try entries(at: rank.dot) {
+            for stored in try entries(at: rank.dot) where stored.entry.height == rank.height {
                 let isTouched = try files.changes(of: stored.entry).contains { $0.key == key }
                 if isTouched { found.append(stored.entry.name) }
             }
@@ -203,7 +213,7 @@ package struct DiskHistoryStore: HistoryStore {
 
     private mutating func drop(_ name: BlobName, isForGood: Bool) throws(StorageError) {
         guard let (entry, record) = try kept(name) else { return }
-        try items.remove(entry.rank, for: entities(of: entry))
+        try items.remove(entry.rank, for: entitiesOnly(of: entry))
         try index.drop(record, isForGood: isForGood)
         files.forget(name)
     }
@@ -214,7 +224,7 @@ package struct DiskHistoryStore: HistoryStore {
 
     package mutating func withdraw(_ name: BlobName) throws(StorageError) {
         guard let (entry, record) = try kept(name) else { return }
-        try items.remove(entry.rank, for: entities(of: entry))
+        try items.remove(entry.rank, for: entitiesOnly(of: entry))
         try index.withdraw(record)
         files.forget(name)
     }

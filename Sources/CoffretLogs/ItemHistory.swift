@@ -29,7 +29,7 @@ extension LogRepository {
         try ask { (machine) throws(StorageError) in
             var versions: [ItemVersion] = []
             for rank in try machine.store.items.versions(of: entity).reversed() {
-                for stored in try machine.store.entries(at: rank.dot) {
+                for stored in try machine.store.entries(at: rank.dot) where stored.entry.height == rank.height {
                     let entry = stored.entry
                     let changes = try files.changes(of: entry).filter { $0.key.entity == entity }
                     versions.append(

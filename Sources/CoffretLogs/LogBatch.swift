@@ -110,7 +110,12 @@ package final class LogBatch {
             return try repository.storedValue(named: name).flatMap { ValueBase(name: name, stored: $0) }
         }
         guard let base = ValueBase(name: name, stored: now) else { return nil }
-        if let content = shown.unstored { try transaction.writeBlob(type: .value, bytes: content) }
+        // It may lie in an entry alone, and be named by a tree that is not stored yet.
+        var content = shown.unstored
+        if content == nil { content = try repository.unstoredContent(of: name) }
+        if let content {
+            try transaction.writeBlob(type: .value, bytes: content)
+        }
         return base
     }
 
@@ -171,8 +176,10 @@ package final class LogBatch {
     ) throws(StorageError) -> VerifiedEntry {
         guard let signingKey = repository.author.signingKey else { throw StorageError(.readOnly) }
         let written = body.sign(in: context, with: signingKey)
-        // Stored again under the same name it costs nothing.
-        try transaction.writeBlob(type: .entryContext, bytes: context.encode())
+        let before = try body.before.flatMap { (name) throws(StorageError) in try repository.files.entry(named: name) }
+        if before?.body.context != body.context {
+            try transaction.writeBlob(type: .entryContext, bytes: context.encode())
+        }
         let name = try transaction.writeBlob(type: .entry, bytes: written.content)
         try transaction.commit(appendingHead: name)
         let entry = written.named(name)

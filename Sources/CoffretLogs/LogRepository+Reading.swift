@@ -120,6 +120,11 @@ extension LogRepository {
         return try files.storedValue(of: content, unstored: unstored)
     }
 
+    /// The content of a value's blob that is not stored yet: the value lies in an entry.
+    func unstoredContent(of name: BlobName) throws(StorageError) -> [UInt8]? {
+        try ask { (machine) in machine.store.unstored[name] }
+    }
+
     /// The stored value of that name; nil: it is not here.
     func storedValue(named name: BlobName) throws(StorageError) -> [UInt8]? {
         let unstored = try ask { (machine) in machine.store.unstored }

@@ -48,7 +48,8 @@ extension LogRepository {
                 throw error
             }
         }
-        while try !nextPlace().place.isSeenWhole { try sayWhatWasSeen() }
+        let logCount = try ask { (machine) in machine.frontier.count }
+        while logCount > HistoryLimits.referenceCountMax, try !nextPlace().place.isSeenWhole { try sayWhatWasSeen() }
         return LogBatch(repository: self, transaction: try blobs.begin())
     }
 
@@ -140,14 +141,19 @@ extension LogRepository {
     package func checkpoint() throws(StorageError) -> Bool {
         let isNeeded = try change { (loaded) in loaded.isAhead || blobs.state.logs?.entries.isEmpty == false }
         guard isNeeded else { return false }
-        try transact { (transaction) throws(StorageError) in
-            try change { (loaded) throws(StorageError) in
+        return try transact { (transaction) throws(StorageError) in
+            try change { (loaded) throws(StorageError) -> Bool in
                 let machine = try loaded.machine.suspend()
                 try loaded.machine.store.flushIndexes()
                 let store = loaded.machine.store
                 let kept = KeptState(
                     machine: machine, facts: store.tree.name, index: store.index.tree.name,
                     items: store.items.tree.name, own: loaded.own, refusedPurges: loaded.refusedPurges)
+                guard kept.encoded != blobs.state.logs?.kept || blobs.state.logs?.entries.isEmpty == false else {
+                    loaded.isAhead = false
+                    transaction.cancel()
+                    return false
+                }
                 var written = [
                     try files.facts.write(store.tree, values: store.unstored, to: transaction),
                     try files.indexes.write(store.index.tree, to: transaction),
@@ -164,8 +170,8 @@ extension LogRepository {
                 files.forgetComputedTrees()
                 loaded.machine.store.treeWasStored()
                 (loaded.changeCount, loaded.byteCount, loaded.isAhead) = (0, 0, false)
+                return true
             }
         }
-        return true
     }
 }

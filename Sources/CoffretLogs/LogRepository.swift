@@ -107,11 +107,17 @@ package final class LogRepository {
 
     /// Learns of newer chains, and takes the links that may be taken (K7). The state is brought up to date.
     package func follow(_ newer: VaultChains) throws(StorageError) {
-        chains = newer
-        try step { (machine) throws(StorageError) in
+        try learn(newer) { (machine) throws(StorageError) in
             machine.follow(accounts: newer.accounts, chain: newer.members)
             try machine.update()
         }
+    }
+
+    func learn(
+        _ newer: VaultChains, _ body: (inout Machine) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        chains = newer
+        try step(body)
     }
 
     /// Brings base and state up to date with all that came (C4 to C9). Once in a sync, before `checkpoint`.

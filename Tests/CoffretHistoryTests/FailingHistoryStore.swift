@@ -1,6 +1,7 @@
 // A store in memory that fails at one question, as a disk does.
 
 import CoffretHistory
+import CoffretHistorySupport
 import CoffretStorage
 
 struct StoreFailed: Error, Equatable {}

@@ -1,6 +1,7 @@
 // What a history costs: reads for each entry do not grow with it.
 
 import CoffretBase
+import CoffretHistorySupport
 import CoffretStorage
 import Testing
 

@@ -1,6 +1,7 @@
 // Stores that fail in the middle of a sync, and how much of a store a new process reads.
 
 import CoffretBase
+import CoffretHistorySupport
 import CoffretStorage
 import CoffretTrust
 import Testing

@@ -1,6 +1,7 @@
 // What goes and what stays, when links are written, and how much is taken: rules that ask clocks and counts.
 
 import CoffretBase
+import CoffretHistorySupport
 import CoffretStorage
 import CoffretTestSupport
 import CoffretTrust

@@ -1,6 +1,7 @@
 // Own entries and the zone's head: where the next entry stands, what is written again, and which heads are refused.
 
 import CoffretBase
+import CoffretHistorySupport
 import CoffretStorage
 import Testing
 

@@ -2,6 +2,7 @@
 // the model show.
 
 import CoffretBase
+import CoffretHistorySupport
 import CoffretStorage
 import Testing
 

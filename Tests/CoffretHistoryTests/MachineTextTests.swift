@@ -2,6 +2,7 @@
 // count.
 
 import CoffretBase
+import CoffretHistorySupport
 import CoffretStorage
 import Testing
 

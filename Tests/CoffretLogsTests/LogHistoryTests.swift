@@ -74,17 +74,16 @@ struct LogHistoryTests {
 
     /// A checkpoint with a root over all that is applied.
     private func checkpoint(_ world: LogWorld, _ repository: LogRepository, time: Milliseconds = 1) throws -> Int {
-        try repository.checkpoint()
+        let plan = try repository.plan(for: world.preview())
         let present = try repository.present()
-        let frontier = try repository.ask { (machine) in machine.frontier }
+        #expect(plan.root == present.rootName && plan.summary == present.summary && plan.isWhole)
+        let root = try #require(plan.root)
+        for name in try repository.blobNames(ofTree: root) { #expect(try repository.exchange.containsBlob(name)) }
         let link = world.link(
             checkpoint: Checkpoint(
-                base: nil, accepted: frontier, root: present.rootName, digest: present.summary.digest.bytes32,
-                factCount: present.summary.factCount), time: time)
-        try repository.step { (machine) throws(StorageError) in
-            try machine.takeOwn(accounts: world.chains.accounts, chain: world.chains.members, isRoot: true)
-        }
-        try repository.checkpoint()
+                base: plan.base, accepted: plan.accepted, root: root, digest: plan.summary.digest.bytes32,
+                factCount: plan.summary.factCount), time: time)
+        try repository.takeOwn(world.chains, isRoot: true)
         return link
     }
 

@@ -94,14 +94,21 @@ final class LogWorld {
         roles: [ChainID: MemberRole?] = [:], opensEpoch: Bool = false, checkpoint: Checkpoint? = nil,
         time: Milliseconds? = nil
     ) -> Int {
-        members.append(
-            VerifiedMemberLink(
-                number: members.count, hash: Bytes32(UInt64(members.count + 1), 2, 0, 0), accountID: account,
-                deviceID: devices[0].id, roleChanges: roles, accepts: Set(members.count == 0 ? [account] : []),
-                confirms: [], heads: [account: head], opensEpoch: opensEpoch, keyCommitment: nil,
-                splitKeyCommitment: nil, endsReading: false, checkpoint: checkpoint,
-                details: time.map { MemberDetails(time: $0) }))
+        members.append(preview(roles: roles, opensEpoch: opensEpoch, checkpoint: checkpoint, time: time))
         return members.count - 1
+    }
+
+    /// The next link of device 0.
+    func preview(
+        roles: [ChainID: MemberRole?] = [:], opensEpoch: Bool = false, checkpoint: Checkpoint? = nil,
+        time: Milliseconds? = nil
+    ) -> VerifiedMemberLink {
+        VerifiedMemberLink(
+            number: members.count, hash: Bytes32(UInt64(members.count + 1), 2, 0, 0), accountID: account,
+            deviceID: devices[0].id, roleChanges: roles, accepts: Set(members.count == 0 ? [account] : []),
+            confirms: [], heads: [account: head], opensEpoch: opensEpoch, keyCommitment: nil,
+            splitKeyCommitment: nil, endsReading: false, checkpoint: checkpoint,
+            details: time.map { MemberDetails(time: $0) })
     }
 
     func author(_ device: Int, writes: Bool = true) throws -> LogAuthor {

@@ -1,37 +1,37 @@
 // Entries and trees in memory, and how often they were asked for.
 
-import CoffretCrypto
-import CoffretHistory
-import CoffretStorage
-import CoffretTestSupport
-import CoffretTrust
+internal import CoffretCrypto
+package import CoffretHistory
+package import CoffretStorage
+internal import CoffretTestSupport
+internal import CoffretTrust
 
 /// Counts what the rules ask of a store.
-final class ReadCounter {
-    var reads = 0
-    var facts = 0
+package final class ReadCounter {
+    package var reads = 0
+    package var facts = 0
 }
 
-struct MemoryHistoryStore: HistoryStore {
-    typealias Failure = Never
+package struct MemoryHistoryStore: HistoryStore {
+    package typealias Failure = Never
 
-    private(set) var kept: [BlobName: StoredEntry] = [:]
+    package private(set) var kept: [BlobName: StoredEntry] = [:]
     private var byDot: [Dot: [BlobName]] = [:]
     private var byKey: [FactKey: Set<BlobName>] = [:]
     private var byInstance: [InstanceID: Set<BlobName>] = [:]
-    var here: [BlobName: Dot] = [:]
-    private(set) var applied: Set<BlobName> = []
+    package var here: [BlobName: Dot] = [:]
+    package private(set) var applied: Set<BlobName> = []
     private var gone: Set<BlobName> = []
-    private(set) var present: [FactKey: CurrentFacts] = [:]
+    package private(set) var present: [FactKey: CurrentFacts] = [:]
     /// Names of entries that this program does not read all of.
-    var unsupported: Set<BlobName> = []
-    var bareForms: [BlobName: VerifiedEntry] = [:]
-    var trees: [BlobName: [FactKey: CurrentFacts]] = [:]
-    var rootName: ([FactKey: CurrentFacts]) -> BlobName
-    var changeTrees: [BlobName: [Change]] = [:]
+    package var unsupported: Set<BlobName> = []
+    package var bareForms: [BlobName: VerifiedEntry] = [:]
+    package var trees: [BlobName: [FactKey: CurrentFacts]] = [:]
+    package var rootName: ([FactKey: CurrentFacts]) -> BlobName
+    package var changeTrees: [BlobName: [Change]] = [:]
     /// As if each entry had so many bytes.
-    var entryByteCount = 300
-    let counter = ReadCounter()
+    package var entryByteCount = 300
+    package let counter = ReadCounter()
     private let terms = Terms()
 
     /// The terms of one vault.
@@ -42,9 +42,9 @@ struct MemoryHistoryStore: HistoryStore {
         func term(of fact: Fact) -> StateDigest { terms.term(of: fact) }
     }
 
-    init(rootName: @escaping ([FactKey: CurrentFacts]) -> BlobName) { self.rootName = rootName }
+    package init(rootName: @escaping ([FactKey: CurrentFacts]) -> BlobName) { self.rootName = rootName }
 
-    mutating func put(_ stored: StoredEntry) {
+    package mutating func put(_ stored: StoredEntry) {
         let entry = stored.entry
         here[entry.name] = entry.dot
         guard kept.updateValue(stored, forKey: entry.name) == nil else { return }
@@ -63,86 +63,86 @@ struct MemoryHistoryStore: HistoryStore {
         return unsupported.contains(name) ? StoredEntry(stored.entry, isSupported: false) : stored
     }
 
-    func entry(named name: BlobName) -> StoredEntry? {
+    package func entry(named name: BlobName) -> StoredEntry? {
         counter.reads += 1
         return read(name)
     }
 
-    func entries(at dot: Dot) -> [StoredEntry] {
+    package func entries(at dot: Dot) -> [StoredEntry] {
         counter.reads += 1
         return (byDot[dot] ?? []).compactMap(read)
     }
 
-    func bareForm(named name: BlobName) -> VerifiedEntry? { bareForms[name] }
+    package func bareForm(named name: BlobName) -> VerifiedEntry? { bareForms[name] }
 
-    func entries(touching key: FactKey) -> [BlobName] {
+    package func entries(touching key: FactKey) -> [BlobName] {
         counter.reads += 1
         return Array(byKey[key] ?? [])
     }
 
-    func instances() -> [InstanceID] { Array(byInstance.keys) }
-    func entries(of instance: InstanceID) -> [BlobName] { Array(byInstance[instance] ?? []) }
-    func changes(inTree root: BlobName) -> [Change] { changeTrees[root] ?? [] }
+    package func instances() -> [InstanceID] { Array(byInstance.keys) }
+    package func entries(of instance: InstanceID) -> [BlobName] { Array(byInstance[instance] ?? []) }
+    package func changes(inTree root: BlobName) -> [Change] { changeTrees[root] ?? [] }
 
-    func unapplied(of instance: InstanceID, above number: EntryNumber) -> (count: Int, byteCount: Int) {
+    package func unapplied(of instance: InstanceID, above number: EntryNumber) -> (count: Int, byteCount: Int) {
         let above = (byInstance[instance] ?? []).compactMap { kept[$0]?.entry }.filter { $0.number > number }
         return (above.count, above.count * entryByteCount)
     }
 
-    func summary(ofTree root: BlobName?) -> StateSummary {
+    package func summary(ofTree root: BlobName?) -> StateSummary {
         summary(of: root.flatMap { trees[$0] } ?? [:])
     }
 
-    func summary(of facts: [FactKey: CurrentFacts]) -> StateSummary {
+    package func summary(of facts: [FactKey: CurrentFacts]) -> StateSummary {
         var summary = StateSummary()
         for (key, facts) in facts { summary.replace([:], by: facts) { digestTerm(of: $1, at: $0, under: key) } }
         return summary
     }
 
-    func digestTerm(of fact: CurrentFact, at dot: Dot, under key: FactKey) -> StateDigest {
+    package func digestTerm(of fact: CurrentFact, at dot: Dot, under key: FactKey) -> StateDigest {
         let content: FactContent = if case .inPlace(let bytes) = fact.content { .inline(bytes) } else { .inline([]) }
         return terms.term(of: Fact(key: key, content: content, dot: dot, height: fact.height))
     }
-    func dot(of name: BlobName) -> Dot? { here[name] }
-    func wasApplied(_ name: BlobName) -> Bool { applied.contains(name) }
-    mutating func noteApplied(_ name: BlobName) { applied.insert(name) }
+    package func dot(of name: BlobName) -> Dot? { here[name] }
+    package func wasApplied(_ name: BlobName) -> Bool { applied.contains(name) }
+    package mutating func noteApplied(_ name: BlobName) { applied.insert(name) }
 
-    func facts(under key: FactKey) -> CurrentFacts {
+    package func facts(under key: FactKey) -> CurrentFacts {
         counter.facts += 1
         return present[key] ?? [:]
     }
 
-    func facts(under key: FactKey, inTree root: BlobName?) -> CurrentFacts {
+    package func facts(under key: FactKey, inTree root: BlobName?) -> CurrentFacts {
         root.flatMap { trees[$0]?[key] } ?? [:]
     }
 
-    mutating func begin(atTree root: BlobName?) { present = root.flatMap { trees[$0] } ?? [:] }
+    package mutating func begin(atTree root: BlobName?) { present = root.flatMap { trees[$0] } ?? [:] }
 
-    mutating func write(_ facts: [FactKey: CurrentFacts]) {
+    package mutating func write(_ facts: [FactKey: CurrentFacts]) {
         for (key, facts) in facts { present[key] = facts.isEmpty ? nil : facts }
     }
 
-    func root(of tree: BlobName?, with facts: [FactKey: CurrentFacts]) -> BlobName {
+    package func root(of tree: BlobName?, with facts: [FactKey: CurrentFacts]) -> BlobName {
         var all = tree.flatMap { trees[$0] } ?? [:]
         for (key, facts) in facts { all[key] = facts.isEmpty ? nil : facts }
         return rootName(all)
     }
 
-    mutating func drop(_ name: BlobName) {
+    package mutating func drop(_ name: BlobName) {
         guard let stored = kept.removeValue(forKey: name) else { return }
         byDot[stored.entry.dot]?.removeAll { $0 == name }
         byInstance[stored.entry.instance]?.remove(name)
         for change in changes(of: stored.entry) { byKey[change.key]?.remove(name) }
     }
 
-    mutating func dropForGood(_ name: BlobName) {
+    package mutating func dropForGood(_ name: BlobName) {
         drop(name)
         gone.insert(name)
     }
 
-    func wasDroppedForGood(_ name: BlobName) -> Bool { gone.contains(name) }
+    package func wasDroppedForGood(_ name: BlobName) -> Bool { gone.contains(name) }
 
-    mutating func withdraw(_ name: BlobName) {
+    package mutating func withdraw(_ name: BlobName) {
         drop(name)
         applied.remove(name)
     }

@@ -1,0 +1,57 @@
+// Own links with checkpoints. The one thing to keep true: the tree of a root is stored before a link names it, so that what
+// is pushed, and what the state is built on, is here.
+
+package import CoffretHistory
+package import CoffretStorage
+
+extension LogRepository {
+    /// What the checkpoint of an own link says (C1). The tree of its root is stored when this returns.
+    ///
+    /// - Parameter preview: the link as `VerifiedMembers.preview` gives it.
+    /// - Parameter purges: entities that the link deletes for good; what retracts them is written before.
+    /// - Complexity: the keys that changed since the base, and a sync where there is a root.
+    package func plan(
+        for preview: VerifiedMemberLink, purges: [EntityID] = []
+    ) throws(StorageError) -> CheckpointPlan {
+        try requireWriter()
+        let plan = try ask { (machine) throws(StorageError) in
+            let writesRoot = try machine.mayWriteRoot()
+            return try machine.plan(for: preview, purges: purges, writesRoot: writesRoot)
+        }
+        if let root = plan.root, let computed = files.computedTree(root) {
+            let state = blobs.state
+            var written = try transact { (transaction) throws(StorageError) in
+                let written = try files.facts.write(computed.tree, values: computed.values, to: transaction)
+                try transaction.commit(state: state, isCheckpoint: true)
+                return written
+            }
+            written.markStored()
+        }
+        return plan
+    }
+
+    /// Takes an own link that the server took, durably.
+    ///
+    /// - Parameter isRoot: the link has the root that was planned; it becomes the base.
+    package func takeOwn(_ newer: VaultChains, isRoot: Bool) throws(StorageError) {
+        try learn(newer) { (machine) throws(StorageError) in
+            try machine.takeOwn(accounts: newer.accounts, chain: newer.members, isRoot: isRoot)
+        }
+        try checkpoint()
+    }
+
+    /// The blobs of a stored tree and of its values, each before what refers to it: what a push sends before the link.
+    package func blobNames(ofTree root: BlobName) throws(StorageError) -> [BlobName] {
+        var names: [BlobName] = []
+        var seen: Set<BlobName> = []
+        func meet(_ name: BlobName) -> Bool {
+            guard seen.insert(name).inserted else { return false }
+            names.append(name)
+            return true
+        }
+        try files.facts.walk(files.tree(root), visit: meet) { (fact) throws(StorageError) in
+            try walk(fact.content.inEntry, under: fact.key, visit: meet)
+        }
+        return names.reversed()
+    }
+}
