@@ -2,6 +2,7 @@
 
 import CoffretBase
 import CoffretCrypto
+import CoffretHistorySupport
 import CoffretStorage
 import CoffretTrust
 import Testing
