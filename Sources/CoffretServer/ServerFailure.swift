@@ -22,6 +22,12 @@ package struct ServerFailure: Error, Equatable, Sendable {
         case zoneUnknown = "server.zone.unknown"
         case zoneExists = "server.zone.exists"
         case epochStale = "server.zone.epoch-stale"
+        /// An epoch that no link here has opened: the device knows links that this server does not.
+        case epochUnknown = "server.zone.epoch-unknown"
+        /// A head that is no object of the zone or of the push.
+        case headUnknown = "server.zone.head-unknown"
+        /// A collection below a checkpoint that nobody else has acknowledged, and that is not 30 days old.
+        case checkpointYoung = "server.zone.checkpoint-young"
         /// Another device is putting something down that no head names yet.
         case pushPending = "server.zone.push-pending"
         case objectUnknown = "server.object.unknown"
@@ -69,7 +75,9 @@ extension ServerFailure.Code {
         case .unknownRoute, .accountUnknown, .chainUnknown, .zoneUnknown, .objectUnknown: 404
         case .relayUnknown, .recipientUnknown: 404
         case .method: 405
-        case .zoneExists, .epochStale, .pushPending, .uploadOffset, .storageConflict: 409
+        case .zoneExists, .epochStale, .epochUnknown, .headUnknown, .checkpointYoung, .pushPending, .uploadOffset,
+            .storageConflict:
+            409
         case .lengthRequired: 411
         case .tooLarge: 413
         case .rangeInvalid: 416
@@ -99,6 +107,9 @@ extension ServerFailure.Code {
         case .zoneUnknown: "there is no such zone"
         case .zoneExists: "the zone exists already"
         case .epochStale: "the push is sealed under an older key than the zone's"
+        case .epochUnknown: "the push is sealed under a key that the vault's links do not have"
+        case .headUnknown: "the head is no object of the zone"
+        case .checkpointYoung: "no other device has acknowledged the checkpoint yet"
         case .pushPending: "another device is sending something; try again later"
         case .objectUnknown: "there is no such object"
         case .uploadOffset: "the part does not begin where the upload stands"

@@ -130,12 +130,15 @@ struct EntryOverMembersTests {
         try first.add(MemberDevice(generator))
         var vault = try MemberVault(generator, accounts: [first, try MemberAccount(generator)])
         try vault.join(1, as: .writer)
-        for _ in 0..<VerifiedMembers.epochRowMax { try vault.append(vault.operation(.state, opening: vault.opening())) }
+        for _ in 0..<VerifiedMemberRights.epochRowMax {
+            try vault.append(vault.operation(.state, opening: vault.opening()))
+        }
         #expect(vault.refusal(vault.operation(.state, opening: vault.opening())) == .notPermitted)
         #expect(vault.refusal(vault.operation(.state)) == nil, "links that open none are written")
         var next = vault.opening()
         #expect(vault.refusal(vault.operation(.state, opening: next), device: 1) == nil)
-        while vault.members.state.states.last!.epoch < VerifiedMembers.epochCountMax - VerifiedMembers.ownersEpochCount
+        while vault.members.state.states.last!.epoch < VerifiedMemberRights.epochCountMax
+            - VerifiedMemberRights.ownersEpochCount
             - 1
         {
             let device = Int(vault.members.state.states.last!.epoch) % 2
@@ -146,7 +149,7 @@ struct EntryOverMembersTests {
         try vault.append(vault.sign(vault.operation(.state, opening: next), device: Int(next.epoch) % 2))
         next = vault.opening()
         #expect(vault.refusal(vault.operation(.state, by: 1, opening: next), by: 1) == .notPermitted)
-        while vault.members.state.states.last!.epoch < VerifiedMembers.epochCountMax {
+        while vault.members.state.states.last!.epoch < VerifiedMemberRights.epochCountMax {
             let device = Int(vault.members.state.states.last!.epoch) % 2
             try vault.append(vault.sign(vault.operation(.state, opening: vault.opening()), device: device))
         }

@@ -4,9 +4,9 @@ import CoffretBase
 import CoffretCrypto
 import CoffretHistorySupport
 import CoffretStorage
-import CoffretTrust
 
 @testable import CoffretHistory
+@testable import CoffretTrust
 
 /// Accounts with devices, one member chain, and entries by these devices.
 final class MachineWorld {
@@ -94,11 +94,11 @@ final class MachineWorld {
         let added = roles.keys.map(account).filter { before?.members[$0] == nil }
         chain.append(
             VerifiedMemberLink(
-                number: chain.count, hash: Bytes32(UInt64(chain.count + 1), 2, 0, 0), accountID: account(own),
-                deviceID: device(signer),
-                roleChanges: changes,
-                accepts: Set(added), confirms: Set(confirms.map(account)), heads: stated, opensEpoch: opens,
-                keyCommitment: nil, splitKeyCommitment: nil, endsReading: ends || !removing.isEmpty,
+                MemberEffect(
+                    number: chain.count, hash: Bytes32(UInt64(chain.count + 1), 2, 0, 0), accountID: account(own),
+                    deviceID: device(signer), roleChanges: changes, accepts: Set(added),
+                    confirms: Set(confirms.map(account)), heads: stated, opensEpoch: opens, keyCommitment: nil,
+                    splitKeyCommitment: nil, endsReading: ends || !removing.isEmpty),
                 checkpoint: checkpoint, details: time.map { MemberDetails(time: $0) }))
         return chain.count - 1
     }

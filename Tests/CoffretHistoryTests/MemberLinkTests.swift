@@ -127,7 +127,9 @@ struct MemberLinkTests {
             epoch: 3, keyCommitment: next.keyCommitment, splitKeyCommitment: next.historyHash,
             historyHash: next.historyHash, checkpointEpoch: 2)
         #expect(vault.refusal(vault.operation(.state, opening: other)) == .notPermitted)
-        for _ in 1..<VerifiedMembers.epochRowMax { try vault.append(vault.operation(.state, opening: vault.opening())) }
+        for _ in 1..<VerifiedMemberRights.epochRowMax {
+            try vault.append(vault.operation(.state, opening: vault.opening()))
+        }
         #expect(vault.refusal(vault.operation(.state, opening: vault.opening())) == .notPermitted)
         // A closing needs its epoch.
         var closing = vault

@@ -4,10 +4,10 @@ import CoffretBase
 import CoffretCrypto
 import CoffretStorage
 import CoffretTestSupport
-import CoffretTrust
 import Testing
 
 @testable import CoffretHistory
+@testable import CoffretTrust
 
 extension JSONValue {
     /// A member that has to be there.
@@ -228,13 +228,14 @@ final class ReplayWorld {
             else { return false }
             return devices.takesAway(from: was, to: now)
         }
-        return VerifiedMemberLink(
+        let effect = MemberEffect(
             number: number, hash: Self.linkHash(lid), accountID: accountIDs[item.at("account").number],
             deviceID: Self.device(item.at("device").string ?? ""), roleChanges: changes, accepts: accepts,
             confirms: Set(item.at("confirms").numbers.map { accountIDs[$0] }), heads: heads,
             opensEpoch: item.at("opens").bool == true, keyCommitment: nil, splitKeyCommitment: nil,
-            endsReading: takesAway || changes.values.contains(nil),
-            checkpoint: item.at("checkpoint").bool == true ? try checkpoint(item, number) : nil, details: nil)
+            endsReading: takesAway || changes.values.contains(nil))
+        return VerifiedMemberLink(
+            effect, checkpoint: item.at("checkpoint").bool == true ? try checkpoint(item, number) : nil)
     }
 
     private func checkpoint(_ item: JSONValue, _ number: Int) throws -> Checkpoint {

@@ -104,11 +104,12 @@ final class LogWorld {
         time: Milliseconds? = nil
     ) -> VerifiedMemberLink {
         VerifiedMemberLink(
-            number: members.count, hash: Bytes32(UInt64(members.count + 1), 2, 0, 0), accountID: account,
-            deviceID: devices[0].id, roleChanges: roles, accepts: Set(members.count == 0 ? [account] : []),
-            confirms: [], heads: [account: head], opensEpoch: opensEpoch, keyCommitment: nil,
-            splitKeyCommitment: nil, endsReading: false, checkpoint: checkpoint,
-            details: time.map { MemberDetails(time: $0) })
+            MemberEffect(
+                number: members.count, hash: Bytes32(UInt64(members.count + 1), 2, 0, 0), accountID: account,
+                deviceID: devices[0].id, roleChanges: roles, accepts: Set(members.count == 0 ? [account] : []),
+                confirms: [], heads: [account: head], opensEpoch: opensEpoch, keyCommitment: nil,
+                splitKeyCommitment: nil, endsReading: false),
+            checkpoint: checkpoint, details: time.map { MemberDetails(time: $0) })
     }
 
     func author(_ device: Int, writes: Bool = true) throws -> LogAuthor {

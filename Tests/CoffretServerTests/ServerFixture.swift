@@ -47,9 +47,9 @@ final class TestAccount {
     var owner: SessionOwner { SessionOwner(accountID: id, deviceID: device.id.bytes) }
 
     /// The link that adds a device, after the chain as it stands.
-    func adding(_ other: TestDevice) -> [UInt8] {
+    func adding(_ other: TestDevice, _ kind: DeviceKind = .ordinary) -> [UInt8] {
         let operation = DeviceOperation.add(
-            id: other.id, kind: .ordinary, keys: other.keys,
+            id: other.id, kind: kind, keys: other.keys,
             countersignature: DeviceOperation.countersign(
                 id: other.id, keys: other.keys, chainID: chain.accountID, sequenceNumber: UInt64(chain.links.count),
                 with: other.signing))
@@ -60,10 +60,14 @@ final class TestAccount {
         chain.sign(.revoke(id: other.id), details: [], with: device.signing).encoded
     }
 
-    /// Takes a link that the server accepted.
-    func follow(_ link: [UInt8]) throws {
-        chain = try VerifiedDeviceChain.verify(chain.links.map(\.link) + [try UnverifiedLink(decoding: link)])
+    /// A recovery by a paper device, which replaces all links behind `place` and keeps the first device and itself.
+    func recovering(behind place: UInt64, by paper: TestDevice) throws -> [UInt8] {
+        let before = try #require(chain.asOf(place))
+        return before.sign(.recover(kept: [device.id, paper.id].sorted()), details: [], with: paper.signing).encoded
     }
+
+    /// Takes a link that the server accepted.
+    func follow(_ link: [UInt8]) throws { chain = try chain.following([try UnverifiedLink(decoding: link)]).chain }
 
     /// A new vault of this account.
     func vault() throws -> ZoneCreation {

@@ -159,7 +159,8 @@ struct ClientResponse {
 }
 
 /// Requests of one device.
-final class ServerClient {
+// SAFETY: its token is set before another thread has it.
+final class ServerClient: @unchecked Sendable {
     let port: UInt16
     let account: TestAccount
     let device: TestDevice

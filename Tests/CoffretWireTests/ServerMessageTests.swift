@@ -12,6 +12,8 @@ struct ServerMessageTests {
     static let other = [UInt8](repeating: 0xB2, count: 32)
     static let device = UniqueID.generate(from: SystemRandomSource())
     static let object = ZoneObject(address: id, ciphertext: [1, 2, 3])
+    static let word = PushWord(
+        accountID: id, deviceID: device, expectedHead: nil, objectsHash: other, signature: id + other)
 
     /// A message and a way to read it again: nil if it is refused, else its bytes.
     struct Sample: Sendable {
@@ -41,6 +43,34 @@ struct ServerMessageTests {
             Sample(AccountRegistration(link: [9], invitation: Array("invite".utf8))),
             Sample(ChainLinks([])), Sample(ChainLinks([[1], [], [3, 4]])), Sample(ChainAppend(link: [1])),
             Sample(ChainHead(sequenceNumber: 7, linkHash: id)),
+            Sample(LinkPost([])), Sample(LinkReceipt([0, .max])),
+            Sample(
+                LinkPost([
+                    LinkPost.Item(kind: 1, chainID: id, link: [1]),
+                    LinkPost.Item(kind: 3, chainID: id, link: [], expectedHead: []),
+                    LinkPost.Item(kind: 3, chainID: id, link: [2], expectedHead: other),
+                ])),
+            Sample(LinkConflict(index: 3, head: ChainHead(sequenceNumber: 7, linkHash: id))),
+            Sample(LinkHeadMoved(index: 0, state: LogHead(address: nil, cursor: [1], epoch: 0, word: nil))),
+            Sample(LogHead(address: id, cursor: [], epoch: 4, word: word)),
+            Sample(ChainUpdateRequest([.init(kind: 1, chainID: id, linkCount: 2, branchCount: 1)])),
+            Sample(ChainUpdates([], hasMore: false)),
+            Sample(
+                ChainUpdates(
+                    [
+                        .init(
+                            kind: 1, chainID: id, branches: [.init(start: 3, links: [[1], [2]])], start: 3,
+                            links: [[4]])
+                    ], hasMore: true)),
+            Sample(CollectionRecords(next: [], statements: [])),
+            Sample(
+                CollectionRecords(
+                    next: [1],
+                    statements: [
+                        .init(
+                            accountID: id, deviceID: device, linkHash: other, objects: [id, other], chunks: [id],
+                            signature: id + other)
+                    ])),
             Sample(ZoneCreation(vaultID: id, link: [5])),
             Sample(AccountUsage(usedByteCount: 0, byteCountMax: .max)),
             Sample(AddressPage(next: [], addresses: [])), Sample(AddressPage(next: [1, 2], addresses: [id])),
@@ -132,6 +162,9 @@ struct ServerMessageTests {
         refused(LoginSession(token: short, expiry: 0))
         refused(ZoneHead(address: short, cursor: [], epoch: 1))
         refused(ZoneObject(address: short, ciphertext: []))
+        refused(LogHead(address: Self.id, cursor: [], epoch: 1, word: nil))
+        refused(LogHead(address: nil, cursor: [], epoch: 1, word: Self.word))
+        refused(LinkPost([LinkPost.Item(kind: 3, chainID: Self.id, link: [], expectedHead: short)]))
         refused(ZoneFetch(addresses: [short]))
         refused(ChainHead(sequenceNumber: 0, linkHash: short))
         refused(ServerEvent.mailbox(accountID: short))

@@ -51,6 +51,10 @@ shapes = st.one_of(
     st.lists(known("address", "head") | hash32, max_size=5),
     st.lists(st.tuples(known("address"), hash32).map(list), max_size=5),
     st.tuples(st.just(b"") | known("device"), blob),
+    # Links of several chains, and what is new of them.
+    st.lists(st.tuples(st.sampled_from([1, 3]), known("account", "zone") | hash32, blob, st.none() | head).map(list), max_size=3),
+    st.lists(st.tuples(st.sampled_from([1, 3]), known("account", "zone") | hash32, st.integers(0, 3), st.integers(0, 3)).map(list),
+             max_size=3),
     # Sweeps.
     st.tuples(known("head") | hash32, st.lists(known("address", "head") | hash32, max_size=3),
               st.lists(known("address") | hash32, max_size=3), st.binary(min_size=64, max_size=64)),

@@ -95,16 +95,20 @@ struct SourceRuleTests {
         #expect(places.sorted() == ["Sources/CoffretLogs/LogFiles.swift", "Sources/CoffretLogs/LogFsck.swift"])
     }
 
-    @Test("a verified member link is made where it is checked, and copied in its author's plan, and nowhere else")
+    @Test("what a member link does is said where it is checked, and nowhere else")
     func linksAreVerified() {
-        let places = SourceTree.sources.flatMap { file in
-            file.lines.filter { $0.contains("VerifiedMemberLink(") }.map { _ in file.path }
+        func places(_ mark: String) -> [String] {
+            SourceTree.sources.flatMap { file in file.lines.filter { $0.contains(mark) }.map { _ in file.path } }
+                .sorted()
         }
+        // Of bytes: the founding link and each later one.
+        let checked = "Sources/CoffretTrust/Member/VerifiedMemberRights.swift"
+        #expect(places("MemberEffect(") == [checked, checked])
+        // With what its sealed part says: of these two, of a plan, and of a link in its author's plan.
         let folder = "Sources/CoffretHistory/Members/"
-        // Of bytes: the founding link and each later one. Of a link: `with`.
         #expect(
-            places.sorted() == [folder + "MemberState.swift"]
-                + [String](repeating: folder + "MemberVerifier.swift", count: 2))
+            places("VerifiedMemberLink(") == [folder + "MemberState.swift"]
+                + [String](repeating: folder + "MemberVerifier.swift", count: 3))
     }
 
     @Test("no path of one machine stands in the project")

@@ -37,6 +37,20 @@ package struct CBORForm<Value>: Sendable {
     /// The same, by the name that Spec defines it under.
     package func named(_ name: String) -> Self { CBORForm(name, encode: encode, decode: decode) }
 
+    /// One of them, or null for none.
+    package var orNull: CBORForm<Value?> {
+        CBORForm<Value?>(
+            "\(notation) / null",
+            encode: { value, encoder in
+                if let value { encode(value, &encoder) } else { encoder.encodeNull() }
+            },
+            decode: { (decoder) throws(CBORError) in
+                guard decoder.isNextNull else { return try decode(&decoder) }
+                try decoder.readNull()
+                return nil
+            })
+    }
+
     /// Up to so many of them.
     package func list(countMax: Int, name: String? = nil) -> CBORForm<[Value]> {
         CBORForm<[Value]>(

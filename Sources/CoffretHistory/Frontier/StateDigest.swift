@@ -1,7 +1,7 @@
 // A state in 32 bytes. The one thing to keep true: equal states have equal digests, in whatever order the facts came and
 // went; it finds mistakes, not attackers (S9).
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretCrypto
 package import CoffretStorage
 

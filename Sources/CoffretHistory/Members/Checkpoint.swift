@@ -1,7 +1,7 @@
 // What a link accepts. The one thing to keep true: of each log a checkpoint names the newest entry that counts, by number
 // and name, so that a reader believes no number without an entry.
 
-internal import CoffretBase
+package import CoffretBase
 package import CoffretStorage
 
 /// A log that a link ends, since two entries have one number (K6).

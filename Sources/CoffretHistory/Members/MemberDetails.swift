@@ -3,6 +3,7 @@
 
 package import CoffretBase
 package import CoffretCrypto
+package import CoffretTrust
 
 /// What only readers of the vault see of a member link, without the checkpoint of an epoch link.
 ///

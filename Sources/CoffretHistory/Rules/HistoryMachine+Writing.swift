@@ -111,7 +111,7 @@ extension HistoryMachine {
         guard purpose.purges.isEmpty || members.newestState.isOwner(account) && isSure else { return .mayNotPurge }
         let due = try due()
         let closes = !due.closings.isEmpty
-        if purpose.opensEpoch, !closes, members.chain.epochRow(of: device) >= VerifiedMembers.epochRowMax {
+        if purpose.opensEpoch, !closes, members.chain.epochRow(of: device) >= VerifiedMemberRights.epochRowMax {
             return .epochRow
         }
         let isPlain =

@@ -3,6 +3,7 @@
 
 package import CoffretBase
 internal import CoffretStorage
+internal import CoffretTrust
 
 /// Times and sizes of links.
 package enum LinkSchedule {
@@ -89,7 +90,6 @@ extension VerifiedMemberLink {
     /// A checkpoint and nothing else (C3).
     fileprivate var isPlain: Bool {
         guard let checkpoint else { return false }
-        return roleChanges.isEmpty && accepts.isEmpty && confirms.isEmpty && !opensEpoch && !endsReading
-            && checkpoint.ends.isEmpty && checkpoint.purges.isEmpty && checkpoint.refutes.isEmpty
+        return effect.looksPlain && checkpoint.ends.isEmpty && checkpoint.purges.isEmpty && checkpoint.refutes.isEmpty
     }
 }

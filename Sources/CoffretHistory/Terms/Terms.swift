@@ -71,6 +71,14 @@ package struct ChainPosition: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "link \(number) \(hash.hex.prefix(8))" }
 }
 
+extension AccountDevices {
+    /// Where a link stands if number and hash fit each other.
+    package func position(of stated: ChainPosition) -> DevicePosition? {
+        guard let place = position(of: stated.hash), UInt64(place.number) == stated.number else { return nil }
+        return place
+    }
+}
+
 /// Bounds of section 16, as far as a format has them.
 package enum HistoryLimits {
     /// Numbers and heights: they stay exact in JSON and in SQLite.

@@ -11,10 +11,11 @@ enum Route: Equatable {
     case health, metrics
     case loginChallenge, login, logout, register
     case chain(ChainKind, [UInt8]), appendChain(ChainKind, [UInt8])
+    case links, chainUpdates
     case usage
     case zones, createZone
     case deleteZone([UInt8]), head([UInt8]), push([UInt8]), changes([UInt8]), fetch([UInt8])
-    case storedObjects([UInt8]), storedChunks([UInt8]), sweep([UInt8])
+    case storedObjects([UInt8]), storedChunks([UInt8]), sweep([UInt8]), collections([UInt8])
     case chunk([UInt8], [UInt8]), putChunk([UInt8], [UInt8]), deleteChunk([UInt8], [UInt8]), missing([UInt8])
     case acks([UInt8]), putAck([UInt8], UniqueID)
     case postMail([UInt8]), mail([UInt8]), deleteMail([UInt8], UniqueID)
@@ -102,6 +103,7 @@ enum RouteTable {
     private static let link = ServerLimits.linkByteCountMax + 1_024
     private static let addresses = ServerLimits.addressCountMax * 34 + 16
     private static let list = ServerLimits.addressCountMax * 70 + 16
+    private static let updates = ServerLimits.chainCountMaxPerRequest * 64 + 16
     private static let sweep = 2 * ServerLimits.sweepAddressCountMax * 34 + 256
     private static let mailEntry = ServerLimits.mailboxEntryByteCountMax + 64
 
@@ -117,6 +119,8 @@ enum RouteTable {
         Definition("POST", "/v1/accounts", "accounts.register", .costly, body: link) { _ in .register },
         Definition("GET", "/v1/chains/{kind}/{id}", "chains.read", .session, .reading) { .chain($0.kind, $0.ids[0]) },
         Definition("POST", "/v1/chains/{kind}/{id}", "chains.append", body: link) { .appendChain($0.kind, $0.ids[0]) },
+        Definition("POST", "/v1/chains/updates", "chains.updates", body: updates, .reading) { _ in .chainUpdates },
+        Definition("POST", "/v1/links", "links.post", body: ServerLimits.pushByteCountMax) { _ in .links },
         Definition("GET", "/v1/usage", "accounts.usage") { _ in .usage },
         Definition("GET", "/v1/zones", "zones.list") { _ in .zones },
         Definition("POST", "/v1/zones", "zones.create", body: link) { _ in .createZone },
@@ -129,6 +133,9 @@ enum RouteTable {
         Definition("POST", "/v1/zones/{zone}/fetch", "zones.fetch", body: addresses, .reading) { .fetch($0.ids[0]) },
         Definition("GET", "/v1/zones/{zone}/objects", "objects.list", .session, .reading) { .storedObjects($0.ids[0]) },
         Definition("POST", "/v1/zones/{zone}/sweep", "zones.sweep", body: sweep) { .sweep($0.ids[0]) },
+        Definition("GET", "/v1/zones/{zone}/collections", "collections.list", .session, .reading) {
+            .collections($0.ids[0])
+        },
         Definition("GET", "/v1/zones/{zone}/acks", "acks.read", .session, .reading) { .acks($0.ids[0]) },
         Definition(
             "PUT", "/v1/zones/{zone}/acks/{device}", "acks.write", body: ServerLimits.acknowledgementByteCountMax

@@ -69,6 +69,9 @@ final class ServerService: Sendable {
         case .appendChain(let kind, let id):
             return appended(
                 try store.append(try request.message(ChainAppend.self).link, to: kind, id, by: owner), created: false)
+        case .links: return posted(try store.take(try request.message(LinkPost.self).items, by: owner))
+        case .chainUpdates:
+            return ServerResponse(200, try store.updates(try request.message(ChainUpdateRequest.self), for: owner))
         case .events: return ServerResponse(101, .webSocket(.events(owner)))
         case .pairings: return ServerResponse(200, rooms.board.requests(for: owner.accountID))
         case .postMail(let account):
@@ -119,10 +122,22 @@ final class ServerService: Sendable {
         switch outcome {
         case .appended(let head): ServerResponse(created ? 201 : 200, head)
         case .conflict(let head): ServerResponse(409, head)
-        case .untrusted(let error):
-            ServerResponse(
-                422, ServerRefusal(code: error.code.rawValue, message: "the link does not verify with its chain"))
+        case .untrusted(let code): Self.untrusted(code)
         }
+    }
+
+    private func posted(_ outcome: LinksOutcome) -> ServerResponse {
+        switch outcome {
+        case .taken(let heads): ServerResponse(200, LinkReceipt(heads.map(\.sequenceNumber)))
+        case .conflict(let index, let head): ServerResponse(409, LinkConflict(index: UInt64(index), head: head))
+        case .moved(let index, let state): ServerResponse(412, LinkHeadMoved(index: UInt64(index), state: state))
+        case .untrusted(let code): Self.untrusted(code)
+        case .tooMany(let seconds): ServerResponse(ServerFailure(.rateExceeded), retryAfterSeconds: seconds)
+        }
+    }
+
+    private static func untrusted(_ code: String) -> ServerResponse {
+        ServerResponse(422, ServerRefusal(code: code, message: "the link does not verify with its chain"))
     }
 
     // MARK: Zones
@@ -147,6 +162,7 @@ final class ServerService: Sendable {
             switch try store.push(push, to: id, by: owner) {
             case .accepted(let receipt): return ServerResponse(200, receipt)
             case .conflict(let head): return ServerResponse(412, head)
+            case .moved(let head): return ServerResponse(412, head)
             }
         case .changes(let id): return try changes(id, request, for: owner)
         case .fetch(let id): return try fetch(id, try request.message(ZoneFetch.self).addresses, for: owner)
@@ -157,6 +173,9 @@ final class ServerService: Sendable {
             case .swept(let receipt): return ServerResponse(200, receipt)
             case .conflict(let head): return ServerResponse(412, head)
             }
+        case .collections(let id):
+            let after = try Self.cursor(request.query("after"))
+            return ServerResponse(200, try store.collectionRecords(after: after, in: id, for: owner))
         case .acks(let id): return ServerResponse(200, try store.acknowledgements(in: id, for: owner))
         case .putAck(let id, let device):
             guard device.bytes == owner.deviceID else { throw ServerFailure(.forbidden) }
@@ -177,10 +196,15 @@ final class ServerService: Sendable {
     private func head(
         _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
     ) throws -> ServerResponse {
-        let head = try store.head(id, for: owner)
+        let state = try store.state(id, for: owner)
         // The position changes with everything that is stored, the head with it.
-        let tag = "\"\(Hex.encode(head.cursor))\""
-        var response = request.header("If-None-Match") == tag ? ServerResponse(304) : ServerResponse(200, head)
+        let tag = "\"\(Hex.encode(state.cursor))\""
+        var response: ServerResponse
+        switch state {
+        case _ where request.header("If-None-Match") == tag: response = ServerResponse(304)
+        case .commits(let head): response = ServerResponse(200, head)
+        case .logs(let head): response = ServerResponse(200, head)
+        }
         response.fields.append(("ETag", tag))
         return response
     }
@@ -188,9 +212,7 @@ final class ServerService: Sendable {
     private func stored(
         _ kind: StoredKind, _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
     ) throws -> ServerResponse {
-        guard let after = try? Hex.decode(request.query("after") ?? ""),
-            after.count <= ServerLimits.cursorByteCountMax
-        else { throw ServerFailure(.malformed, "after") }
+        let after = try Self.cursor(request.query("after"))
         return ServerResponse(200, try store.storedAddresses(kind, after: after, in: id, for: owner))
     }
 
@@ -319,6 +341,13 @@ final class ServerService: Sendable {
         }
         response.fields += [("Accept-Ranges", "bytes"), ("Coffret-Variants", "\(chunk.variantCount)")]
         return response
+    }
+
+    private static func cursor(_ text: String?) throws -> [UInt8] {
+        guard let bytes = try? Hex.decode(text ?? ""), bytes.count <= ServerLimits.cursorByteCountMax else {
+            throw ServerFailure(.malformed, "after")
+        }
+        return bytes
     }
 
     static func number(_ text: String?, max: Int64) throws -> Int64? {

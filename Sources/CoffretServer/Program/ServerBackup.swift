@@ -10,7 +10,9 @@ internal import Glibc
 extension ServerCommands {
     /// The tables that a backup holds, with their columns: the first `keyCount` of them are the key, by which rows are
     /// read. Challenges, sessions and half uploads are not worth keeping.
-    private static let tables: [(name: String, keyCount: Int, columns: [String])] = [
+    private typealias BackedTable = (name: String, keyCount: Int, columns: [String])
+
+    private static let tables: [BackedTable] = [
         ("accounts", 1, ["account", "used", "created"]), ("links", 3, ["kind", "chain", "seq", "link", "added"]),
         ("devices", 2, ["account", "device", "signing", "revoked"]), ("invitations", 1, ["hash", "expiry"]),
         ("zones", 1, ["number", "zone", "account", "head", "epoch", "seq", "setter", "previous"]),
@@ -20,6 +22,15 @@ extension ServerCommands {
         ("swept", 4, ["number", "kind", "address", "digest", "account", "device", "size", "time"]),
         ("staging", 2, ["number", "device", "time"]),
         ("deletions", 1, ["number", "account", "device", "time", "size"]), ("returns", 2, ["account", "device"]),
+    ]
+    /// Those that a backup of the version before does not have.
+    private static let logTables: [BackedTable] = [
+        ("branches", 3, ["account", "branch", "seq", "link", "added"]),
+        ("vaults", 1, ["number", "links", "epoch", "oldest", "word"]),
+        ("members", 2, ["number", "account", "role", "accepted"]),
+        ("steps", 2, ["number", "seq", "hash", "account", "device", "plain", "time"]),
+        ("collections", 2, ["number", "seq", "account", "data"]),
+        ("heard", 3, ["number", "account", "device", "time"]),
     ]
     /// Few rows at a time: one may be a mebibyte.
     private static let pageRowCount = 64
@@ -83,7 +94,7 @@ extension ServerCommands {
         let source: SQLiteDatabase
         do {
             source = try SQLiteDatabase(path: path)
-            try source.read { session in try ServerSchema.check(session) }
+            _ = try source.read { session in try ServerSchema.checkBackup(session) }
         } catch {
             throw ServerFailure(error).detail == ServerSchema.otherVersion.detail ? error : unusable
         }
@@ -120,13 +131,14 @@ extension ServerCommands {
         try source.read { from in
             try target.write { to in
                 var total = 0
+                let hasLogs = try ServerSchema.checkBackup(from)
                 // Half uploads stay behind, and count no more.
                 let uploads = try from.query(
                     """
                     SELECT account, CAST(SUM(LENGTH(data) + \(ServerStore.rowByteCount)) AS BIGINT) FROM uploads
                     GROUP BY account
                     """, [])
-                for table in tables {
+                for table in tables + (hasLogs ? logTables : []) {
                     let list = table.columns.joined(separator: ", ")
                     let places = table.columns.indices.map { "$\($0 + 1)" }
                     let key = table.columns.prefix(table.keyCount).joined(separator: ", ")

@@ -2,6 +2,7 @@
 // used only where its newest link is the stored one, and all of them together take a bounded amount of memory.
 
 internal import CoffretBase
+internal import CoffretCrypto
 internal import CoffretTrust
 internal import Synchronization
 
@@ -9,6 +10,8 @@ internal import Synchronization
 struct StoredDeviceChain: Sendable {
     let chain: VerifiedDeviceChain
     let times: [Int64]
+    /// What recoveries replaced, each from link 0 on, the oldest first.
+    let branches: [VerifiedDeviceChain]
 
     /// The newest link; those before it are under its hash.
     var newest: [UInt8] { chain.links[chain.links.count - 1].link.encoded }
@@ -56,7 +59,7 @@ final class ChainMemory: Sendable {
 
     func keep(_ chain: StoredDeviceChain) {
         let account = chain.chain.accountID.bytes
-        let byteCount = chain.chain.links.reduce(0) {
+        let byteCount = (chain.branches + [chain.chain]).lazy.flatMap(\.links).reduce(0) {
             $0 + $1.link.publicPart.count + $1.link.sealedPart.count + Self.linkByteCount
         }
         guard byteCount <= Self.byteCountMax / 4 else { return }
@@ -72,6 +75,38 @@ final class ChainMemory: Sendable {
                 state.byteCount -= entry.byteCount
                 state.entries[account] = nil
             }
+        }
+    }
+}
+
+/// Member chains that were read a moment ago, as they were verified.
+final class MemberMemory: Sendable {
+    private struct State {
+        var chains: [[UInt8]: VerifiedMemberRights] = [:]
+        var linkCount = 0
+    }
+
+    /// Links of all chains together, each of some hundred bytes.
+    private static let linkCountMax = 16_384
+
+    private let state = Mutex(State())
+
+    /// - Parameter newest: the hash of the stored chain's newest link.
+    func chain(of vault: [UInt8], newest: Bytes32) -> VerifiedMemberRights? {
+        let found = state.withLock { $0.chains[vault] }
+        return found?.links.last?.hash == newest ? found : nil
+    }
+
+    func keep(_ chain: VerifiedMemberRights) {
+        guard chain.count <= Self.linkCountMax / 4 else { return }
+        state.withLock { state in
+            state.linkCount += chain.count - (state.chains[chain.vaultID.bytes]?.count ?? 0)
+            if state.linkCount > Self.linkCountMax {
+                // Read again when they are needed.
+                state.chains = [:]
+                state.linkCount = chain.count
+            }
+            state.chains[chain.vaultID.bytes] = chain
         }
     }
 }

@@ -2,7 +2,9 @@
 // hold is what Docs/server.md says the server learns.
 
 enum ServerSchema {
-    static let version: Int64 = 3
+    static let version: Int64 = 4
+    /// The version before, which has all tables but `logTables`.
+    static let versionBefore: Int64 = 3
 
     /// `BYTES` and `NUMBER` stand for the database's types: bytes, and a key that counts up and is given to no second row.
     /// Of an object that was swept `seq` is below 0, of a chunk `created`. `challenges` holds those that were spent.
@@ -45,7 +47,28 @@ enum ServerSchema {
             PRIMARY KEY(number, device, address));
         CREATE TABLE deletions(number BIGINT NOT NULL PRIMARY KEY, account BYTES NOT NULL, device BYTES NOT NULL,
             time BIGINT NOT NULL, size BIGINT NOT NULL);
-        CREATE TABLE returns(account BYTES NOT NULL, device BYTES NOT NULL, PRIMARY KEY(account, device))
+        CREATE TABLE returns(account BYTES NOT NULL, device BYTES NOT NULL, PRIMARY KEY(account, device));
+        """
+
+    /// What histories of entries need: links that recoveries replaced; of each zone of logs its newest member link and the
+    /// push that set its head; who has which right; when each member link came; what was collected; and when a device
+    /// acknowledged last. Times are those of `StoreAge`.
+    private static let logTables = """
+        CREATE TABLE branches(account BYTES NOT NULL, branch BIGINT NOT NULL, seq BIGINT NOT NULL, link BYTES NOT NULL,
+            added BIGINT NOT NULL, PRIMARY KEY(account, branch, seq));
+        CREATE TABLE vaults(number BIGINT NOT NULL PRIMARY KEY, links BIGINT NOT NULL, epoch BIGINT NOT NULL,
+            oldest BIGINT NOT NULL, word BYTES NOT NULL);
+        CREATE TABLE members(number BIGINT NOT NULL, account BYTES NOT NULL, role BIGINT NOT NULL, accepted BIGINT NOT NULL,
+            PRIMARY KEY(number, account));
+        CREATE INDEX members_by_account ON members(account);
+        CREATE TABLE steps(number BIGINT NOT NULL, seq BIGINT NOT NULL, hash BYTES NOT NULL, account BYTES NOT NULL,
+            device BYTES NOT NULL, plain BIGINT NOT NULL, time BIGINT NOT NULL, PRIMARY KEY(number, seq));
+        CREATE INDEX steps_by_hash ON steps(number, hash);
+        CREATE TABLE collections(number BIGINT NOT NULL, seq BIGINT NOT NULL, account BYTES NOT NULL, data BYTES NOT NULL,
+            PRIMARY KEY(number, seq));
+        CREATE INDEX collections_of_account ON collections(account);
+        CREATE TABLE heard(number BIGINT NOT NULL, account BYTES NOT NULL, device BYTES NOT NULL, time BIGINT NOT NULL,
+            PRIMARY KEY(number, account, device))
         """
 
     private static let probe = "SELECT value FROM meta WHERE name = $1"
@@ -64,7 +87,8 @@ enum ServerSchema {
         in session: any SQLSession, incarnation: [UInt8], challengeKey: [UInt8]
     ) throws {
         try session.script(
-            tables.replacingWord("BYTES", with: session.bytesType).replacingWord("NUMBER", with: session.numberType))
+            (tables + logTables).replacingWord("BYTES", with: session.bytesType)
+                .replacingWord("NUMBER", with: session.numberType))
         for (name, value) in [
             (versionName, [UInt8(version)]), (incarnationName, incarnation), (challengeKeyName, challengeKey),
         ] {
@@ -72,9 +96,30 @@ enum ServerSchema {
         }
     }
 
+    /// Brings the tables of the version before up to this one. All is done or nothing, and one process does it.
+    static func upgrade(_ database: any SQLDatabase) throws {
+        guard try database.read(storedVersion) == versionBefore else { return }
+        try database.write { session in
+            // Whoever comes second waits here, and finds it done.
+            _ = try session.first(probe + session.lockClause, versionName)
+            guard try storedVersion(session) == versionBefore else { return }
+            try session.script(logTables.replacingWord("BYTES", with: session.bytesType))
+            try session.run("UPDATE meta SET value = $1 WHERE name = $2", .bytes([UInt8(version)]), versionName)
+        }
+    }
+
     /// - Throws: `.dataDirectory` if the tables are missing or of another version.
     static func check(_ session: any SQLSession) throws {
         guard try storedVersion(session) == version else { throw otherVersion }
+    }
+
+    /// The same for a backup, which may be of the version before and is not changed.
+    ///
+    /// - Returns: whether it has `logTables`.
+    static func checkBackup(_ session: any SQLSession) throws -> Bool {
+        let stored = try storedVersion(session)
+        guard [version, versionBefore].contains(stored) else { throw otherVersion }
+        return stored == version
     }
 
     static var otherVersion: ServerFailure {

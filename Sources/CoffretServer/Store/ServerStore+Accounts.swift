@@ -22,7 +22,7 @@ extension ServerStore {
         do throws(TrustError) {
             chain = try VerifiedDeviceChain.verify([try UnverifiedLink(decoding: request.link)])
         } catch {
-            return .untrusted(error)
+            return .untrusted(error.code.rawValue)
         }
         let account = chain.accountID.bytes
         let now = now

@@ -11,21 +11,12 @@ package enum AppendOutcome: Equatable, Sendable {
     case appended(ChainHead)
     /// The chain ends elsewhere.
     case conflict(ChainHead)
-    /// The link does not verify.
-    case untrusted(TrustError)
+    /// The link does not verify: the code that says why.
+    case untrusted(String)
 }
 
 extension ServerStore {
     static let linkByteCountMaxPerAnswer: Int64 = 1 << 20
-    /// How often an append begins anew because others were quicker.
-    private static let appendTryCountMax = 4
-
-    /// What a link comes to before it is stored.
-    private enum Judgement {
-        case answered(AppendOutcome)
-        case good(UnverifiedLink, FollowedDeviceChain, after: StoredDeviceChain)
-    }
-
     /// The links of a chain from a sequence number on, as many as one answer holds.
     package func links(
         _ kind: ChainKind, _ id: [UInt8], from start: Int64, for owner: SessionOwner
@@ -46,6 +37,73 @@ extension ServerStore {
         }
     }
 
+    /// What is new of several chains: links behind the ones that are known, and branches that recoveries replaced. Chains that
+    /// are not there, or not for this account, are left out.
+    package func updates(_ request: ChainUpdateRequest, for owner: SessionOwner) throws -> ChainUpdates {
+        try database.read { session in
+            var chains: [ChainUpdates.Chain] = []
+            var room = Self.linkByteCountMaxPerAnswer
+            for item in request.items {
+                guard let kind = ChainKind(rawValue: item.kind) else {
+                    throw ServerFailure(.malformed, "a chain's kind")
+                }
+                if kind == .member {
+                    let zone = try session.first(
+                        "SELECT number FROM zones WHERE zone = $1 AND account = $2", .bytes(item.chainID),
+                        .bytes(owner.accountID))
+                    guard zone != nil else { continue }
+                }
+                guard room > 0 else { return ChainUpdates(chains, hasMore: true) }
+                let (chain, hasMore) = try updates(kind, item, &room, session)
+                if let chain { chains.append(chain) }
+                if hasMore { return ChainUpdates(chains, hasMore: true) }
+            }
+            return ChainUpdates(chains, hasMore: false)
+        }
+    }
+
+    private func updates(
+        _ kind: ChainKind, _ item: ChainUpdateRequest.Item, _ room: inout Int64, _ session: any SQLSession
+    ) throws -> (chain: ChainUpdates.Chain?, hasMore: Bool) {
+        var start = Int64(clamping: item.linkCount)
+        var branches: [ChainUpdates.Branch] = []
+        let sizes = try session.query(
+            """
+            SELECT branch, MIN(seq), CAST(SUM(LENGTH(link)) AS BIGINT) FROM branches WHERE account = $1 AND branch >= $2
+            GROUP BY branch ORDER BY branch
+            """,
+            kind == .device ? [.bytes(item.chainID), .int(Int64(clamping: item.branchCount))] : [.bytes([]), .int(0)])
+        for row in sizes {
+            // A branch is given whole, so the first may be longer than an answer is else.
+            guard branches.isEmpty || room > 0 else { break }
+            let links = try session.query(
+                "SELECT link FROM branches WHERE account = $1 AND branch = $2 ORDER BY seq",
+                [.bytes(item.chainID), row[0]])
+            branches.append(ChainUpdates.Branch(start: UInt64(row[1].int), links: links.map { $0[0].bytes }))
+            start = min(start, row[1].int)
+            room -= row[2].int
+        }
+        let key: [SQLValue] = [.int(Int64(kind.rawValue)), .bytes(item.chainID), .int(start)]
+        // Lengths first: what is read is bounded by bytes, and not by links.
+        let lengths = try session.query(
+            "SELECT seq, LENGTH(link) FROM links WHERE kind = $1 AND chain = $2 AND seq >= $3 ORDER BY seq LIMIT $4",
+            key + [.int(Int64(ServerLimits.linkCountMaxPerRequest))])
+        var links: [[UInt8]] = []
+        var isWhole = branches.count == sizes.count && lengths.count < ServerLimits.linkCountMaxPerRequest
+        if let end = Self.end(of: lengths, within: max(room, 0)) {
+            let rows = try session.query(
+                "SELECT link FROM links WHERE kind = $1 AND chain = $2 AND seq >= $3 AND seq <= $4 ORDER BY seq",
+                key + [lengths[end][0]])
+            links = rows.map { $0[0].bytes }
+            room -= lengths[...end].reduce(0) { $0 + $1[1].int }
+            isWhole = isWhole && end == lengths.count - 1
+        }
+        guard !branches.isEmpty || !links.isEmpty else { return (nil, false) }
+        let chain = ChainUpdates.Chain(
+            kind: kind.rawValue, chainID: item.chainID, branches: branches, start: UInt64(start), links: links)
+        return (chain, !isWhole)
+    }
+
     /// The place of the last row that an answer holds, of rows whose last column is a length; nil for none.
     static func end(of rows: [[SQLValue]], within byteCountMax: Int64) -> Int? {
         var byteCount: Int64 = 0
@@ -56,109 +114,16 @@ extension ServerStore {
         return rows.isEmpty ? nil : rows.count - 1
     }
 
-    /// Adds the next link of a chain, or a recovery that replaces the links from its place on. A device that is
-    /// no longer trusted then loses its sessions in the same transaction (R28).
+    /// Adds the next link of a chain, or a recovery that replaces the links from its place on.
     package func append(
         _ bytes: [UInt8], to kind: ChainKind, _ id: [UInt8], by owner: SessionOwner
     ) throws -> AppendOutcome {
-        guard kind == .member || id == owner.accountID else { throw ServerFailure(.forbidden) }
-        if kind == .member { return try appendMember(bytes, id, by: owner) }
-        for _ in 1...Self.appendTryCountMax {
-            // Before the transaction: whoever writes meanwhile does not wait for signatures.
-            switch try judge(bytes, for: owner.accountID) {
-            case .answered(let outcome): return outcome
-            case .good(let link, let followed, let stored):
-                if let next = try store(link, bytes, followed, after: stored) {
-                    chains.keep(next)
-                    return .appended(next.chain.wireHead)
-                }
-            }
-        }
-        throw ServerFailure(.storageConflict)
-    }
-
-    private func judge(_ bytes: [UInt8], for account: [UInt8]) throws -> Judgement {
-        let stored = try deviceChain(of: account)
-        let links = stored.chain.links
-        do throws(TrustError) {
-            let link = try UnverifiedLink(decoding: bytes)
-            let number = link.sequenceNumber
-            // A device whose answer was lost asks again.
-            if number < UInt64(links.count), links[Int(number)].link == link {
-                return .answered(.appended(stored.chain.wireHead))
-            }
-            guard number <= UInt64(links.count) else { return .answered(.conflict(stored.chain.wireHead)) }
-            let followed = try stored.chain.following([link], watch: stored.watch(now: now), now: now)
-            return .good(link, followed, after: stored)
-        } catch {
-            let isElsewhere = error.code == .chainForked || error.code == .chainBroken
-            return .answered(isElsewhere ? .conflict(stored.chain.wireHead) : .untrusted(error))
-        }
-    }
-
-    /// Stores a link that was verified.
-    ///
-    /// - Returns: nil if the chain is another one by now.
-    private func store(
-        _ link: UnverifiedLink, _ bytes: [UInt8], _ followed: FollowedDeviceChain, after stored: StoredDeviceChain
-    ) throws -> StoredDeviceChain? {
-        let account = followed.chain.accountID.bytes
-        let now = now
-        let isEnding =
-            followed.chain.trustedCount < stored.chain.trustedCount || !followed.replacedLinks.isEmpty
-        let countMax = ServerLimits.chainLinkCountMax * (isEnding ? 2 : 1)
-        guard followed.chain.links.count <= countMax else { throw ServerFailure(.quotaExceeded) }
-        // Whoever remembers a session looks again only where one may have ended.
-        defer { if isEnding { sessionChanges.note() } }
-        let isStored = try database.write { session in
-            // What a device took away comes back with the link that revokes it.
-            try lockZones(of: account, session)
-            _ = try session.first(
-                "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(account))
-            guard try newestLink(of: account, session) == stored.newest else { return false }
-            let place = SQLValue.int(Int64(link.sequenceNumber))
-            let replaced = try session.first(
-                "SELECT CAST(COALESCE(SUM(LENGTH(link) + \(Self.rowByteCount)), 0) AS BIGINT) FROM links WHERE kind = 1 AND chain = $1 AND seq >= $2",
-                .bytes(account), place)
-            try session.run("DELETE FROM links WHERE kind = 1 AND chain = $1 AND seq >= $2", .bytes(account), place)
-            try store(bytes, .device, account, at: Int64(link.sequenceNumber), now: now, session)
-            // A device is revoked however full the account is.
-            try charge(
-                account, Int64(bytes.count) + Self.rowByteCount - (replaced?[0].int ?? 0), session,
-                isEnding ? .always : .small)
-            try setDevices(of: followed.chain, before: stored.chain, session)
-            let event = ServerEvent.chain(
-                kind: ChainKind.device.rawValue, id: account, sequenceNumber: link.sequenceNumber)
-            try session.notify(.event(accountID: account, bytes: event.encoded()))
-            return true
-        }
-        let kept = stored.times.prefix(Int(link.sequenceNumber))
-        return isStored ? StoredDeviceChain(chain: followed.chain, times: kept + [now]) : nil
-    }
-
-    /// Version 1 has no link behind the first, which a zone is made of: what verifies is there already.
-    private func appendMember(
-        _ bytes: [UInt8], _ id: [UInt8], by owner: SessionOwner
-    ) throws -> AppendOutcome {
-        let founder = try deviceChain(of: owner.accountID).chain
-        let rows = try database.read { session in
-            _ = try zone(id, of: owner, session)
-            return try session.query(
-                "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq", [.bytes(id)])
-        }
-        do throws(TrustError) {
-            var links: [UnverifiedLink] = []
-            for row in rows { links.append(try UnverifiedLink(decoding: row[0].bytes)) }
-            let chain = try VerifiedMemberChain.verify(links, founder: founder, vaultID: VaultID(id))
-            let link = try UnverifiedLink(decoding: bytes)
-            if link.sequenceNumber < UInt64(links.count), links[Int(link.sequenceNumber)] == link {
-                return .appended(chain.wireHead)
-            }
-            guard link.sequenceNumber == UInt64(links.count) else { return .conflict(chain.wireHead) }
-            _ = try VerifiedMemberChain.verify(links + [link], founder: founder, vaultID: VaultID(id))
-            throw TrustError(.linkUnsupported, at: link.sequenceNumber)
-        } catch {
-            return .untrusted(error)
+        let item = LinkPost.Item(kind: kind.rawValue, chainID: id, link: bytes)
+        switch try take([item], by: owner, founds: false) {
+        case .taken(let heads): return .appended(heads[0])
+        case .conflict(_, let head): return .conflict(head)
+        case .untrusted(let code): return .untrusted(code)
+        case .moved, .tooMany: throw ServerFailure(.rateExceeded)
         }
     }
 
@@ -172,7 +137,7 @@ extension ServerStore {
             .bytes(id), .int(number), .bytes(bytes), .int(now))
     }
 
-    private func newestLink(of account: [UInt8], _ session: any SQLSession) throws -> [UInt8]? {
+    func newestLink(of account: [UInt8], _ session: any SQLSession) throws -> [UInt8]? {
         try session.first(
             "SELECT link FROM links WHERE kind = 1 AND chain = $1 ORDER BY seq DESC LIMIT 1", .bytes(account))?[0].bytes
     }
@@ -203,10 +168,23 @@ extension ServerStore {
         let rows = try session.query(
             "SELECT link, added FROM links WHERE kind = 1 AND chain = $1 ORDER BY seq", [.bytes(account)])
         guard !rows.isEmpty, let id = ChainID(account) else { throw ServerFailure(.chainUnknown) }
+        let replaced = try session.query(
+            "SELECT branch, seq, link FROM branches WHERE account = $1 ORDER BY branch DESC, seq", [.bytes(account)])
         do throws(TrustError) {
             var links: [UnverifiedLink] = []
             for row in rows { links.append(try UnverifiedLink(decoding: row[0].bytes)) }
-            return StoredDeviceChain(chain: try verify(links, id), times: rows.map { $0[1].int })
+            let chain = try verify(links, id)
+            // A branch is what it kept of the chain that came behind it, and its own links: so the newest comes first.
+            var branches: [VerifiedDeviceChain] = []
+            var rest = replaced[...]
+            while let first = rest.first {
+                var line = Array((branches.last ?? chain).links.prefix(Int(first[1].int)).map(\.link))
+                let own = rest.prefix { $0[0] == first[0] }
+                for row in own { line.append(try UnverifiedLink(decoding: row[2].bytes)) }
+                branches.append(try verify(line, id))
+                rest = rest.dropFirst(own.count)
+            }
+            return StoredDeviceChain(chain: chain, times: rows.map { $0[1].int }, branches: branches.reversed())
         } catch {
             throw ServerFailure(.storageUnavailable, "a stored chain does not verify: \(error.code.rawValue)")
         }
@@ -236,10 +214,11 @@ extension ServerStore {
 }
 
 extension VerifiedDeviceChain {
-    fileprivate var trustedCount: Int { devices.count(where: \.isTrusted) }
     var wireHead: ChainHead { ChainHead(sequenceNumber: head.sequenceNumber, linkHash: head.linkHash) }
 }
 
-extension VerifiedMemberChain {
-    var wireHead: ChainHead { ChainHead(sequenceNumber: head.sequenceNumber, linkHash: head.linkHash) }
+extension VerifiedMemberRights {
+    var wireHead: ChainHead {
+        ChainHead(sequenceNumber: UInt64(count - 1), linkHash: links[count - 1].hash.bytes)
+    }
 }

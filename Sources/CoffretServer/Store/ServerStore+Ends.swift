@@ -77,6 +77,7 @@ extension ServerStore {
                 + (SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM chunks
                     WHERE number = $1 AND created > 0)
                 + (SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM acks WHERE number = $1)
+                + (SELECT COALESCE(SUM(LENGTH(data) + \(Self.rowByteCount)), 0) FROM collections WHERE number = $1)
                 + (SELECT COALESCE(SUM(LENGTH(link) + \(Self.rowByteCount)), 0) FROM links WHERE kind = 3 AND chain = $2)
                 AS BIGINT)
             """, .int(zone), .bytes(id))
@@ -198,7 +199,9 @@ extension ServerStore {
                     """, number, number)
                 if count > 0 { return }
             }
-            for table in ["acks", "swept", "staging", "placed", "deletions"] {
+            for table in [
+                "acks", "swept", "staging", "placed", "deletions", "vaults", "members", "steps", "collections", "heard",
+            ] {
                 try session.run("DELETE FROM \(table) WHERE number = $1", number)
             }
             try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", zone[0])

@@ -64,7 +64,8 @@ extension ServerStore {
 
     /// Takes objects and chunks out of a zone.
     ///
-    /// - Throws: `.forbidden` for a signature that is not the session's device's, `.malformed` for the head's own address,
+    /// - Throws: `.forbidden` for a signature that is not the session's device's, in a zone of logs for an account that is no
+    ///   owner too, and there `.checkpointYoung`; `.malformed` for the head's own address,
     ///   `.pushPending` while another device puts something down without a head, `.quotaExceeded` if more would be kept of
     ///   what was swept than the account may use.
     package func sweep(
@@ -78,7 +79,12 @@ extension ServerStore {
             guard let key = try signingKey(of: owner, session),
                 (try? proof.verify(request.signature, by: key)) != nil
             else { throw ServerFailure(.forbidden, "the sweep's signature") }
-            guard zone.head == request.expectedHead else { return .conflict(wire(zone)) }
+            let vault = try vaultRow(zone.number, pushing: owner, session)
+            if let vault {
+                try checkCheckpoint(request.expectedHead, vault, zone, by: owner, session)
+            } else {
+                guard zone.head == request.expectedHead else { return .conflict(wire(zone)) }
+            }
             // All that the server itself knows to be needed.
             guard !request.objects.contains(zone.head) else { throw ServerFailure(.malformed, "the head") }
             let others = try session.first(
@@ -95,6 +101,7 @@ extension ServerStore {
                     }
                 }
             }
+            if vault != nil, count > 0 { try keep(request, in: zone, by: owner, session) }
             for (account, byteCount) in byteCounts.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
                 try charge(account, -byteCount, session)
             }

@@ -10,6 +10,8 @@ package enum PushOutcome: Equatable, Sendable {
     case accepted(PushReceipt)
     /// The zone's head is another one.
     case conflict(ZoneHead)
+    /// The same in a zone of logs.
+    case moved(LogHead)
 }
 
 /// A zone's row.
@@ -78,23 +80,32 @@ extension ServerStore {
         try database.write { session in
             _ = try session.first(
                 "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
-            guard try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(request.vaultID)) == nil
-            else { return }
-            let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
-            guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
-            try session.run(
-                """
-                INSERT INTO zones(zone, account, head, epoch, seq, setter, previous) VALUES($1, $2, $3, 0, 0, $4, $5)
-                """, .bytes(request.vaultID), .bytes(owner.accountID), .bytes([]), .bytes([]), .bytes([]))
-            try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(request.vaultID))
-            try store(request.link, .member, request.vaultID, at: 0, now: now, session)
-            try charge(owner.accountID, Int64(request.link.count) + Self.rowByteCount, session, .small)
+            _ = try makeZone(request.vaultID, foundedBy: request.link, now: now, by: owner, session)
         }
         return try existingZone(request.vaultID, of: owner)
     }
 
+    /// Makes a zone of a founding link that was verified. The account is locked.
+    ///
+    /// - Returns: false if there is one.
+    func makeZone(
+        _ id: [UInt8], foundedBy link: [UInt8], now: Int64, by owner: SessionOwner, _ session: any SQLSession
+    ) throws -> Bool {
+        guard try session.first("SELECT account FROM zones WHERE zone = $1", .bytes(id)) == nil else { return false }
+        let count = try session.first("SELECT COUNT(*) FROM zones WHERE account = $1", .bytes(owner.accountID))
+        guard (count?[0].int ?? 0) < quota.zoneCount else { throw ServerFailure(.quotaExceeded) }
+        try session.run(
+            """
+            INSERT INTO zones(zone, account, head, epoch, seq, setter, previous) VALUES($1, $2, $3, 0, 0, $4, $5)
+            """, .bytes(id), .bytes(owner.accountID), .bytes([]), .bytes([]), .bytes([]))
+        try session.run("DELETE FROM links WHERE kind = 3 AND chain = $1", .bytes(id))
+        try store(link, .member, id, at: 0, now: now, session)
+        try charge(owner.accountID, Int64(link.count) + Self.rowByteCount, session, .small)
+        return true
+    }
+
     /// - Throws: `.zoneExists` for one of another account: a vault's id names its founder, so nobody else can have made it.
-    private func existingZone(_ id: [UInt8], of owner: SessionOwner) throws -> ZoneHead? {
+    func existingZone(_ id: [UInt8], of owner: SessionOwner) throws -> ZoneHead? {
         guard let row = try database.lookUp("SELECT account FROM zones WHERE zone = $1", [.bytes(id)]).first
         else { return nil }
         if row[0].bytes.isEmpty {
@@ -127,31 +138,19 @@ extension ServerStore {
         let digests = push.objects.map { BLAKE2b.hash($0.ciphertext) }
         return try database.write { session in
             let zone = try zone(id, of: owner, session, locking: true)
+            let vault = try vaultRow(zone.number, pushing: owner, session)
             let isRepeated = !push.isStaging && zone.head == push.newHead
-            guard isRepeated || zone.head == push.expectedHead ?? [] else { return .conflict(wire(zone)) }
-            guard Int64(push.epoch) >= zone.epoch else { throw ServerFailure(.epochStale) }
-            try checkWord(for: push, zone, id, by: owner, session)
-            var seq = zone.seq
-            var byteCount: Int64 = 0
-            let hasSwept = try hasSwept(zone.number, session)
-            for (object, digest) in zip(push.objects, digests) {
-                // What was swept is as new.
-                let added = try session.run(
-                    """
-                    INSERT INTO objects(number, seq, address, digest, account, data) VALUES($1, $2, $3, $4, $5, $6)
-                    ON CONFLICT(number, address, digest) DO UPDATE SET seq = excluded.seq, account = excluded.account
-                    WHERE objects.seq < 0
-                    """, .int(zone.number), .int(seq + 1), .bytes(object.address), .bytes(digest),
-                    .bytes(owner.accountID), .bytes(object.ciphertext))
-                if added == 1 {
-                    seq += 1
-                    byteCount += Int64(object.ciphertext.count) + Self.rowByteCount
-                }
-                if added == 1, hasSwept {
-                    try forgetSweep(of: .object, object.address, digest, in: zone.number, session)
-                }
+            guard isRepeated || zone.head == push.expectedHead ?? [] else {
+                return try vault == nil ? .conflict(wire(zone)) : .moved(logHead(of: zone, session))
             }
-            try charge(owner.accountID, byteCount, session)
+            var word: PushWord?
+            if let vault {
+                word = try checkWord(for: push, digests, vault, id, by: owner, session)
+            } else {
+                guard Int64(push.epoch) >= zone.epoch else { throw ServerFailure(.epochStale) }
+                try checkWord(for: push, zone, id, by: owner, session)
+            }
+            var seq = try store(push, digests, in: zone, by: owner, session)
             let isMoving = !push.isStaging && !isRepeated
             if push.isStaging {
                 try noteStaging(in: zone.number, by: owner, session)
@@ -160,14 +159,16 @@ extension ServerStore {
             }
             if isMoving {
                 seq += 1
-                try checkHead(push, zone, session)
+                try checkHead(push, zone, session, else: vault == nil ? .malformed : .headUnknown)
+                if let word { try keep(word, in: zone.number, session) }
             }
             guard seq != zone.seq else { return .accepted(PushReceipt(cursor: cursor(seq))) }
             let head = isMoving ? push.newHead ?? [] : zone.head
+            // Of logs it is the epoch that the head's push stated, so that its word can be checked.
+            let epoch = !isMoving ? zone.epoch : vault == nil ? max(zone.epoch, Int64(push.epoch)) : Int64(push.epoch)
             try session.run(
                 "UPDATE zones SET head = $1, epoch = $2, seq = $3, setter = $4, previous = $5 WHERE number = $6",
-                .bytes(head), .int(push.isStaging ? zone.epoch : max(zone.epoch, Int64(push.epoch))), .int(seq),
-                .bytes(isMoving ? owner.deviceID : zone.setter),
+                .bytes(head), .int(epoch), .int(seq), .bytes(isMoving ? owner.deviceID : zone.setter),
                 .bytes(isMoving && zone.setter != owner.deviceID ? zone.head : zone.previous), .int(zone.number))
             if isMoving {
                 let event = ServerEvent.zone(id: id, head: push.newHead, cursor: cursor(seq))
@@ -175,6 +176,33 @@ extension ServerStore {
             }
             return .accepted(PushReceipt(cursor: cursor(seq)))
         }
+    }
+
+    /// Puts a push's objects down.
+    ///
+    /// - Returns: the zone's newest position.
+    private func store(
+        _ push: ZonePush, _ digests: [[UInt8]], in zone: ZoneRow, by owner: SessionOwner, _ session: any SQLSession
+    ) throws -> Int64 {
+        var seq = zone.seq
+        var byteCount: Int64 = 0
+        let hasSwept = try hasSwept(zone.number, session)
+        for (object, digest) in zip(push.objects, digests) {
+            // What was swept is as new.
+            let added = try session.run(
+                """
+                INSERT INTO objects(number, seq, address, digest, account, data) VALUES($1, $2, $3, $4, $5, $6)
+                ON CONFLICT(number, address, digest) DO UPDATE SET seq = excluded.seq, account = excluded.account
+                WHERE objects.seq < 0
+                """, .int(zone.number), .int(seq + 1), .bytes(object.address), .bytes(digest),
+                .bytes(owner.accountID), .bytes(object.ciphertext))
+            guard added == 1 else { continue }
+            seq += 1
+            byteCount += Int64(object.ciphertext.count) + Self.rowByteCount
+            if hasSwept { try forgetSweep(of: .object, object.address, digest, in: zone.number, session) }
+        }
+        try charge(owner.accountID, byteCount, session)
+        return seq
     }
 
     /// A push is its device's own word, and its epoch one that the account's chain can have made: that of a link.
@@ -193,13 +221,13 @@ extension ServerStore {
 
     /// A head is something that lies in the zone.
     private func checkHead(
-        _ push: ZonePush, _ zone: ZoneRow, _ session: any SQLSession
+        _ push: ZonePush, _ zone: ZoneRow, _ session: any SQLSession, else code: ServerFailure.Code
     ) throws {
         // The sign: by the address, and not through the whole zone in order.
         let there = try session.first(
             "SELECT seq FROM objects WHERE number = $1 AND address = $2 AND +seq > 0 LIMIT 1", .int(zone.number),
             .bytes(push.newHead ?? []))
-        guard there != nil else { throw ServerFailure(.malformed, "the head is no object of the zone") }
+        guard there != nil else { throw ServerFailure(code, "the head is no object of the zone") }
     }
 
     // MARK: Pull
@@ -296,6 +324,7 @@ extension ServerStore {
     // MARK: Acknowledgements
 
     package func acknowledge(_ bytes: [UInt8], in id: [UInt8], by owner: SessionOwner) throws {
+        let time = age.now
         try database.write { session in
             // Locked, so that the zone is not deleted meanwhile, and one word of a device follows the other.
             let zone = try zone(id, of: owner, session, locking: true)
@@ -309,6 +338,11 @@ extension ServerStore {
                 INSERT INTO acks(number, device, data) VALUES($1, $2, $3)
                 ON CONFLICT(number, device) DO UPDATE SET data = excluded.data
                 """, .int(zone.number), .bytes(owner.deviceID), .bytes(bytes))
+            try session.run(
+                """
+                INSERT INTO heard(number, account, device, time) VALUES($1, $2, $3, $4)
+                ON CONFLICT(number, account, device) DO UPDATE SET time = excluded.time
+                """, .int(zone.number), .bytes(owner.accountID), .bytes(owner.deviceID), .int(time))
         }
     }
 

@@ -50,6 +50,7 @@ package struct ServerStore: Sendable {
     let challengeKey: [UInt8]
     let sessionChanges = SessionChanges()
     let chains = ChainMemory()
+    let memberChains = MemberMemory()
     /// The time of what is kept for days.
     let age: StoreAge
 
@@ -58,7 +59,7 @@ package struct ServerStore: Sendable {
     /// What a row counts beside its bytes: about what it takes on the disk.
     package static let rowByteCount: Int64 = 256
 
-    /// Opens what `initialize` made.
+    /// Opens what `initialize` made, with tables of this version or the one before.
     ///
     /// - Parameter uptime: milliseconds of a clock that goes on while the process runs and does not jump; nil is the system's.
     package init(
@@ -69,6 +70,7 @@ package struct ServerStore: Sendable {
         self.random = random
         self.clock = clock
         self.quota = quota
+        try ServerSchema.upgrade(database)
         let values = try database.read { session in
             try ServerSchema.check(session)
             var values: [[UInt8]] = []
@@ -151,7 +153,8 @@ package struct ServerStore: Sendable {
             ("objects WHERE account = $1 AND seq > 0 AND \(there)", "data"),
             ("chunks WHERE account = $1 AND created > 0 AND \(there)", "data"),
             ("uploads WHERE account = $1", "data"), ("mail WHERE account = $1", "data"),
-            ("links WHERE kind = 1 AND chain = $1", "link"),
+            ("links WHERE kind = 1 AND chain = $1", "link"), ("branches WHERE account = $1", "link"),
+            ("collections WHERE account = $1 AND \(there)", "data"),
             ("links WHERE kind = 3 AND chain IN (SELECT zone FROM zones WHERE account = $1)", "link"),
             ("acks WHERE number IN (SELECT number FROM zones WHERE account = $1)", "data"),
         ] {

@@ -1,7 +1,7 @@
 // From content to sealed blob and back (`Spec/blob.md`). The one thing to keep true: nothing leaves
 // `open` that is not, byte for byte, what the name says and what sealing would make again.
 
-internal import CoffretBase
+package import CoffretBase
 internal import CoffretCrypto
 
 /// The layout of a blob's plaintext: type (1) ‖ version (1) ‖ length (4) ‖ content ‖ zeros.

@@ -1,6 +1,7 @@
 // Names of blobs that are not written yet. The one thing to keep true: the name is the one that
 // writing the blob gives, on every device.
 
+internal import CoffretBase
 internal import CoffretCrypto
 
 extension BlobName {

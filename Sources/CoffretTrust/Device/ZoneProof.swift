@@ -52,9 +52,14 @@ package struct PushedObjectsHasher: ~Copyable {
     package init() {}
 
     package mutating func add(address: [UInt8], ciphertext: [UInt8]) {
-        precondition(address.count == 32, "an address has 32 bytes")
+        add(address: address, digest: BLAKE2b.hash(ciphertext))
+    }
+
+    /// - Parameter digest: BLAKE2b-256 of the ciphertext.
+    package mutating func add(address: [UInt8], digest: [UInt8]) {
+        precondition(address.count == 32 && digest.count == 32, "addresses and digests have 32 bytes")
         hasher.update(address)
-        hasher.update(BLAKE2b.hash(ciphertext))
+        hasher.update(digest)
     }
 
     package consuming func finish() -> [UInt8] { hasher.finish() }

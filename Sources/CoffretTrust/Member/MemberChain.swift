@@ -38,7 +38,8 @@ package struct VaultFoundation: Equatable, Sendable {
         }
     }
 
-    init(decoding link: UnverifiedLink) throws(TrustError) {
+    /// Reads the public part of link 0; nothing of it is verified.
+    package init(decoding link: UnverifiedLink) throws(TrustError) {
         let number = link.sequenceNumber
         let (code, parts) = try withCBORDecoder(
             link.publicPart, convert: { _ in TrustError(.linkMalformed, at: number) }

@@ -41,6 +41,12 @@ package enum ServerLimits {
     /// Links of one chain; twice as many where a link ends a device's power.
     package static let chainLinkCountMax = 4_096
     package static let linkCountMaxPerRequest = 1_000
+    /// Links that are taken together, or not at all.
+    package static let linkCountMaxPerPost = 256
+    /// Chains that one question names: those of a vault of 256 accounts.
+    package static let chainCountMaxPerRequest = 258
+    /// Branches of a device chain that recoveries replaced.
+    package static let branchCountMax = 1_024
     /// One sealed blob: a blob's content, its header and its padding.
     package static let objectByteCountMax = Limits.blobByteCountMax + (64 << 10)
     /// One sealed chunk of an attachment.
@@ -58,6 +64,8 @@ package enum ServerLimits {
     package static let addressCountMax = 16_384
     /// Addresses of each kind that one garbage collection may name.
     package static let sweepAddressCountMax = 4_096
+    /// Statements of collections in one answer.
+    package static let collectionCountMaxPerAnswer = 64
     package static let acknowledgementByteCountMax = 4 << 10
     package static let deviceCountMax = 4_096
     package static let mailboxEntryByteCountMax = 64 << 10
@@ -90,6 +98,10 @@ extension CBORForm<[UInt8]> {
     static var cursor: Self { .bytes(countMax: ServerLimits.cursorByteCountMax).named("cursor") }
     static var ciphertext: Self { .bytes(countMax: ServerLimits.objectByteCountMax).named("ciphertext") }
     static var link: Self { .bytes(countMax: ServerLimits.linkByteCountMax).named("link") }
+    /// A head that may be none, told from one that is not stated.
+    static var headBytes: Self {
+        CBORForm<[UInt8]?>.addressOrEmpty.mapped(to: { $0 ?? [] }, from: { $0.isEmpty ? nil : $0 })
+    }
     static var mail: Self { .bytes(countMax: ServerLimits.mailboxEntryByteCountMax) }
 }
 

@@ -1,9 +1,7 @@
 // What a link of a member chain says, as bytes. The one thing to keep true: a link lists all of its effects, and an honest
 // writer and every reader have one form for each.
 
-internal import CoffretBase
-package import CoffretStorage
-package import CoffretTrust
+package import CoffretBase
 
 /// The right of an account in a vault.
 package enum MemberRole: UInt8, Sendable, Comparable {
@@ -113,6 +111,13 @@ package struct MemberOperation: Equatable, Sendable {
         case .add, .changeRoles: true
         case .accept, .leave, .state: false
         }
+    }
+
+    /// Accounts of which the link states a head; its signer's among them.
+    package var statedAccounts: [ChainID] {
+        var accounts = [accountID] + heads.map(\.accountID)
+        if case .add(let head, _) = kind { accounts.append(head.accountID) }
+        return accounts
     }
 
     /// Accounts that the link takes out of the vault.

@@ -3,8 +3,6 @@
 
 package import CoffretBase
 internal import CoffretCrypto
-package import CoffretStorage
-package import CoffretTrust
 
 /// A link of a device chain or of a branch that a recovery replaced.
 ///
@@ -87,12 +85,6 @@ package struct AccountDevices: Equatable, Sendable {
     /// Where a link stands; nil: it is not known here.
     package func position(of hash: Bytes32) -> DevicePosition? { places[hash] }
 
-    /// Where a link stands if number and hash fit each other.
-    package func position(of stated: ChainPosition) -> DevicePosition? {
-        guard let place = places[stated.hash], place.number == stated.number else { return nil }
-        return place
-    }
-
     package func hash(at place: DevicePosition) -> Bytes32 { branches[place.branch].hashes[place.number] }
 
     package func isTrusted(_ device: UniqueID, at place: DevicePosition) -> Bool {
@@ -107,7 +99,7 @@ package struct AccountDevices: Equatable, Sendable {
     }
 
     /// The device whose key signed something, and whether it is trusted at the place.
-    func signer(_ key: [UInt8], at place: DevicePosition) -> (device: UniqueID, isTrusted: Bool)? {
+    package func signer(_ key: [UInt8], at place: DevicePosition) -> (device: UniqueID, isTrusted: Bool)? {
         let stay = branches[place.branch].stays.first { $0.value.signingKey == key && $0.value.addedAt <= place.number }
         return stay.map { ($0.key, $0.value.isTrusted(at: place.number)) }
     }

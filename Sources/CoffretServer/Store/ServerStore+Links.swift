@@ -1,0 +1,388 @@
+// Links of several chains at once. The one thing to keep true: all are stored or none, each behind exactly the link that it
+// was verified against, and verifying them holds nobody up.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretTrust
+package import CoffretWire
+
+/// What a post of links came to.
+package enum LinksOutcome: Equatable, Sendable {
+    /// Where each link stands, in the order of the request.
+    case taken([ChainHead])
+    /// A link of the request does not go behind the newest of its chain.
+    case conflict(index: Int, ChainHead)
+    /// A link was made on another head of the zone.
+    case moved(index: Int, LogHead)
+    /// A link does not verify: the code that says why.
+    case untrusted(String)
+    /// A device writes plain checkpoints too often (C3).
+    case tooMany(retryAfterSeconds: Int)
+}
+
+/// Links that were verified against what is stored.
+struct LinkBatch {
+    struct DeviceStep {
+        let link: UnverifiedLink
+        let bytes: [UInt8]
+        let before: VerifiedDeviceChain
+        let followed: FollowedDeviceChain
+
+        /// Whether a device loses its power.
+        var isEnding: Bool {
+            followed.chain.trustedCount < before.trustedCount || !followed.replacedLinks.isEmpty
+        }
+    }
+
+    struct MemberStep {
+        let index: Int
+        let bytes: [UInt8]
+        let effect: MemberEffect
+        let expectedHead: [UInt8]?
+    }
+
+    struct Vault {
+        /// The stored chain's newest link, or link 0 of a vault whose zone is made with this.
+        let newest: [UInt8]
+        let isNew: Bool
+        var chain: VerifiedMemberRights
+        var steps: [MemberStep] = []
+        /// Whether its zone becomes one of logs, if it is none.
+        var founds = false
+    }
+
+    let stored: StoredDeviceChain
+    var device: StoredDeviceChain
+    var deviceSteps: [DeviceStep] = []
+    var vaults: [[UInt8]: Vault] = [:]
+    var heads: [ChainHead] = []
+    /// Device chains that member links state, as they are with the links before.
+    var accounts: [ChainID: AccountDevices] = [:]
+
+    init(_ stored: StoredDeviceChain) {
+        self.stored = stored
+        device = stored
+    }
+}
+
+/// Takes the transaction back.
+struct LinksRefusal: Error {
+    /// nil: the chains are others by now.
+    let outcome: LinksOutcome?
+}
+
+extension ServerStore {
+    /// How often an append begins anew because others were quicker.
+    private static let appendTryCountMax = 4
+
+    /// Adds links to the account's device chain and to the member chains of its vaults, in their order, all or none. A device
+    /// that is no longer trusted then loses its sessions in the same transaction (R28).
+    ///
+    /// - Parameter founds: whether link 0 of a vault makes its zone one of logs.
+    /// - Throws: `.forbidden` for another account's device chain, `.zoneUnknown`, `.zoneExists` for a zone with a head of
+    ///   commits, `.quotaExceeded`.
+    package func take(
+        _ items: [LinkPost.Item], by owner: SessionOwner, founds: Bool = true
+    ) throws -> LinksOutcome {
+        for _ in 1...Self.appendTryCountMax {
+            // Before the transaction: whoever writes meanwhile does not wait for signatures.
+            var batch = LinkBatch(try deviceChain(of: owner.accountID))
+            if let refusal = try judge(items, &batch, by: owner, founds: founds) { return refusal }
+            do {
+                try write(batch, by: owner)
+            } catch let refusal as LinksRefusal {
+                guard let outcome = refusal.outcome else { continue }
+                return outcome
+            }
+            if !batch.deviceSteps.isEmpty { chains.keep(batch.device) }
+            for vault in batch.vaults.values { memberChains.keep(vault.chain) }
+            return .taken(batch.heads)
+        }
+        throw ServerFailure(.storageConflict)
+    }
+
+    // MARK: Verifying
+
+    /// - Returns: the refusal; nil if all verify.
+    private func judge(
+        _ items: [LinkPost.Item], _ batch: inout LinkBatch, by owner: SessionOwner, founds: Bool
+    ) throws -> LinksOutcome? {
+        for (index, item) in items.enumerated() {
+            guard let kind = ChainKind(rawValue: item.kind), kind == .member || item.expectedHead == nil else {
+                throw ServerFailure(.malformed, "the kind of a chain")
+            }
+            guard kind == .member || item.chainID == owner.accountID else { throw ServerFailure(.forbidden) }
+            let refusal: LinksOutcome?
+            do {
+                let link = try UnverifiedLink(decoding: item.link)
+                refusal =
+                    kind == .device
+                    ? try judge(link, item, index, &batch)
+                    : try judge(link, item, index, &batch, by: owner, founds: founds)
+            } catch let error as TrustError {
+                refusal = .untrusted(error.code.rawValue)
+            } catch let error as MemberError {
+                refusal = .untrusted(error.code.rawValue)
+            }
+            if let refusal { return refusal }
+        }
+        return nil
+    }
+
+    private func judge(
+        _ link: UnverifiedLink, _ item: LinkPost.Item, _ index: Int, _ batch: inout LinkBatch
+    ) throws -> LinksOutcome? {
+        let (chain, number) = (batch.device.chain, link.sequenceNumber)
+        // A device whose answer was lost asks again.
+        if number < UInt64(chain.links.count), chain.links[Int(number)].link == link {
+            batch.heads.append(ChainHead(sequenceNumber: number, linkHash: chain.links[Int(number)].hash))
+            return nil
+        }
+        guard number <= UInt64(chain.links.count) else { return .conflict(index: index, chain.wireHead) }
+        let now = now
+        let followed: FollowedDeviceChain
+        do throws(TrustError) {
+            followed = try chain.following([link], watch: batch.device.watch(now: now), now: now)
+        } catch {
+            let isElsewhere = error.code == .chainForked || error.code == .chainBroken
+            return isElsewhere ? .conflict(index: index, chain.wireHead) : .untrusted(error.code.rawValue)
+        }
+        let step = LinkBatch.DeviceStep(link: link, bytes: item.link, before: chain, followed: followed)
+        let countMax = ServerLimits.chainLinkCountMax * (step.isEnding ? 2 : 1)
+        let branchCount = batch.device.branches.count + (followed.replacedLinks.isEmpty ? 0 : 1)
+        guard followed.chain.links.count <= countMax, branchCount <= ServerLimits.branchCountMax else {
+            throw ServerFailure(.quotaExceeded)
+        }
+        batch.deviceSteps.append(step)
+        batch.heads.append(followed.chain.wireHead)
+        batch.accounts[chain.accountID] = nil
+        batch.device = StoredDeviceChain(
+            chain: followed.chain, times: batch.device.times.prefix(Int(number)) + [now],
+            branches: batch.device.branches + (followed.replacedLinks.isEmpty ? [] : [chain]))
+        return nil
+    }
+
+    private func judge(
+        _ link: UnverifiedLink, _ item: LinkPost.Item, _ index: Int, _ batch: inout LinkBatch, by owner: SessionOwner,
+        founds: Bool
+    ) throws -> LinksOutcome? {
+        let number = link.sequenceNumber
+        var vault: LinkBatch.Vault
+        if let known = batch.vaults[item.chainID] {
+            vault = known
+            batch.vaults[item.chainID] = nil
+        } else {
+            guard let loaded = try loadVault(item.chainID, foundedBy: number == 0 ? link : nil, &batch, by: owner)
+            else {
+                throw ServerFailure(.zoneUnknown)
+            }
+            vault = loaded
+        }
+        defer { batch.vaults[item.chainID] = vault }
+        if number == 0, founds { vault.founds = true }
+        if number < UInt64(vault.chain.count) {
+            let known = vault.chain.links[Int(number)].hash
+            guard Bytes32(link.hash(inChain: number == 0 ? nil : ChainID(item.chainID))) == known else {
+                return .conflict(index: index, vault.chain.wireHead)
+            }
+            batch.heads.append(ChainHead(sequenceNumber: number, linkHash: known.bytes))
+            return nil
+        }
+        let accounts = try accounts(statedBy: [link], &batch)
+        let step: VerifiedMemberRights.Step
+        do throws(MemberError) {
+            step = try vault.chain.check(link, accounts: accounts)
+        } catch {
+            let isElsewhere = error.code == .forked || error.code == .linkBroken
+            return isElsewhere ? .conflict(index: index, vault.chain.wireHead) : .untrusted(error.code.rawValue)
+        }
+        let countMax = ServerLimits.chainLinkCountMax * (step.effect.endsReading ? 2 : 1)
+        guard vault.chain.count < countMax else { throw ServerFailure(.quotaExceeded) }
+        vault.chain.take(step)
+        vault.steps.append(
+            LinkBatch.MemberStep(
+                index: index, bytes: item.link, effect: step.effect, expectedHead: item.expectedHead))
+        batch.heads.append(vault.chain.wireHead)
+        return nil
+    }
+
+    /// The vault of a zone of the account, or one that a link founds.
+    ///
+    /// - Returns: nil if there is none.
+    private func loadVault(
+        _ id: [UInt8], foundedBy link: UnverifiedLink?, _ batch: inout LinkBatch, by owner: SessionOwner
+    ) throws -> LinkBatch.Vault? {
+        do {
+            if try existingZone(id, of: owner) != nil {
+                let rows = try database.lookUp(
+                    "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", [.bytes(id)])
+                guard let newest = rows.first?[0].bytes else { return nil }
+                let chain = try memberChain(of: id, newest: newest, &batch)
+                return LinkBatch.Vault(newest: newest, isNew: false, chain: chain)
+            }
+        } catch let failure as ServerFailure where failure.code == .zoneExists {
+            return nil
+        }
+        guard let link else { return nil }
+        let chain = try Self.founded(by: link, batch.device, vaultID: VaultID(id))
+        return LinkBatch.Vault(newest: link.encoded, isNew: true, chain: chain)
+    }
+
+    /// The link that founded a vault, verified with the line of its founder's devices that it names.
+    private static func founded(
+        by link: UnverifiedLink, _ founder: StoredDeviceChain, vaultID: VaultID?
+    ) throws(TrustError) -> VerifiedMemberRights {
+        let devices = AccountDevices(founder.chain, replaced: founder.branches)
+        for branch in founder.branches {
+            let found = try? VerifiedMemberRights(founding: link, founder: devices, chain: branch, vaultID: vaultID)
+            if let found { return found }
+        }
+        return try VerifiedMemberRights(founding: link, founder: devices, chain: founder.chain, vaultID: vaultID)
+    }
+
+    /// - Complexity: one look-up if it was used a moment ago, else one signature for each link.
+    private func memberChain(
+        of id: [UInt8], newest: [UInt8], _ batch: inout LinkBatch
+    ) throws -> VerifiedMemberRights {
+        let link = try UnverifiedLink(decoding: newest)
+        if let hash = Bytes32(link.hash(inChain: link.sequenceNumber == 0 ? nil : ChainID(id))),
+            let known = memberChains.chain(of: id, newest: hash)
+        {
+            return known
+        }
+        let rows = try database.lookUp(
+            "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq", [.bytes(id)])
+        do {
+            let links = try rows.map { try UnverifiedLink(decoding: $0[0].bytes) }
+            var chain = try Self.founded(by: links[0], batch.stored, vaultID: VaultID(id))
+            let accounts = try accounts(statedBy: links.dropFirst(), &batch)
+            for link in links.dropFirst() { try chain.append(link, accounts: accounts) }
+            return chain
+        } catch let failure as ServerFailure {
+            throw failure
+        } catch {
+            throw ServerFailure(.storageUnavailable, "a stored member chain does not verify")
+        }
+    }
+
+    /// The device chains of all accounts that links name; one that has no account here is left out.
+    private func accounts(
+        statedBy links: some Sequence<UnverifiedLink>, _ batch: inout LinkBatch
+    ) throws -> [ChainID: AccountDevices] {
+        for link in links {
+            for id in try MemberOperation(decoding: link).statedAccounts where batch.accounts[id] == nil {
+                guard id != batch.device.chain.accountID else {
+                    batch.accounts[id] = AccountDevices(batch.device.chain, replaced: batch.device.branches)
+                    continue
+                }
+                do {
+                    let stored = try deviceChain(of: id.bytes)
+                    batch.accounts[id] = AccountDevices(stored.chain, replaced: stored.branches)
+                } catch let failure as ServerFailure where failure.code == .chainUnknown {}
+            }
+        }
+        return batch.accounts
+    }
+
+    // MARK: Storing
+
+    /// - Throws: `LinksRefusal`, with nothing stored.
+    private func write(_ batch: LinkBatch, by owner: SessionOwner) throws {
+        let now = now
+        let isEnding = batch.deviceSteps.contains(where: \.isEnding)
+        // Whoever remembers a session looks again only where one may have ended.
+        defer { if isEnding { sessionChanges.note() } }
+        try database.write { session in
+            // What a device took away comes back with the link that revokes it.
+            try lockZones(of: owner.accountID, session)
+            _ = try session.first(
+                "SELECT used FROM accounts WHERE account = $1" + session.lockClause, .bytes(owner.accountID))
+            if !batch.deviceSteps.isEmpty {
+                guard try newestLink(of: owner.accountID, session) == batch.stored.newest else {
+                    throw LinksRefusal(outcome: nil)
+                }
+            }
+            for (offset, step) in batch.deviceSteps.enumerated() {
+                try store(step, of: owner.accountID, branch: batch.branchNumber(at: offset), now: now, session)
+            }
+            for (id, vault) in batch.vaults.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+                try store(vault, id, now: now, by: owner, session)
+            }
+        }
+    }
+
+    private func store(
+        _ step: LinkBatch.DeviceStep, of account: [UInt8], branch: Int, now: Int64, _ session: any SQLSession
+    ) throws {
+        let number = Int64(step.link.sequenceNumber)
+        if !step.followed.replacedLinks.isEmpty {
+            // What was replaced stays: it is evidence for what was signed while it held.
+            try session.run(
+                """
+                INSERT INTO branches(account, branch, seq, link, added)
+                SELECT chain, CAST($1 AS BIGINT), seq, link, added FROM links WHERE kind = 1 AND chain = $2 AND seq >= $3
+                """, .int(Int64(branch)), .bytes(account), .int(number))
+            try session.run(
+                "DELETE FROM links WHERE kind = 1 AND chain = $1 AND seq >= $2", .bytes(account), .int(number))
+        }
+        try store(step.bytes, .device, account, at: number, now: now, session)
+        // A device is revoked however full the account is.
+        try charge(
+            account, Int64(step.bytes.count) + Self.rowByteCount, session, step.isEnding ? .always : .small)
+        try setDevices(of: step.followed.chain, before: step.before, session)
+        let event = ServerEvent.chain(
+            kind: ChainKind.device.rawValue, id: account, sequenceNumber: step.link.sequenceNumber)
+        try session.notify(.event(accountID: account, bytes: event.encoded()))
+    }
+
+    private func store(
+        _ vault: LinkBatch.Vault, _ id: [UInt8], now: Int64, by owner: SessionOwner, _ session: any SQLSession
+    ) throws {
+        if vault.isNew, try !makeZone(id, foundedBy: vault.newest, now: now, by: owner, session) {
+            throw LinksRefusal(outcome: nil)
+        }
+        let zone = try zone(id, of: owner, session)
+        let stored = try session.first(
+            "SELECT link FROM links WHERE kind = 3 AND chain = $1 ORDER BY seq DESC LIMIT 1", .bytes(id))
+        guard stored?[0].bytes == vault.newest else { throw LinksRefusal(outcome: nil) }
+        guard vault.founds || !vault.steps.isEmpty else { return }
+        for step in vault.steps {
+            guard let expected = step.expectedHead, expected != zone.head else { continue }
+            throw LinksRefusal(outcome: .moved(index: step.index, try logHead(of: zone, session)))
+        }
+        let known = try session.first("SELECT links FROM vaults WHERE number = $1", .int(zone.number))
+        // A history of commits does not become one of logs.
+        guard known != nil || zone.head.isEmpty else { throw ServerFailure(.zoneExists) }
+        guard known == nil || !vault.steps.isEmpty else { return }
+        try checkRate(of: vault.steps.map(\.effect), in: zone.number, session)
+        let time = age.now
+        for step in vault.steps {
+            try store(step.bytes, .member, id, at: Int64(step.effect.number), now: now, session)
+            try charge(
+                owner.accountID, Int64(step.bytes.count) + Self.rowByteCount, session,
+                step.effect.endsReading ? .always : .small)
+        }
+        for effect in known == nil ? vault.chain.links : vault.steps.map(\.effect) {
+            try session.run(
+                "INSERT INTO steps(number, seq, hash, account, device, plain, time) VALUES($1, $2, $3, $4, $5, $6, $7)",
+                .int(zone.number), .int(Int64(effect.number)), .bytes(effect.hash.bytes),
+                .bytes(effect.accountID.bytes), .bytes(effect.deviceID.bytes), .int(effect.looksPlain ? 1 : 0),
+                .int(time))
+        }
+        try setRights(of: vault.chain, in: zone.number, session)
+        let event = ServerEvent.chain(
+            kind: ChainKind.member.rawValue, id: id, sequenceNumber: UInt64(vault.chain.count - 1))
+        try session.notify(.event(accountID: owner.accountID, bytes: event.encoded()))
+    }
+}
+
+extension LinkBatch {
+    /// The number of the branch that the step at a place makes, if it makes one.
+    func branchNumber(at offset: Int) -> Int {
+        stored.branches.count + deviceSteps[..<offset].count { !$0.followed.replacedLinks.isEmpty }
+    }
+}
+
+extension VerifiedDeviceChain {
+    fileprivate var trustedCount: Int { devices.count(where: \.isTrusted) }
+}
