@@ -95,6 +95,9 @@ let libraries: [Target] = [
     library("CoffretHTTP", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CCurl"]),
     // 4. Every message between programs, and what may follow what.
     library("CoffretWire", ["CoffretBase"]),
+    // 5. A vault of logs and its place on a server, brought together; not used by stores yet.
+    library(
+        "CoffretLogSync", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretHistory", "CoffretWire"]),
     // 5. Stores and serves what it cannot read; has no key and nothing that could use one.
     library(
         "CoffretServer",
@@ -301,8 +304,8 @@ let testTargets: [Target] = [
     tests(
         "CoffretServerTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretNet", "CoffretWire", "CoffretServer",
-            "CoffretTestSupport",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretHistory", "CoffretNet", "CoffretWire",
+            "CoffretServer", "CoffretLogSync", "CoffretTestSupport",
         ]),
     // Devices, a server and a network in one process; thousands of seeds want an optimised build.
     .target(

@@ -4,6 +4,7 @@ import CoffretBase
 import CoffretHistory
 import CoffretStorage
 import CoffretTestSupport
+import CoffretTrust
 import Testing
 
 @testable import CoffretLogs
