@@ -75,6 +75,36 @@ struct NoteFuzzTests {
         #expect(count >= 2_000)
     }
 
+    /// The formats whose samples are altered: all, or the one that `Scripts/fuzz-imports` names.
+    static let formats: [String] = {
+        let one = ProcessInfo.processInfo.environment["COFFRET_FUZZ_FORMAT"]
+        return ImportedSample.all.map(\.format).filter { one == nil || one == $0 }
+    }()
+
+    @Test("every format survives any bytes in the place of its files", arguments: formats)
+    func format(_ name: String) throws {
+        let sample = try #require(ImportedSample.all.first { $0.format == name })
+        let isFile = sample.files[sample.place] != nil
+        let (folder, fixture) = (try TemporaryFolder(), try ImportFixture())
+        let importer = try #require(ImporterRegistry.named(name))
+        for (path, text) in sample.files { try folder.write(text, to: isFile ? path : "\(sample.place)/\(path)") }
+        var roundCount = 0
+        // The file that says most.
+        let (path, text) = try #require(sample.files.max { $0.value.utf8.count < $1.value.utf8.count })
+        roundCount += fuzz([Array(text.utf8)], rounds: 25) { bytes in
+            guard (try? folder.write(Data(bytes), to: isFile ? path : "\(sample.place)/\(path)")) != nil,
+                let source = try? openImportSource(atPath: folder.path + "/" + sample.place)
+            else { return }
+            let keys = ForeignTrial.keys("words")
+            keys.decryptOpenPGP = { $0 }
+            _ = try? fixture.vault.importFrom(
+                source, with: importer, keys: keys, files: fixture.files, random: fixture.random, isDryRun: true)
+        }
+        #expect(roundCount >= 25)
+        #expect(try fixture.commitCount() == 0)
+        if Self.formats.count == 1 { print("fuzz: \(name): \(roundCount) rounds") }
+    }
+
     @Test("whole imports survive any bytes, and a dry run writes nothing")
     func imports() throws {
         let folder = try TemporaryFolder()

@@ -17,9 +17,9 @@ struct StandardNotesTests {
     @Test("the key of a password is the one that Standard Notes derives")
     func derivation() throws {
         // Source: standardnotes/app, packages/snjs/mocha/004.test.js.
-        let key = try StandardNotesCipher.masterKey(
+        let key = try StandardNotesCipher.rootKeys004(
             password: Array("very_secure".utf8), identifier: "foo@bar.com", seed: Self.seed)
-        #expect(Hex.encode(key) == "5d68e78b56d454e32e1f5dbf4c4e7cf25d74dc1efc942e7c9dfce572c1f3b943")
+        #expect(Hex.encode(key.cipher) == "5d68e78b56d454e32e1f5dbf4c4e7cf25d74dc1efc942e7c9dfce572c1f3b943")
     }
 
     private func seal(_ text: String, _ key: [UInt8], _ id: String) -> String {
@@ -57,8 +57,9 @@ struct StandardNotesTests {
     }
 
     private func backup() throws -> String {
-        let master = try StandardNotesCipher.masterKey(
-            password: Array("very_secure".utf8), identifier: "foo@bar.com", seed: Self.seed)
+        let master = try StandardNotesCipher.rootKeys004(
+            password: Array("very_secure".utf8), identifier: "foo@bar.com", seed: Self.seed
+        ).cipher
         let itemsKey = [UInt8](repeating: 5, count: 32)
         let items = [
             item("K", "SN|ItemsKey", "{\"itemsKey\":\"\(Hex.encode(itemsKey))\",\"version\":\"004\"}", under: master),
@@ -95,9 +96,59 @@ struct StandardNotesTests {
         let swapped = text.replacing("\"uuid\":\"N\"", with: "\"uuid\":\"M\"")
         #expect(
             try ForeignTrial.refusal(Array(swapped.utf8), named: "sn.txt", password: "very_secure") == .formatInvalid)
-        let older = text.replacing("\"version\":\"004\"}", with: "\"version\":\"003\"}")
+        let older = text.replacing("\"version\":\"004\"}", with: "\"version\":\"002\"}")
         #expect(
             try ForeignTrial.refusal(Array(older.utf8), named: "sn.txt", password: "very_secure") == .sourceUnsupported)
+    }
+
+    // Source of keys and sealed texts: standardnotes/app, packages/snjs/mocha/003.test.js.
+    private static let older = (
+        identifier: "demo@standardnotes.org", id: "80488ade-933a-4570-8852-5282a094fafc",
+        seed: "31107837b44d86179140b7c602a55d694243e2e9ced0c4c914ac21ad90215055",
+        key:
+            "003:f385f1af03c6e16844ba685b0766a93f65c6e1813c56146376994188c40902ef:80488ade-933a-4570-8852-5282a094fafc:"
+            + "8af48228d965847a3fb7904e801f3958:xM1UKtXEpXytu0amQ405rpJ8KvTcNNjqNcZEWfhefZQo+25cZfNgFRniZuO2ysXyR4qWiLQlWb5ppt"
+            + "Qi1gSNakOmCNl7WiQgH7t7ia7gwz667i6nrrwVJ8vauXeyTzspr4J/NHa1LM/f8/MDxiHWVG7MvXkWqGT7qBCzcY1BXXQaMlf6g1VEDq+INPnz"
+            + "SZG/",
+        content: "003:ca505a223d3ef3ad5cd4e6f4e0d06a2bb34b8b032f60180165c37acd5a4718e3:"
+            + "80488ade-933a-4570-8852-5282a094fafc:bad25bb4ba935646148fe7f118c5f60d:g+eHtGG+M4ZdIevpx9xkK9mmFYo8/1JTlaDysM18"
+            + "nGrA3Oe3wvFTfG5PPvH50uY6PgBbWZPS+BNpsH/gVMH8T9LCreRLPVw5yRhunyva0pgsk/k4Dmi4PTsvvNqhA2F8X2LZTwuw7QlLkvOneX9cNm"
+            + "NDzVGmsedSWhEZXbD5jmb1Ev77Gq1kjqh2eFc7lPa/WBb52fs8FHKbO9HUGqXF49/JOunpvp76/bAydavGQ2n/abkGCoYvrtmyM1lqthBb8w60"
+            + "KidkC/Hm4cGAm8wNKyg58YUHCYPAlaUI0DxPGXu24Ur/6M7HdP/9puitJGUSlXA32DXABMd8DbUk6JPvJRKvQ/v4Dd3UR0h7Gdm/YME="
+    )
+
+    @Test("the keys of protocol 003 are those that Standard Notes derives")
+    func olderDerivation() throws {
+        let keys = try StandardNotesCipher.rootKeys003(
+            password: Array("very_secure".utf8), identifier: "foo@bar.com", seed: Self.seed, limits: ImportLimits())
+        #expect(Hex.encode(keys.cipher) == "2b2162e5299f71f9fcd39789a01f6062f2779220e97a43d7895cf30da11186e9")
+        #expect(Hex.encode(keys.authentication) == "24dfba6f42ffc07a5223440a28a574d463e99d8d4aeb68fe95f55aa8ed5fd39f")
+    }
+
+    @Test("a backup of protocol 003 opens with its password, and with no other; one with a flipped byte does not")
+    func older() throws {
+        let sample = Self.older
+        func backup(_ content: String, cost: String = "110000", id: String = sample.id) -> [UInt8] {
+            Array(
+                """
+                {"auth_params":{"identifier":"\(sample.identifier)","pw_nonce":"\(sample.seed)","pw_cost":\(cost),\
+                "version":"003"},"items":[{"uuid":"\(id)","content_type":"Note","enc_item_key":"\(sample.key)",\
+                "content":"\(content)","created_at":"2020-01-02T03:04:05.000Z"}]}
+                """.utf8)
+        }
+        let whole = backup(sample.content)
+        let trial = try ForeignTrial(whole, named: "sn.txt", password: "password")
+        #expect(trial["Secret key"]?.text == "TaW8uq4cZRCNf3e4L8c7xFhsJkJdt6")
+        #expect(try ForeignTrial.refusal(whole, named: "sn.txt", password: "wrong") == .passwordWrong)
+        #expect(try ForeignTrial.refusal(whole, named: "sn.txt") == .passwordNeeded)
+        let flipped = backup(sample.content.replacing("g+eHtGG", with: "g+eHtGA"))
+        #expect(try ForeignTrial.refusal(flipped, named: "sn.txt", password: "password") == .formatInvalid)
+        #expect(
+            try ForeignTrial.refusal(backup(sample.content, id: "other"), named: "sn.txt", password: "password")
+                == .passwordWrong)
+        #expect(
+            try ForeignTrial.refusal(backup(sample.content, cost: "900000000"), named: "sn.txt", password: "password")
+                == .keyDerivationTooCostly)
     }
 
     @Test("texts of the editor Super and of others become Markdown, links lead to the items")

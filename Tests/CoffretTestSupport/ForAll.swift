@@ -66,13 +66,21 @@ package func withEveryFlippedBit(_ bytes: [UInt8], _ body: (_ changed: [UInt8], 
 /// Runs a parser on mutations of `samples`: bits flipped, bytes cut out, doubled, inserted, replaced.
 ///
 /// The parser must return or throw; a crash is the failure. `Scripts/fuzz` sets COFFRET_FUZZ_FACTOR, which
-/// multiplies the rounds: the short form runs with every test, the long one when somebody asks for it.
+/// multiplies the rounds: the short form runs with every test, the long one when somebody asks for it. `Scripts/fuzz-imports` sets
+/// COFFRET_FUZZ_SECONDS, for which it goes on in any case.
+///
+/// - Returns: the rounds.
+@discardableResult
 package func fuzz(
     _ samples: [[UInt8]], rounds: Int = 2_000, _ parse: (_ bytes: [UInt8]) -> Void
-) {
-    let factor = ProcessInfo.processInfo.environment["COFFRET_FUZZ_FACTOR"].flatMap(Int.init) ?? 1
+) -> Int {
+    let environment = ProcessInfo.processInfo.environment
+    let roundCount = rounds * max(environment["COFFRET_FUZZ_FACTOR"].flatMap(Int.init) ?? 1, 1)
+    let end = environment["COFFRET_FUZZ_SECONDS"].flatMap(Double.init).map { Date().addingTimeInterval($0) }
     let generator = SeededGenerator.fromEnvironment()
-    for _ in 0..<rounds * max(factor, 1) {
+    var round = 0
+    while round < roundCount || end.map({ Date() < $0 }) ?? false {
+        round += 1
         var bytes = generator.element(of: samples.isEmpty ? [[]] : samples)
         for _ in 0..<generator.int(in: 1...4) {
             let start = generator.int(in: 0...bytes.count)
@@ -87,4 +95,5 @@ package func fuzz(
         }
         parse(bytes)
     }
+    return round
 }

@@ -244,8 +244,10 @@ enum ExportCommand {
         guard let new else { return try store.perform(request, descriptors: [folder.number], progress: reporter.show) }
         let source = try ChildProcess.secretPipe(holding: new.secret)
         request.bringsPassword = true
-        return try store.perform(
-            request, descriptors: [folder.number, source.number], progress: reporter.show)
+        // An optimised build would close it before the request takes its number along.
+        return try withExtendedLifetime(source) {
+            try store.perform(request, descriptors: [folder.number, source.number], progress: reporter.show)
+        }
     }
 
     private static func conflictText(_ count: Int) -> String {

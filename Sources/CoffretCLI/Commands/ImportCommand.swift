@@ -90,6 +90,8 @@ enum ImportCommand {
         }
         try context.output.flush()
         withExtendedLifetime((interruption, keys)) {}
+        // An optimised build would close it before the request takes its number along.
+        withExtendedLifetime(source) {}
     }
 
     /// A file that opens the source, which the session reads.
@@ -164,12 +166,14 @@ enum ImportCommand {
                 return "  kept as a raw field: \(TextWidth.displaySafe(field.label)) (\(place)\(others))"
             }
         } else if report.warningCount > 0 {
-            lines.append("\(NumberText.counted(report.warningCount, "remark")): --report lists them.")
+            let isOne = report.warningCount == 1
+            lines.append(
+                "\(NumberText.counted(report.warningCount, "remark")): --report \(isOne ? "shows it" : "lists them").")
         }
         return lines.joined(separator: "\n")
     }
 
-    /// `Imported 7,425 notes, 212 attachments, 88 tags.  Kept as raw fields: 14 (see --report).  Dropped: 0.`
+    /// `Imported 7,425 items, 212 attachments, 88 tags.`, and in a second line what became of their values.
     private static func summary(_ report: ImportMessage) -> String {
         var parts = [NumberText.counted(report.imported, "item")]
         if report.attachments > 0 { parts.append(NumberText.counted(report.attachments, "attachment")) }
@@ -177,7 +181,7 @@ enum ImportCommand {
         var text = "\(report.isDryRun ? "Would import" : "Imported") \(parts.joined(separator: ", "))."
         if report.updated > 0 { text += "  Updated: \(NumberText.grouped(report.updated))." }
         if report.unchanged > 0 { text += "  Already here: \(NumberText.grouped(report.unchanged))." }
-        text += "  Values with a place: \(NumberText.grouped(report.mapped))."
+        text += "\nValues with a place: \(NumberText.grouped(report.mapped))."
         if report.keptAsRaw > 0 { text += "  Kept as raw fields: \(NumberText.grouped(report.keptAsRaw))." }
         return text + "  Dropped: \(NumberText.grouped(report.dropped))."
     }

@@ -55,7 +55,8 @@ package enum NoteLink {
     package static func aliases(fields: [ItemField], text: String) -> [String] {
         var texts = fields.filter { !$0.kind.isSecret && isAliasKey($0.label) }.map(\.value)
         for line in text.split(separator: "\n", maxSplits: 10, omittingEmptySubsequences: false).prefix(10) {
-            guard let mark = line.firstRange(of: "::") else { break }
+            // Most lines have no colon, and the search for a byte is quick.
+            guard line.utf8.contains(UInt8(ascii: ":")), let mark = line.firstRange(of: "::") else { break }
             if isAliasKey(String(line[..<mark.lowerBound])) { texts.append(String(line[mark.upperBound...])) }
         }
         return texts.flatMap { $0.split(separator: ",") }.map { name in

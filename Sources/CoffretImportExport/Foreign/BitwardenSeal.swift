@@ -81,7 +81,8 @@ enum BitwardenSeal {
 /// Keys of other programs' files, inside the limits of an import.
 enum ForeignKeys {
     static func pbkdf2(
-        _ password: [UInt8], salt: [UInt8], passes: UInt64, byteCount: Int = 32, _ limits: ImportLimits
+        _ password: [UInt8], salt: [UInt8], passes: UInt64, byteCount: Int = 32,
+        algorithm: HashAlgorithm = .sha256, _ limits: ImportLimits
     ) throws(ImportExportError) -> [UInt8] {
         guard passes > 0, passes <= min(limits.keyRoundCountMax / 10, UInt64(Int32.max)) else {
             throw ImportExportError(.keyDerivationTooCostly, at: "pbkdf2 \(passes)")
@@ -89,7 +90,7 @@ enum ForeignKeys {
         return try wrapping("pbkdf2") { () throws(CryptoError) in
             try unsafe makeBytes(byteCount: byteCount) { (output) throws(CryptoError) in
                 try unsafe PBKDF2.derive(
-                    .sha256, password: password.span.bytes, salt: salt.span.bytes, iterationCount: Int(passes),
+                    algorithm, password: password.span.bytes, salt: salt.span.bytes, iterationCount: Int(passes),
                     into: output)
             }
         }

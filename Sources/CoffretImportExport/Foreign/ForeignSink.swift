@@ -104,7 +104,7 @@ final class ForeignSink {
     ///
     /// - Parameter foreignID: the id of an item in the source, by the sixteen bytes that it had in the vault.
     func linked(_ text: String, _ foreignID: ([UInt8]) -> String) -> String {
-        guard text.asciiLowercased().contains(NoteLink.scheme) else { return text }
+        guard text.asciiLowercased().containsBytes(of: NoteLink.scheme) else { return text }
         return relinked(text) { destination in
             NoteLink.note(ofAddress: destination).map { address(ofItem: foreignID($0.uuid.bytes)) }
         }

@@ -38,7 +38,7 @@ private final class KeePassReader {
     private var recycleBin: String?
     private var headerHash: [UInt8]?
     /// Texts of entries by id and letter, for entries that refer to others.
-    private var texts: [String: [Character: String]] = [:]
+    private var texts: [String: [Field]] = [:]
     /// Entries that refer to others, which may come later.
     private var waiting: [(entry: XMLElement, groups: [Group])] = []
 
@@ -97,7 +97,7 @@ private final class KeePassReader {
             try take(element, around)
         }
         try reader.read(bytes)
-        for (entry, groups) in waiting { try put(entry, in: groups) }
+        for (entry, groups) in waiting { try put(entry, Self.strings(of: entry), in: groups) }
     }
 
     /// - Returns: whether the parent keeps the element.
@@ -117,11 +117,12 @@ private final class KeePassReader {
             return false
         case "Entry" where around.last?.name == "Group":
             let groups = around.filter { $0.name == "Group" }.map(Self.group)
-            if let id = element.text("UUID") { texts[id] = Self.references(of: element) }
-            if Self.strings(of: element).contains(where: { $0.value.contains("{REF:") }) {
+            let strings = Self.strings(of: element)
+            if let id = element.text("UUID") { texts[id] = strings }
+            if strings.contains(where: { Self.mayRefer($0.value) }) {
                 waiting.append((element, groups))
             } else {
-                try put(element, in: groups)
+                try put(element, strings, in: groups)
             }
             return false
         case "Group":
@@ -195,20 +196,16 @@ private final class KeePassReader {
         }
     }
 
-    private static let letters: [(letter: Character, key: String)] = [
-        ("T", "Title"), ("U", "UserName"), ("P", "Password"), ("A", "URL"), ("N", "Notes"),
+    /// The fields of an entry by which others refer to it.
+    private static let letters: [Character: String] = [
+        "T": "Title", "U": "UserName", "P": "Password", "A": "URL", "N": "Notes",
     ]
 
-    private static func references(of entry: XMLElement) -> [Character: String] {
-        let strings = strings(of: entry)
-        var result: [Character: String] = [:]
-        for (letter, key) in letters { result[letter] = strings.first { $0.key == key }?.value }
-        return result
-    }
+    private static func mayRefer(_ text: String) -> Bool { text.containsBytes(of: "{REF:") }
 
     /// `{REF:P@I:<UUID>}` with what it stands for; as it is where nothing answers.
     private func resolved(_ text: String) -> String {
-        guard text.contains("{REF:") else { return text }
+        guard Self.mayRefer(text) else { return text }
         var result = ""
         var rest = text[...]
         while let start = rest.firstRange(of: "{REF:"), let end = rest[start.upperBound...].firstIndex(of: "}") {
@@ -218,21 +215,19 @@ private final class KeePassReader {
             let id =
                 parts.count == 2 && parts[1].hasPrefix("I:")
                 ? try? Hex.decode(String(parts[1].dropFirst(2)).asciiLowercased()) : nil
-            let value = id.flatMap { texts[Base64.standard.encode($0)] }.flatMap { texts in
-                parts[0].first.flatMap { texts[$0] }
-            }
+            let key = parts.first?.first.flatMap { Self.letters[$0] }
+            let value = id.flatMap { texts[Base64.standard.encode($0)] }?.first { $0.key == key }?.value
             result += value ?? String(rest[start.lowerBound...end])
             rest = rest[rest.index(after: end)...]
         }
         return result + rest
     }
 
-    private func put(_ entry: XMLElement, in groups: [Group]) throws(ImportExportError) {
+    private func put(_ entry: XMLElement, _ strings: [Field], in groups: [Group]) throws(ImportExportError) {
         var item = ForeignItem(kind: .login)
         item.id = entry.text("UUID") ?? ""
         setFolder(groups, &item)
         for tag in Self.tags(of: entry.text("Tags") ?? "") { item.setFolder(tag, separator: "/", original: "Tags") }
-        let strings = Self.strings(of: entry)
         let mark = KDBXMark(of: entry)
         mark?.begin(&item)
         takeStrings(strings, &item)

@@ -11,20 +11,30 @@ extension ForeignFormat {
             .files(["proton pass/data.json"]), .json(["vaults", "userId"]),
             .any { $0.hasSuffix("proton pass/data.pgp") || $0 == "data.pgp" }, .place(suffix: "proton pass"),
         ],
-        read: { (source, sink) throws(ImportExportError) in
-            let main = source.main ?? source.entries.firstIndex { $0.path.name.elementsEqual("data.json".utf8) }
-            guard let main, source.entries[main].path.fileExtension == "json" else {
-                throw ImportExportError(
-                    .sourceUnsupported,
-                    subject: "\(printableText(source.source.name.utf8)) is a Proton Pass export under PGP; "
-                        + "gpg --decrypt opens it")
+        open: { (source, keys) throws(ImportExportError) in
+            guard dataEntry(of: source, "data.json") == nil, let main = dataEntry(of: source, "data.pgp") else {
+                return nil
             }
-            var bytes = try source.bytes(ofEntry: main)
+            return ForeignPayload(
+                try keys.decrypt(try source.bytes(ofEntry: main), of: source.entries[main].path.printable))
+        },
+        read: { (source, sink) throws(ImportExportError) in
+            let main = source.main ?? dataEntry(of: source, "data.json") ?? dataEntry(of: source, "data.pgp")
+            guard let main else {
+                throw ImportExportError(.formatInvalid, at: "data.json", subject: source.path.printable)
+            }
+            var bytes: [UInt8]
+            if let opened = source.payload?.bytes { bytes = opened } else { bytes = try source.bytes(ofEntry: main) }
             defer { bytes.zero() }
             sink.took(main, bytes)
             var reader = ProtonReader(source, sink)
             try reader.read(ForeignObject.parse(bytes, limits: source.limits))
         })
+}
+
+/// The entry of a name, in whatever folder.
+private func dataEntry(of source: ForeignSource, _ name: String) -> Int? {
+    source.entries.firstIndex { $0.path.name.elementsEqual(name.utf8) }
 }
 
 private struct ProtonReader {

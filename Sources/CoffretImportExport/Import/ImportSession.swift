@@ -176,6 +176,9 @@ package final class ImportSession {
         scan: MarkdownScan?, form: (inout FileRecord) -> Void
     ) throws(ImportExportError) -> EntityID? {
         try goOn()
+        guard draft.text.utf8.count <= Item.textByteCountMax else {
+            throw ImportExportError(.noteTooLarge, at: "bytes \(draft.text.utf8.count)", subject: name)
+        }
         seenKeys.insert(key)
         let known = record(ofKey: key)
         if let known, known.contentHash == contentHash {
@@ -365,7 +368,8 @@ package final class ImportSession {
     func finish() throws(ImportExportError) {
         try goOn()
         report.tags = tags.count
-        report.missing = records.keys.count { !seenKeys.contains($0) }
+        // A container that another name replaces holds nothing of its own.
+        report.missing = records.values.count { !seenKeys.contains($0.key) && $0.target != source.entity }
         progress(
             WorkProgress(stage: .saving, doneCount: doneCount, totalCount: totalCount, byteCount: report.byteCount))
         guard hasChanges else { return }

@@ -157,7 +157,7 @@ private struct MarkdownExportRun: ItemExport {
         of item: Item, at path: SourcePath, _ moved: [String: SourcePath]
     ) throws(ImportExportError) -> String {
         var linked: [String: SourcePath] = [:]
-        if item.text.asciiLowercased().contains(NoteLink.scheme) {
+        if item.text.asciiLowercased().containsBytes(of: NoteLink.scheme) {
             for link in MarkdownScan(item.text).links {
                 guard let target = try self.linked(link.destination) else { continue }
                 linked[link.destination] = try place(of: target)

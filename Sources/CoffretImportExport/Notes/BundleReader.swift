@@ -107,7 +107,7 @@ private struct BundleReader {
         let bundle = bundles.bundles[number]
         let path = entries[bundle.text].path
         var text = try noteText(bytes, subject: path.printable, limits: source.limits)
-        if text.contains(BearLink.start) {
+        if text.containsBytes(of: BearLink.start) {
             text = relinked(text) { destination in
                 BearLink.id(in: destination).flatMap { known.contains($0) ? sink.address(ofItem: $0) : nil }
             }

@@ -33,6 +33,23 @@ extension String {
         String(decoding: utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
     }
 
+    /// Whether the bytes of a text stand in this one: as `contains`, which compares characters and is ten times as slow.
+    package func containsBytes(of other: String) -> Bool {
+        let wanted = Array(other.utf8)
+        guard let first = wanted.first else { return true }
+        var text = self
+        return text.withUTF8 { (bytes: UnsafeBufferPointer<UInt8>) -> Bool in
+            var start = 0
+            while start + wanted.count <= bytes.count {
+                guard let index = unsafe bytes[start...].firstIndex(of: first), index + wanted.count <= bytes.count
+                else { return false }
+                if unsafe bytes[index..<(index + wanted.count)].elementsEqual(wanted) { return true }
+                start = index + 1
+            }
+            return false
+        }
+    }
+
     /// The text without blanks, tabs and line ends at both sides.
     package func trimmedBlanks() -> String {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D || $0 == 0x0A }
