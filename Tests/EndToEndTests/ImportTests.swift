@@ -211,6 +211,38 @@ struct ImportTests {
         #expect(foreign.exitCode == 84, "\(foreign.errorText)")
     }
 
+    @Test(
+        "a Proton Pass export under OpenPGP comes in through gpg, and not without its key",
+        .enabled(if: hasGPG, "needs gpg"))
+    func protonPass() throws {
+        let home = runner.folder.file("gnupg")
+        let script = """
+            set -e
+            mkdir -m 700 "$GNUPGHOME"; cd "$1"; mkdir -p "export/Proton Pass"
+            gpg --batch --quiet --pinentry-mode loopback --passphrase '' --quick-generate-key test@example.org rsa2048 encr never
+            gpg --batch --quiet --trust-model always -r test@example.org --armor -e -o "export/Proton Pass/data.pgp"
+            """
+        let data = """
+            {"version": "1.33.3", "userId": "u1", "encrypted": true, "vaults": {"v1": {"name": "Own", "items": [{
+            "itemId": "i1", "shareId": "s1", "state": 1, "pinned": false, "createTime": 1600000000, "modifyTime": 1600000001,
+            "data": {"type": "login", "metadata": {"name": "Shop", "note": "by the harbour"}, "extraFields": [],
+            "content": {"itemUsername": "ada", "password": "hush", "urls": ["https://shop.example"], "totpUri": ""}}}]}}}
+            """
+        let variables = ["GNUPGHOME": home, "PATH": "/usr/bin:/bin"]
+        let made = try ProcessRunner.run(
+            "/bin/sh", ["-c", script, "sh", runner.folder.file("work")], input: Array(data.utf8),
+            environment: variables)
+        defer { _ = try? ProcessRunner.run("/usr/bin/gpgconf", ["--kill", "all"], environment: variables) }
+        #expect(made.exitCode == 0, "\(made.errorText)")
+        let foreign = try runner.run(["import", "export"], input: [], environment: ["GNUPGHOME": home + "-none"])
+        #expect(foreign.exitCode == 84, "\(foreign.text)\(foreign.errorText)")
+        let done = try runner.run(["import", "export"], input: [], environment: ["GNUPGHOME": home])
+        #expect(done.exitCode == 0 && done.text.contains("Imported 1 item"), "\(done.text)\(done.errorText)")
+        #expect(try runner.succeed("read", "coffret://Personal/Shop/password").contains("hush"))
+        let again = try runner.run(["import", "export"], input: [], environment: ["GNUPGHOME": home])
+        #expect(again.text.contains("Nothing new"), "\(again.text)")
+    }
+
     static let recognised = [
         "bear", "bitwarden", "1password", "keepass", "lastpass", "dashlane", "evernote", "firefox", "chrome",
         "standardnotes", "simplenote", "protonpass", "notesnook", "apple-passwords", "googlekeep",

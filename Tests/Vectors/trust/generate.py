@@ -23,6 +23,8 @@ def head(major, value):
 
 
 def cbor(value):
+    if value is None:
+        return b"\xf6"
     if isinstance(value, int):
         return head(0, value)
     if isinstance(value, bytes):
