@@ -243,7 +243,7 @@ let testTargets: [Target] = [
     tests("CoffretSSHTests", ["CoffretBase", "CoffretCrypto", "CoffretSSH", "CoffretTestSupport"]),
     tests("CoffretTrustTests", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretTestSupport"]),
     tests("CoffretStorageTests", ["CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretTestSupport"]),
-    // What a store of histories answers, in memory.
+    // A store of histories in memory, for tests.
     .target(
         name: "CoffretHistorySupport",
         dependencies: ["CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretTestSupport"],

@@ -40,6 +40,9 @@ package enum DigitGroups {
 
 /// Somebody who waits on the relay and says that he is a new device. Nothing of it is verified.
 package struct PairingRequest: Equatable, Sendable {
+    /// Digits of a number that are shown where it is shortened, and the fewest that a person may type.
+    package static let shownDigitCount = 8
+
     package let relayID: UniqueID
     package let since: Milliseconds
 
@@ -49,5 +52,5 @@ package struct PairingRequest: Equatable, Sendable {
     }
 
     /// The digits that the person compares with the new device's screen: the number's first eight.
-    package var digits: String { DigitGroups.text(String(relayID.hex.prefix(8))) }
+    package var digits: String { DigitGroups.text(String(relayID.hex.prefix(Self.shownDigitCount))) }
 }

@@ -141,18 +141,11 @@ struct ImportedTableTests {
 
     @Test("the table in Docs says of each import what arrives, and no value is lost")
     func document() throws {
-        let url = SharedData.packageRoot.appendingPathComponent("Docs/import-export.md")
-        var text = try String(contentsOf: url, encoding: .utf8)
-        let (begin, end) = ("<!-- ImportedTableTests makes this table. -->\n", "<!-- End of the imports. -->\n")
-        let start = try #require(text.range(of: begin)).upperBound
-        let stop = try #require(text.range(of: end)).lowerBound
         let made = try Self.table()
-        if ProcessInfo.processInfo.environment["COFFRET_UPDATE_SNAPSHOTS"] != nil {
-            text.replaceSubrange(start..<stop, with: made)
-            try text.write(to: url, atomically: true, encoding: .utf8)
-        } else {
-            #expect(text[start..<stop] == made)
-        }
+        let stated = try GeneratedPart.update(
+            "Docs/import-export.md", from: "<!-- ImportedTableTests makes this table. -->\n",
+            to: "<!-- End of the imports. -->\n", made)
+        #expect(stated == made)
     }
 
     @Test("each format that is read has a sample in the table, or is one of another's tables")

@@ -57,9 +57,6 @@ extension ServerLeave: PerformedOperation {
 }
 
 extension DeviceApprove: PerformedOperation {
-    /// Digits that a person must give at least where a number is shortened: those that are shown.
-    private static let digitCountMin = 8
-
     package func perform(on desk: StoreDesk) throws -> Answer {
         try check()
         let attempts = PairingAttemptsFile(
@@ -85,9 +82,9 @@ extension DeviceApprove: PerformedOperation {
     package func check() throws {
         guard let pairing else { return }
         let digits = Self.digits(pairing)
-        if digits.utf8.count < Self.digitCountMin, digits.allSatisfy(\.isHexDigit) {
+        if digits.utf8.count < PairingRequest.shownDigitCount, digits.allSatisfy(\.isHexDigit) {
             throw CommandFailure(
-                .usage, .inputInvalid, "a number needs its first \(Self.digitCountMin) digits at least",
+                .usage, .inputInvalid, "a number needs its first \(PairingRequest.shownDigitCount) digits at least",
                 hint: "the new device shows it; coffret device approve alone names the waiting device")
         }
         guard !Self.isBeginning(digits) else { return }
@@ -97,7 +94,7 @@ extension DeviceApprove: PerformedOperation {
     private static func digits(_ given: String) -> String { given.lowercased().filter { $0 != " " && $0 != "-" } }
 
     private static func isBeginning(_ digits: String) -> Bool {
-        (digitCountMin..<32).contains(digits.utf8.count) && digits.allSatisfy(\.isHexDigit)
+        (PairingRequest.shownDigitCount..<32).contains(digits.utf8.count) && digits.allSatisfy(\.isHexDigit)
     }
 
     /// The text that was given, or the number of the device that waits.
@@ -123,7 +120,7 @@ extension DeviceApprove: PerformedOperation {
         return found.relayID.hex
     }
 
-    /// Nobody is joined whose number the person has not seen on his own new device.
+    /// Asks whether the new device shows the number: only such a device is joined.
     private func compare(_ found: PairingRequest, since: String, _ person: (any OperationPerson)?) throws {
         let what = "A device asks to join, since \(since), with the number \(found.digits)."
         let question = SessionQuestion(

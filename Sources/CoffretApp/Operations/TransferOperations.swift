@@ -290,7 +290,7 @@ extension ExportRun: PerformedOperation {
         let brought = try desk.takeDescriptors([.stream])
         let (vault, work) = (try desk.vault(record), desk.work)
         try desk.requirePresence(forAllOf: vault)
-        // Whoever reads may begin to: a pipe holds little.
+        // The reader may begin now: a pipe holds little.
         work.report(OperationProgress(done: 0, total: 0, stage: WorkProgress.Stage.writing.rawValue))
         let report = try desk.cancellable {
             try vault.exportEverything(

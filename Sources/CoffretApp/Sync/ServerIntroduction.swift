@@ -87,7 +87,7 @@ package struct ServerIntroduction {
 
                 \(pin.text)
 
-            Whoever runs the server finds it in the first line of its log.
+            The server's operator finds it in the first line of its log.
             Are they the same?
             """, reason: "trust the server")
         guard let isSame = try person?.confirm(question) else {

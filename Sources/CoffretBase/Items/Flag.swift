@@ -12,7 +12,7 @@ package enum Flag: String, CaseIterable, Sendable {
     private struct Row {
         /// Of an item that has it; ends a sentence that begins with "It is".
         var state: String
-        /// What it does, for pages.
+        /// Its effect on lists, for pages.
         var meaning: String
         /// Of lists that are asked for nothing else: whether they have such items. Nil for both.
         var isListed: Bool?

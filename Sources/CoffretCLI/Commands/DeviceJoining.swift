@@ -22,9 +22,6 @@ enum DeviceJoining {
     static let account = OptionDescription.value(
         "account", "NAME", "tell the devices of this account: coffret server status on one of them shows its name")
 
-    /// Digits of a number that are shown where it is shortened.
-    private static let digitCountMin = 8
-
     static let pairing = CommandDescription(
         "pair", "Make this device one of yours",
         discussion: [
@@ -121,7 +118,7 @@ enum DeviceJoining {
         let isScanned = context.arguments.isSet(scanned)
         var words = "On one of your devices:\n\n    coffret device approve \(text)"
         if isTold, !isScanned {
-            let shown = DigitGroups.text(String(requester.relayID.prefix(digitCountMin)))
+            let shown = DigitGroups.text(String(requester.relayID.prefix(PairingRequest.shownDigitCount)))
             words = """
                 Your devices are told that this one asks to join. On one of them:
 

@@ -30,7 +30,7 @@ package struct VerifiedEntry: Hashable, Sendable {
 
     /// An entry that a store keeps, read from its disk again: an index that says which entries were verified names it.
     ///
-    /// Who reads back what `LogIndex` names calls this, and nobody else; a test holds that.
+    /// Only the reader of entries that `LogIndex` names calls this; a test holds that.
     package static func readBack(_ entry: UnverifiedEntry) -> VerifiedEntry {
         VerifiedEntry(checked: entry.name, entry.body, entry.context)
     }

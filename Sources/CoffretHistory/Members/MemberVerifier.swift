@@ -47,7 +47,7 @@ package struct VerifiedMembers: Equatable, Sendable {
         if case .needsKey = reading { throw MemberError(.keyMissing, at: number) }
         var (details, checkpoint) = (nil as MemberDetails?, nil as Checkpoint?)
         if case .read(let read, let found) = reading { (details, checkpoint) = (read, found) }
-        // Who may not write writes no checkpoint; a base that is none makes no checkpoint either.
+        // A checkpoint by no writer, or over a base that is none, is no checkpoint.
         if let found = checkpoint,
             !state.isBase(found.base) || rights.rights.members[step.effect.accountID]?.writes != true
         {

@@ -37,7 +37,7 @@ package struct HistoryMachine<Store: HistoryStore> {
     package internal(set) var passedOver: Int?
     package internal(set) var waits = Waits()
 
-    /// What was applied: of each instance the newest entry.
+    /// The newest applied entry of each instance.
     package internal(set) var frontier = Frontier()
     /// Facts under keys that changed since the newest tree was written.
     var overlay: [FactKey: CurrentFacts] = [:]

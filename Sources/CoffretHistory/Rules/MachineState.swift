@@ -50,7 +50,7 @@ package struct MachineState: Equatable, Sendable {
     var purged: [UInt32]
     var waits: Waits
 
-    /// What was applied: of each log the newest entry.
+    /// The newest applied entry of each log.
     package var appliedMarks: Frontier {
         Frontier(Dictionary(uniqueKeysWithValues: logs.compactMap { log in log.applied.map { (log.instance, $0) } }))
     }

@@ -154,6 +154,7 @@ private struct ItemListEntryBuilder {
     }
 
     mutating func take(_ member: JSONValue.Member) throws(ImportExportError) {
+        if let known = Flag(rawValue: member.name) { return draft.flags[known] = try flag(member) }
         switch member.name {
         case "kind":
             guard let kind = ItemKind(name: try text(member)) else { throw invalid("unknown kind") }
@@ -164,8 +165,6 @@ private struct ItemListEntryBuilder {
         case "notes", "text": draft.text = try text(member)
         case "created": draft.created = try time(member)
         case "modified": draft.modified = try time(member)
-        case let name where Flag(rawValue: name) != nil:
-            if let known = Flag(rawValue: name) { draft.flags[known] = try flag(member) }
         case "attachments":
             guard let elements = member.value.elements else { throw invalid("attachments is a list") }
             for element in elements {

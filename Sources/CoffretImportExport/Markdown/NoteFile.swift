@@ -193,8 +193,10 @@ struct FrontMatterReading {
         case .text(let text) where Self.modifiedKeys.contains(key):
             guard modified == nil, let time = try? CivilTime.parse(text) else { return false }
             modified = time
-        case .text(let text) where Self.flags.contains { $0.rawValue == key }:
-            guard let flag = Flag(rawValue: key), let isSet = Self.flag(text) else { return false }
+        case .text(let text):
+            guard let flag = Flag(rawValue: key), Self.flags.contains(flag), let isSet = Self.flag(text) else {
+                return false
+            }
             flags[flag] = isSet
         default: return false
         }
