@@ -156,6 +156,9 @@ package final class SessionClient {
         return try exchange(message.encoded, descriptors: descriptors)
     }
 
+    /// Can be read between two requests once the session has ended by itself.
+    package var descriptor: Int32 { connection.descriptor }
+
     /// Whether the next message, or the end, is there, or comes soon.
     fileprivate func hasMessage(within milliseconds: Int32) -> Bool {
         var polled = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)

@@ -241,6 +241,11 @@ package final class StoreDesk {
         return item.isSealed ? try surroundings.openNote(store, record, vault, item) : item
     }
 
+    /// An item with as much of its contents as is open already; nobody is asked.
+    package func open(_ item: Item, in vault: Vault) throws -> Item {
+        item.isVeiled && !store.hiddenGate.isOpen ? item : try vault.revealed(item)
+    }
+
     /// The item at a place, with its contents.
     package func readable(_ place: Place) throws -> Item {
         try readable(place.vault.item(place.id), of: place.record, in: place.vault)

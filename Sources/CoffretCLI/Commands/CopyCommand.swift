@@ -34,25 +34,37 @@ enum CopyCommand {
 
     /// Copies bytes and sees to it that they do not stay.
     static func copy(_ bytes: [UInt8], what: String, _ context: CommandContext) throws {
-        guard let clipboard = Clipboard.find(context.environment, terminal: context.terminal) else {
-            throw CommandFailure(
-                .unavailable, .clipboardMissing, "there is no clipboard here",
-                hint: "install wl-clipboard or xclip, or use coffret show ITEM --field NAME")
-        }
-        let count = context.arguments.value(seconds).flatMap { Int($0) } ?? 45
-        try clipboard.copy(bytes)
-        if count > 0 { try ClipboardGuard.start(for: bytes, seconds: count, on: clipboard) }
-        let isTerminal = clipboard == .terminal
-        let clearing = count == 0 ? "It stays there." : "It is cleared in \(count) s."
+        let count = context.arguments.value(seconds).flatMap { Int($0) } ?? usualSeconds
+        let (isTerminal, words) = try put(bytes, what: what, seconds: count, context)
+        let caveat = isTerminal ? " Not every terminal takes it." : ""
         try context.confirmDone(
             .fields([
                 "copied": .bool(true), "clearAfterSeconds": .integer(count),
                 "clipboard": .string(isTerminal ? "terminal" : "desktop"),
             ])
-        ) {
-            isTerminal
-                ? "\(TextWidth.displaySafe(what)) was sent to the terminal's clipboard; not every terminal takes it. \(clearing)"
-                : "\(TextWidth.displaySafe(what)) is on the clipboard. \(clearing)"
+        ) { words + caveat }
+    }
+
+    /// For how long something stays on the clipboard, unless the person says otherwise.
+    static let usualSeconds = 45
+
+    /// Puts bytes on the clipboard, and starts the process that clears it.
+    ///
+    /// - Parameter seconds: when to clear it; 0 for never.
+    /// - Returns: whether it is the terminal's, and what is said to the person.
+    static func put(
+        _ bytes: [UInt8], what: String, seconds count: Int = usualSeconds, _ context: CommandContext
+    ) throws -> (isTerminal: Bool, words: String) {
+        guard let clipboard = Clipboard.find(context.environment, terminal: context.terminal) else {
+            throw CommandFailure(
+                .unavailable, .clipboardMissing, "there is no clipboard here",
+                hint: "install wl-clipboard or xclip, or use coffret show ITEM --field NAME")
         }
+        try clipboard.copy(bytes)
+        if count > 0 { try ClipboardGuard.start(for: bytes, seconds: count, on: clipboard) }
+        let clearing = count == 0 ? "It stays there." : "It is cleared in \(count) s."
+        let what = TextWidth.displaySafe(what)
+        guard clipboard == .terminal else { return (false, "\(what) is on the clipboard. \(clearing)") }
+        return (true, "\(what) was sent to the terminal's clipboard. \(clearing)")
     }
 }

@@ -45,7 +45,7 @@ enum EditCommand {
             request.removeFields = context.arguments.values(remove)
             request.setFields = changes
         } else if context.terminal.inputIsTerminal {
-            return try editInEditor(item, request, store, context)
+            return try report(editInEditor(item, request, store, context), store, context)
         } else {
             let text = try InputText.readAll()
             guard text.contains(where: { !$0.isWhitespace }) else {
@@ -58,12 +58,16 @@ enum EditCommand {
         try report(try store.perform(request), store, context)
     }
 
-    private static func editInEditor(
+    /// Lets the person change an item in the editor.
+    ///
+    /// - Parameter item: with its form.
+    /// - Returns: nil when it was left as it was.
+    static func editInEditor(
         _ item: ItemMessage, _ request: ItemEdit, _ store: CommandStore, _ context: CommandContext
-    ) throws {
+    ) throws -> ItemEdit.Answer? {
         let isPlain = item.kind == ItemKind.note.name && item.fields.isEmpty
         let original = isPlain ? item.text : item.form ?? ""
-        let answer = try EditorSession.edit(original, target: item.id, context: context) { text in
+        return try EditorSession.edit(original, target: item.id, context: context) { text in
             var request = request
             if isPlain {
                 (request.text, request.baseText) = (text, item.text)
@@ -72,11 +76,10 @@ enum EditCommand {
             }
             return try store.perform(request)
         }
-        guard let answer else { return context.note("Nothing was changed.") }
-        try report(answer, store, context)
     }
 
-    private static func report(_ answer: ItemEdit.Answer, _ store: CommandStore, _ context: CommandContext) throws {
+    private static func report(_ answer: ItemEdit.Answer?, _ store: CommandStore, _ context: CommandContext) throws {
+        guard let answer else { return context.note("Nothing was changed.") }
         try context.confirmDone(answer.item.json) {
             answer.isChanged ? "Saved \(try store.label(answer.item.id))" : "Nothing was changed."
         }

@@ -17,11 +17,17 @@ struct ItemText {
     let relativeTime: RelativeTime
 
     init(item: ItemMessage, id: String, _ context: CommandContext) {
+        self.init(
+            item: item, id: id, revealsSecrets: context.arguments.isSet(ShowCommand.reveal),
+            style: context.terminal.style, relativeTime: context.relativeTime)
+    }
+
+    init(item: ItemMessage, id: String, revealsSecrets: Bool, style: TextStyler, relativeTime: RelativeTime) {
         self.item = item
         self.id = id
-        revealsSecrets = context.arguments.isSet(ShowCommand.reveal)
-        style = context.terminal.style
-        relativeTime = context.relativeTime
+        self.revealsSecrets = revealsSecrets
+        self.style = style
+        self.relativeTime = relativeTime
     }
 
     /// Stands for a secret, of whatever length.

@@ -53,6 +53,22 @@ final class CommandStore {
     /// Whether an agent has the store open.
     var isInAgent: Bool { if case .session = place { true } else { false } }
 
+    /// Can be read once the session has ended by itself; -1 for a store of this process, which nobody else locks.
+    var descriptor: Int32 { if case .session(let client, _) = place { client.descriptor } else { -1 } }
+
+    /// Makes sure that the agent has the store open still.
+    ///
+    /// - Throws: `AgentRefused`.
+    func checkUnlocked() throws {
+        guard case .session(_, let store) = place else { return }
+        guard let client = try AgentClient.connect(context.environment) else {
+            throw AgentRefused(code: CLIErrorCode.agentGone.rawValue)
+        }
+        guard try client.status(of: AgentLocation.canonical(store)).first?.isUnlocked == true else {
+            throw AgentRefused(code: AgentErrorCode.commandLocked.rawValue)
+        }
+    }
+
     /// How long until the agent locks the store, if nothing happens.
     var secondsLeft: UInt64? {
         get throws {

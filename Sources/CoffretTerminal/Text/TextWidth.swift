@@ -144,6 +144,41 @@ package enum TextWidth {
         return kept
     }
 
+    /// Breaks each line of a text to `width` columns: at a space where there is one, else within the word.
+    package static func folded(_ text: String, width: Int) -> [String] {
+        let width = max(1, width)
+        return text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [String] in
+            guard columns(of: String(line)) > width else { return [String(line)] }
+            var lines: [String] = []
+            var (current, used) = ("", 0)
+            /// Where `current` ends before its last space, and the columns behind that.
+            var space: (end: String.Index, used: Int)?
+            for character in line {
+                let next = columns(of: character)
+                if used + next > width, !current.isEmpty {
+                    if character == " " {
+                        lines.append(current)
+                        (current, used, space) = ("", 0, nil)
+                        continue
+                    }
+                    if let last = space {
+                        lines.append(String(current[..<last.end]))
+                        current = String(current[current.index(after: last.end)...])
+                        used -= last.used
+                    } else {
+                        lines.append(current)
+                        (current, used) = ("", 0)
+                    }
+                    space = nil
+                }
+                if character == " " { space = (current.endIndex, used + 1) }
+                current.append(character)
+                used += next
+            }
+            return lines + [current]
+        }
+    }
+
     /// Replaces what could drive a terminal or mislead a reader by visible signs: control characters
     /// (`^[` for escape) and characters that change the direction of writing.
     ///

@@ -146,6 +146,7 @@ package struct ItemRead: StoreOperation {
     package var revealsSecrets: Bool?
     package var givesConflicts: Bool?
     package var givesForm: Bool?
+    package var asksNobody: Bool?
     package var at: WireMoment?
     package var version: String?
 
@@ -156,6 +157,9 @@ package struct ItemRead: StoreOperation {
         RecordField("revealsSecrets", \.revealsSecrets, "with the values of secret fields"),
         RecordField("givesConflicts", \.givesConflicts, "with the values that other devices wrote"),
         RecordField("givesForm", \.givesForm, "as a form for an editor too, in which secrets are masked"),
+        RecordField(
+            "asksNobody", \.asksNobody,
+            "for a program that shows items by itself: one that is not open comes without its contents"),
         RecordField("at", \.at, "as it was at this moment"),
         RecordField("version", \.version, "as it was in this commit, by at least four digits"))
 
