@@ -1,10 +1,28 @@
 #include "COpenSSL.h"
 
+#include <pthread.h>
+
 #include "CoffretOnDemand.h"
+
+#define LIBRARY "libcrypto.so.3"
+
+/* OpenSSL reads its configuration at its first use, and a configuration can load code and change what an algorithm's
+   name means. The environment may name that file. Nothing of Coffret's wants one. */
+static void begin(void) {
+    __typeof__(&OPENSSL_init_crypto) initialise =
+        (__typeof__(&OPENSSL_init_crypto))coffret_function(LIBRARY, "OPENSSL_init_crypto");
+    initialise(OPENSSL_INIT_NO_LOAD_CONFIG, (void *)0);
+}
+
+static void *find(const char *name) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, begin);
+    return coffret_function(LIBRARY, name);
+}
 
 /* Every function of OpenSSL that Coffret calls. The compiler compares each line with OpenSSL's header. */
 #define CALL(result, name, parameters, arguments)                                                                     \
-    COFFRET_ON_DEMAND("libcrypto.so.3", result, name, parameters, arguments)
+    COFFRET_ON_DEMAND(find, result, name, parameters, arguments)
 
 CALL(int, BIO_free, (BIO *a), (a))
 CALL(BIO *, BIO_new_mem_buf, (const void *a, int b), (a, b))
@@ -120,7 +138,6 @@ CALL(
     (EVP_PKEY_CTX *a, const unsigned char *b, size_t c, const unsigned char *d, size_t e),
     (a, b, c, d, e))
 CALL(int, EVP_PKEY_verify_init, (EVP_PKEY_CTX *a), (a))
-CALL(const EVP_CIPHER *, EVP_aes_128_ecb, (void), ())
 CALL(OSSL_PARAM, OSSL_PARAM_construct_BN, (const char *a, unsigned char *b, size_t c), (a, b, c))
 CALL(OSSL_PARAM, OSSL_PARAM_construct_end, (void), ())
 CALL(OSSL_PARAM, OSSL_PARAM_construct_octet_string, (const char *a, void *b, size_t c), (a, b, c))

@@ -2,9 +2,11 @@
 
 #include "CoffretOnDemand.h"
 
+static void *find(const char *name) { return coffret_function("libsqlite3.so.0", name); }
+
 /* Every function of SQLite that Coffret calls. The compiler compares each line with SQLite's header. */
 #define CALL(result, name, parameters, arguments)                                                                     \
-    COFFRET_ON_DEMAND("libsqlite3.so.0", result, name, parameters, arguments)
+    COFFRET_ON_DEMAND(find, result, name, parameters, arguments)
 
 CALL(
     int, sqlite3_bind_blob64,

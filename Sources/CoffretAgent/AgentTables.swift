@@ -12,6 +12,7 @@ enum AgentTables {
         _ = ProcessHardening.original
         _ = try? SecretReference(typed: "coffret://a/b/c")
         _ = FailureMeaning.find("core.item.not-found")
+        Operations.rehearse()
         Store.rehearse(random: SystemRandomSource())
     }
 }

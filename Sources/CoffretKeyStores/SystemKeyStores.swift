@@ -34,7 +34,7 @@ package struct SystemKeyStores: KeyStoreProvider {
     }
 
     package func presence(_ conversation: (any PresenceConversation)?) -> (any UserPresence)? {
-        PAMPresence.currentUser.map { PAMPresence(user: $0, conversation: conversation) }
+        PAMPresence(conversation: conversation)
     }
 
     private func transport(_ surroundings: KeyStoreSurroundings) -> TPMTransport {

@@ -44,7 +44,7 @@ struct PresenceTests {
         let text = "auth required \(authentication)\naccount required \(account)\n"
         try Data(text.utf8).write(to: URL(fileURLWithPath: services.file("coffret")))
         return PAMPresence(
-            user: try #require(PAMPresence.currentUser), conversation: ScriptedConversation(password: password),
+            conversation: ScriptedConversation(password: password),
             limit: limit, directory: services.path)
     }
 
@@ -100,7 +100,7 @@ struct PresenceTests {
         try Data("auth required pam_permit.so\naccount required pam_permit.so\n".utf8).write(
             to: URL(fileURLWithPath: other.file("coffret")))
         let quick = PAMPresence(
-            user: try #require(PAMPresence.currentUser), conversation: nil, directory: other.path)
+            conversation: nil, directory: other.path)
         #expect(await answer(quick) == nil)
         #expect(await waiting == "keystore.cancelled")
     }

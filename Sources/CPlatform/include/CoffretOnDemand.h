@@ -8,14 +8,15 @@
    if the library or the function is missing, as the system's own loader does. Any thread may call this. */
 void *coffret_function(const char *library, const char *name);
 
-/* Defines a function that stands in a header, with the result and parameters that it has there: its first call looks
-   it up, later ones cost a load and a jump. It is hidden, so that other libraries keep calling their own. */
-#define COFFRET_ON_DEMAND(library, result, name, parameters, arguments)                                               \
+/* Defines a function that stands in a header, with the result and parameters that it has there: its first call asks
+   `find` for the name, later ones cost a load and a jump. It is hidden, so that other libraries keep calling their
+   own. */
+#define COFFRET_ON_DEMAND(find, result, name, parameters, arguments)                                               \
     __attribute__((visibility("hidden"))) result name parameters {                                                    \
         static __typeof__(&name) found;                                                                               \
         __typeof__(&name) function = __atomic_load_n(&found, __ATOMIC_RELAXED);                                       \
         if (__builtin_expect(!function, 0)) {                                                                         \
-            function = (__typeof__(&name))coffret_function(library, #name);                                           \
+            function = (__typeof__(&name))find(#name);                                                                \
             __atomic_store_n(&found, function, __ATOMIC_RELAXED);                                                     \
         }                                                                                                             \
         return function arguments;                                                                                    \

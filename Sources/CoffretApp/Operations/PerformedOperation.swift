@@ -32,6 +32,8 @@ extension PerformedOperation {
         }
     }
 
+    fileprivate static func makeLayouts() { _ = (layout, Answer.layout) }
+
     /// The answer, or the refusal, in the form of the request.
     fileprivate static func outcome(of request: OperationRequest, on desk: StoreDesk) -> OperationOutcome {
         let reply = reply(to: request, on: desk)
@@ -93,6 +95,11 @@ package enum Operations {
     ]
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    /// Makes the tables of all requests and answers, for a process that forks: its children find them made.
+    package static func rehearse() {
+        for operation in byName.values { operation.makeLayouts() }
+    }
 
     /// Performs a request, if the desk's grant allows it: the one place where that is asked.
     ///

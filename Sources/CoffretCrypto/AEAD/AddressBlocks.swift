@@ -26,7 +26,7 @@ internal import CoffretBase
         let (vector, isReady) = unsafe key.withUnsafeBytes { bytes in
             let isReady =
                 unsafe EVP_CipherInit_ex(
-                    context, EVP_aes_128_ecb(), nil,
+                    context, FetchedCipher.aes128ECB.pointer, nil,
                     bytes.baseAddress!.assumingMemoryBound(to: UInt8.self) + 16, nil, direction == .seal ? 1 : 0) == 1
                 && EVP_CIPHER_CTX_set_padding(context, 0) == 1
             return (unsafe Self.load(bytes, 0), isReady)

@@ -18,18 +18,19 @@ package struct PAMPresence: UserPresence {
     package static let service = "coffret"
     static let systemDirectories = ["/etc/pam.d", "/usr/lib/pam.d"]
 
-    private let user: String
+    private let user: String?
     private let conversation: (any PresenceConversation)?
     private let limit: Duration
     private let directory: String?
     private let queue = BlockingQueue(name: "coffret.presence", isConcurrent: true)
 
+    /// - Parameter user: nil for the person whose process this is.
     /// - Parameter conversation: nil where nobody can be asked; modules that need no words, such as a
     ///   fingerprint reader, still work.
     /// - Parameter directory: in the place of /etc/pam.d; for tests alone. It comes from the caller's code and
     ///   never from the environment.
     package init(
-        user: String, conversation: (any PresenceConversation)?, limit: Duration = .seconds(60),
+        user: String? = nil, conversation: (any PresenceConversation)?, limit: Duration = .seconds(60),
         directory: String? = nil
     ) {
         self.user = user
@@ -38,8 +39,8 @@ package struct PAMPresence: UserPresence {
         self.directory = directory
     }
 
-    /// The name of the person whose process this is; nil for a user id without a name.
-    package static var currentUser: String? {
+    /// The name of the person whose process this is; nil for a user id without a name. Reads the users of the system.
+    private static var currentUser: String? {
         guard let entry = unsafe getpwuid(getuid()), let name = unsafe entry.pointee.pw_name else { return nil }
         return unsafe String(cString: name)
     }
@@ -53,7 +54,8 @@ package struct PAMPresence: UserPresence {
 
     package func confirm(reason: String) async throws(KeyError) {
         guard isSetUp else { throw KeyError(.keyStoreFailed, cause: KeyStoreError(.presenceNotSetUp)) }
-        let (user, conversation, directory) = (user, conversation, directory)
+        guard let user = user ?? Self.currentUser else { throw KeyError(.presenceRequired) }
+        let (conversation, directory) = (conversation, directory)
         try await queue.run(limit: limit) { () -> Result<Void, KeyError> in
             conversation?.show("Show that you are there, to \(reason).")
             do throws(KeyStoreError) {

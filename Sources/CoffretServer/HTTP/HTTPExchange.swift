@@ -112,7 +112,7 @@ final class HTTPExchange: @unchecked Sendable {
         self.descriptor = descriptor
     }
 
-    var row: RouteRow? { if case .route(_, let row) = match { row } else { nil } }
+    var row: Route? { if case .route(let row, _) = match { row } else { nil } }
     var routeName: String { row?.name ?? "unknown" }
 }
 

@@ -177,21 +177,22 @@ internal import Synchronization
 
     private func admit(
         _ exchange: HTTPExchange, _ connection: HTTPConnection, _ state: ConnectionState
-    ) throws -> RouteRow {
+    ) throws -> Route {
         let now = exchange.startedAt
         let asker = try forwarded(connection)
         let bucket = asker.map { addressLimit.bucket($0, now: now) } ?? state.bucket
         try take(bucket, addressLimit.rate, exchange)
-        let row: RouteRow
+        let row: Route
         switch exchange.match {
-        case .route(_, let found): row = found
+        case .route(let found, _): row = found
         case .unknown: throw ServerFailure(.unknownRoute)
         case .method: throw ServerFailure(.method)
         case .malformed: throw ServerFailure(.malformed)
         }
         if isMetricsOnly || configuration.metricsListen != nil || !configuration.isLocal {
-            guard case .route(let route, _) = exchange.match, (route == .metrics) == isMetricsOnly || route == .health
-            else { throw ServerFailure(.unknownRoute) }
+            guard (row.name == "metrics") == isMetricsOnly || row.name == "health" else {
+                throw ServerFailure(.unknownRoute)
+            }
         }
         if row.isCostly {
             try take(loginLimit.bucket(asker ?? state.peer, now: now), loginLimit.rate, exchange)
@@ -257,10 +258,10 @@ internal import Synchronization
         return network
     }
 
-    private func bodyByteCount(_ connection: HTTPConnection, _ row: RouteRow) throws -> Int {
+    private func bodyByteCount(_ connection: HTTPConnection, _ row: Route) throws -> Int {
         guard unsafe connection.field("Transfer-Encoding") == nil else { throw ServerFailure(.lengthRequired) }
         guard let text = unsafe connection.field("Content-Length") else { return 0 }
-        guard let count = try unsafe ServerService.number(String(cString: text), max: .max) else { return 0 }
+        guard let count = try unsafe ServerRequest.number(String(cString: text), max: .max) else { return 0 }
         guard count <= Int64(row.bodyByteCountMax) else { throw ServerFailure(.tooLarge) }
         return Int(count)
     }
@@ -334,22 +335,22 @@ internal import Synchronization
     private func request(
         _ exchange: HTTPExchange, _ connection: HTTPConnection, isDetached: Bool = false
     ) -> ServerRequest? {
-        guard case .route(let route, _) = exchange.match else { return nil }
+        guard case .route(let route, let path) = exchange.match else { return nil }
         guard isDetached else {
             return ServerRequest(
-                route: route, body: exchange.body, owner: exchange.owner, token: exchange.token,
+                route: route, path: path, body: exchange.body, owner: exchange.owner, token: exchange.token,
                 query: { connection.query($0) }, header: { connection.header($0) })
         }
         let query = Dictionary(uniqueKeysWithValues: ServerRequest.queryNames.map { ($0, connection.query($0)) })
         let header = Dictionary(uniqueKeysWithValues: ServerRequest.headerNames.map { ($0, connection.header($0)) })
         return ServerRequest(
-            route: route, body: exchange.body, owner: exchange.owner, token: exchange.token,
+            route: route, path: path, body: exchange.body, owner: exchange.owner, token: exchange.token,
             query: { query[$0] ?? nil }, header: { header[$0] ?? nil })
     }
 
     private func answer(_ request: ServerRequest?) -> ServerResponse {
         guard let request else { return ServerResponse(ServerFailure(.unknownRoute)) }
-        do { return try service.answer(request) } catch {
+        do { return try request.route.answer(service, request) } catch {
             let failure = ServerFailure(error)
             if failure.code.status >= 500 { log.failure(failure) }
             return ServerResponse(failure)

@@ -6,25 +6,8 @@ internal import CoffretTrust
 internal import CoffretWire
 internal import Glibc
 
-/// A request's target with what its path says.
-enum Route: Equatable {
-    case health, metrics
-    case loginChallenge, login, logout, register
-    case chain(ChainKind, [UInt8]), appendChain(ChainKind, [UInt8])
-    case links, chainUpdates
-    case usage
-    case zones, createZone
-    case deleteZone([UInt8]), head([UInt8]), push([UInt8]), changes([UInt8]), fetch([UInt8])
-    case storedObjects([UInt8]), storedChunks([UInt8]), sweep([UInt8]), collections([UInt8])
-    case chunk([UInt8], [UInt8]), putChunk([UInt8], [UInt8]), deleteChunk([UInt8], [UInt8]), missing([UInt8])
-    case acks([UInt8]), putAck([UInt8], UniqueID)
-    case postMail([UInt8]), mail([UInt8]), deleteMail([UInt8], UniqueID)
-    case events, pairings, relayCreate
-    case relayJoin([UInt8])
-}
-
-/// What an address takes, and what is known of it before a request comes.
-final class RouteRow: Sendable {
+/// What an address takes, how it is answered, and what is known of it before a request comes.
+final class Route: Sendable {
     /// Its place in the table.
     let number: Int
     let method: String
@@ -39,8 +22,7 @@ final class RouteRow: Sendable {
     let lane: RouteTable.Lane
     /// The longest body that is read.
     let bodyByteCountMax: Int
-    /// The route of a path's ids; nil if one of them is not as it must be.
-    let make: @Sendable (RouteTable.Parts) -> Route?
+    let answer: RouteTable.Handler
 
     init(_ number: Int, _ definition: RouteTable.Definition) {
         self.number = number
@@ -52,12 +34,15 @@ final class RouteRow: Sendable {
         isWebSocket = definition.isWebSocket
         lane = definition.lane
         bodyByteCountMax = definition.body
-        make = definition.make
+        answer = definition.answer
     }
 }
 
 /// All addresses.
 enum RouteTable {
+    typealias Handler = @Sendable (ServerService, ServerRequest) throws -> ServerResponse
+    typealias OwnerHandler = @Sendable (ServerService, ServerRequest, SessionOwner) throws -> ServerResponse
+
     /// The ids of a path in their order, and the kind of chain if it names one.
     struct Parts {
         var ids: [[UInt8]] = []
@@ -73,104 +58,55 @@ enum RouteTable {
         /// On the thread that serves the connection: a look-up, or what is sent piece by piece.
         case here
         case reading, writing
+
+        /// What a method suggests.
+        static func usual(_ method: String) -> Lane { method == "GET" || method == "HEAD" ? .here : .writing }
     }
 
     struct Definition {
         let method: String
         let template: String
         let name: String
-        var access = Access.session
-        var body = 0
-        var isWebSocket = false
+        let access: Access
+        let body: Int
+        let isWebSocket: Bool
         let lane: Lane
-        let make: @Sendable (Parts) -> Route?
+        let answer: Handler
 
-        init(
-            _ method: String, _ template: String, _ name: String, _ access: Access = .session, body: Int = 0,
-            isWebSocket: Bool = false, _ lane: Lane? = nil, _ make: @escaping @Sendable (Parts) -> Route?
-        ) {
-            self.method = method
-            self.template = template
-            self.name = name
-            self.access = access
-            self.body = body
-            self.isWebSocket = isWebSocket
-            self.lane = lane ?? (method == "GET" || method == "HEAD" ? .here : .writing)
-            self.make = make
+        /// An address for those without a session.
+        ///
+        /// - Parameter body: its longest, in bytes.
+        static func open(
+            _ method: String, _ template: String, _ name: String, _ access: Access = .open, body: Int = 0,
+            isWebSocket: Bool = false, _ lane: Lane? = nil, _ answer: @escaping Handler
+        ) -> Definition {
+            Definition(
+                method: method, template: template, name: name, access: access, body: body, isWebSocket: isWebSocket,
+                lane: lane ?? .usual(method), answer: answer)
+        }
+
+        /// An address for a session's account.
+        ///
+        /// - Parameter body: its longest, in bytes.
+        static func owned(
+            _ method: String, _ template: String, _ name: String, body: Int = 0, isWebSocket: Bool = false,
+            _ lane: Lane? = nil, _ answer: @escaping OwnerHandler
+        ) -> Definition {
+            open(method, template, name, .session, body: body, isWebSocket: isWebSocket, lane) { service, request in
+                guard let owner = request.owner else { throw ServerFailure(.sessionUnknown) }
+                return try answer(service, request, owner)
+            }
         }
     }
 
-    private static let link = ServerLimits.linkByteCountMax + 1_024
-    private static let addresses = ServerLimits.addressCountMax * 34 + 16
-    private static let list = ServerLimits.addressCountMax * 70 + 16
-    private static let updates = ServerLimits.chainCountMaxPerRequest * 64 + 16
-    private static let sweep = 2 * ServerLimits.sweepAddressCountMax * 34 + 256
-    private static let mailEntry = ServerLimits.mailboxEntryByteCountMax + 64
-
-    /// The paths that say more about an address stand before those with an id in its place.
-    private static let definitions: [Definition] = [
-        Definition("GET", "/health", "health", .open) { _ in .health },
-        Definition("GET", "/metrics", "metrics", .open) { _ in .metrics },
-        Definition("POST", "/v1/login/challenge", "login.challenge", .costly, body: 1 << 10, .here) { _ in
-            .loginChallenge
-        },
-        Definition("POST", "/v1/login", "login", .costly, body: 1 << 10) { _ in .login },
-        Definition("POST", "/v1/logout", "logout") { _ in .logout },
-        Definition("POST", "/v1/accounts", "accounts.register", .costly, body: link) { _ in .register },
-        Definition("GET", "/v1/chains/{kind}/{id}", "chains.read", .session, .reading) { .chain($0.kind, $0.ids[0]) },
-        Definition("POST", "/v1/chains/{kind}/{id}", "chains.append", body: link) { .appendChain($0.kind, $0.ids[0]) },
-        Definition("POST", "/v1/chains/updates", "chains.updates", body: updates, .reading) { _ in .chainUpdates },
-        Definition("POST", "/v1/links", "links.post", body: ServerLimits.pushByteCountMax) { _ in .links },
-        Definition("GET", "/v1/usage", "accounts.usage") { _ in .usage },
-        Definition("GET", "/v1/zones", "zones.list") { _ in .zones },
-        Definition("POST", "/v1/zones", "zones.create", body: link) { _ in .createZone },
-        Definition("POST", "/v1/zones/{zone}/delete", "zones.delete", body: 256) { .deleteZone($0.ids[0]) },
-        Definition("GET", "/v1/zones/{zone}/head", "zones.head") { .head($0.ids[0]) },
-        Definition("POST", "/v1/zones/{zone}/push", "zones.push", body: ServerLimits.pushByteCountMax) {
-            .push($0.ids[0])
-        },
-        Definition("GET", "/v1/zones/{zone}/changes", "zones.changes") { .changes($0.ids[0]) },
-        Definition("POST", "/v1/zones/{zone}/fetch", "zones.fetch", body: addresses, .reading) { .fetch($0.ids[0]) },
-        Definition("GET", "/v1/zones/{zone}/objects", "objects.list", .session, .reading) { .storedObjects($0.ids[0]) },
-        Definition("POST", "/v1/zones/{zone}/sweep", "zones.sweep", body: sweep) { .sweep($0.ids[0]) },
-        Definition("GET", "/v1/zones/{zone}/collections", "collections.list", .session, .reading) {
-            .collections($0.ids[0])
-        },
-        Definition("GET", "/v1/zones/{zone}/acks", "acks.read", .session, .reading) { .acks($0.ids[0]) },
-        Definition(
-            "PUT", "/v1/zones/{zone}/acks/{device}", "acks.write", body: ServerLimits.acknowledgementByteCountMax
-        ) { parts in UniqueID(bytes: parts.ids[1]).map { .putAck(parts.ids[0], $0) } },
-        Definition("GET", "/v1/zones/{zone}/chunks", "chunks.list", .session, .reading) { .storedChunks($0.ids[0]) },
-        Definition("POST", "/v1/zones/{zone}/chunks/missing", "chunks.missing", body: list, .reading) {
-            .missing($0.ids[0])
-        },
-        Definition("GET", "/v1/zones/{zone}/chunks/{address}", "chunks.read") { .chunk($0.ids[0], $0.ids[1]) },
-        Definition("HEAD", "/v1/zones/{zone}/chunks/{address}", "chunks.size") { .chunk($0.ids[0], $0.ids[1]) },
-        Definition(
-            "PUT", "/v1/zones/{zone}/chunks/{address}", "chunks.write", body: ServerLimits.chunkByteCountMax
-        ) { .putChunk($0.ids[0], $0.ids[1]) },
-        Definition("DELETE", "/v1/zones/{zone}/chunks/{address}", "chunks.delete") {
-            .deleteChunk($0.ids[0], $0.ids[1])
-        },
-        Definition("GET", "/v1/mailboxes/{account}", "mail.read", .session, .reading) { .mail($0.ids[0]) },
-        Definition("POST", "/v1/mailboxes/{account}", "mail.post", body: mailEntry) { .postMail($0.ids[0]) },
-        Definition("DELETE", "/v1/mailboxes/{account}/{entry}", "mail.delete") { parts in
-            UniqueID(bytes: parts.ids[1]).map { .deleteMail(parts.ids[0], $0) }
-        },
-        Definition("GET", "/v1/events", "events", isWebSocket: true) { _ in .events },
-        Definition("GET", "/v1/pairings", "pairings.list") { _ in .pairings },
-        Definition("GET", "/v1/relay", "relay.create", .costly, isWebSocket: true, .writing) { _ in .relayCreate },
-        Definition("GET", "/v1/relay/{relay}", "relay.join", .costly, isWebSocket: true) { .relayJoin($0.ids[0]) },
-    ]
-
-    static let rows = definitions.enumerated().map { RouteRow($0.offset, $0.element) }
+    static let rows = (accounts + zones + live).enumerated().map { Route($0.offset, $0.element) }
     /// One place more than there are rows: for what is not there.
     static let unknownNumber = rows.count
 
     // MARK: Matching
 
     enum Match {
-        case route(Route, RouteRow)
+        case route(Route, Parts)
         /// The path is there and takes others: the methods that it takes, as in `Allow`.
         case method(allowed: String)
         case unknown
@@ -195,10 +131,10 @@ enum RouteTable {
     private final class Path: Sendable {
         let segments: [Segment]
         let template: [UInt8]
-        let rows: [RouteRow]
+        let rows: [Route]
         let allowed: String
 
-        init(_ rows: [RouteRow]) {
+        init(_ rows: [Route]) {
             self.rows = rows
             allowed = rows.map(\.method).joined(separator: ", ")
             template = Array(rows[0].template.utf8)
@@ -294,7 +230,7 @@ enum RouteTable {
             guard let id = unsafe hex(bytes, segment.byteCount) else { return .malformed }
             parts.ids.append(id)
         }
-        return row.make(parts).map { .route($0, row) } ?? .malformed
+        return .route(row, parts)
     }
 
     /// Lower-case digits of exactly so many bytes.

@@ -13,6 +13,7 @@ struct ServerRequest: @unchecked Sendable {
     static let headerNames = ["Content-Range"]
 
     let route: Route
+    let path: RouteTable.Parts
     let body: [UInt8]
     /// Who asks, for routes that need a session.
     let owner: SessionOwner?
@@ -26,6 +27,42 @@ struct ServerRequest: @unchecked Sendable {
         do throws(WireError) { return try Message(decoding: body) } catch {
             throw ServerFailure(.malformed, error.code.rawValue)
         }
+    }
+
+    /// The first id of the path.
+    var id: [UInt8] { path.ids[0] }
+
+    /// The second id of the path, of 16 bytes.
+    func secondID() throws -> UniqueID {
+        guard let id = UniqueID(bytes: path.ids[1]) else { throw ServerFailure(.malformed) }
+        return id
+    }
+
+    /// Refuses a path that names another's account: accounts have nothing to say to each other here, and nobody fills
+    /// another's mailbox.
+    func requireAccount(of owner: SessionOwner) throws {
+        guard id == owner.accountID else { throw ServerFailure(.forbidden) }
+    }
+
+    /// A number in the query; nil if it is missing.
+    func number(_ name: String, max: Int64) throws -> Int64? {
+        try Self.number(query(name), max: max)
+    }
+
+    static func number(_ text: String?, max: Int64) throws -> Int64? {
+        guard let text else { return nil }
+        guard text.utf8.count <= 19, text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(text),
+            number <= max
+        else { throw ServerFailure(.malformed, "a number") }
+        return number
+    }
+
+    /// A place in a list; no bytes if it is missing.
+    func cursor(_ name: String) throws -> [UInt8] {
+        guard let bytes = try? Hex.decode(query(name) ?? ""), bytes.count <= ServerLimits.cursorByteCountMax else {
+            throw ServerFailure(.malformed, name)
+        }
+        return bytes
     }
 }
 
@@ -50,6 +87,28 @@ struct ServerResponse {
 
     init<Message: ServerMessage>(_ status: Int, _ message: Message) {
         self.init(status, .cbor(message.encoded()))
+    }
+
+    init(_ outcome: AppendOutcome, created: Bool) {
+        switch outcome {
+        case .appended(let head): self.init(created ? 201 : 200, head)
+        case .conflict(let head): self.init(409, head)
+        case .untrusted(let code): self.init(untrusted: code)
+        }
+    }
+
+    init(_ outcome: LinksOutcome) {
+        switch outcome {
+        case .taken(let heads): self.init(200, LinkReceipt(heads.map(\.sequenceNumber)))
+        case .conflict(let index, let head): self.init(409, LinkConflict(index: UInt64(index), head: head))
+        case .moved(let index, let state): self.init(412, LinkHeadMoved(index: UInt64(index), state: state))
+        case .untrusted(let code): self.init(untrusted: code)
+        case .tooMany(let seconds): self.init(ServerFailure(.rateExceeded), retryAfterSeconds: seconds)
+        }
+    }
+
+    private init(untrusted code: String) {
+        self.init(422, ServerRefusal(code: code, message: "the link does not verify with its chain"))
     }
 
     init(_ failure: ServerFailure, retryAfterSeconds: Int = 1) {

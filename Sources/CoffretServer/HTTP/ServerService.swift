@@ -1,5 +1,5 @@
-// From requests to answers. The one thing to keep true: what a client may see or change is decided by the session's
-// account, and nothing is told about what belongs to others.
+// Answers of several steps, which the table of routes asks for. The one thing to keep true: every question to the store
+// names the session's account.
 
 internal import CoffretBase
 internal import CoffretCrypto
@@ -29,66 +29,7 @@ final class ServerService: Sendable {
 
     func renew(fingerprint next: [UInt8]) { fingerprint.withLock { $0 = next } }
 
-    func answer(_ request: ServerRequest) throws -> ServerResponse {
-        switch request.route {
-        case .health:
-            return store.isHealthy() ? ServerResponse(200, .text("ok\n")) : ServerResponse(503, .text("storage\n"))
-        case .metrics: return ServerResponse(200, .text(metricsText()))
-        case .loginChallenge:
-            return ServerResponse(
-                200,
-                try store.challenge(request.message(LoginChallengeRequest.self), serverName: configuration.name))
-        case .login:
-            return ServerResponse(
-                200,
-                try store.login(
-                    request.message(LoginRequest.self), serverName: configuration.name,
-                    fingerprint: fingerprint.withLock { $0 }))
-        case .register:
-            let message = try request.message(AccountRegistration.self)
-            return appended(try store.register(message, policy: configuration.registration), created: true)
-        case .relayCreate: return try openRelay(for: request.query("account"))
-        case .relayJoin(let id):
-            guard rooms.claim(id) else { throw ServerFailure(.relayUnknown) }
-            return ServerResponse(101, .webSocket(.relayJoiner(id: id)))
-        default:
-            guard let owner = request.owner else { throw ServerFailure(.sessionUnknown) }
-            return try answer(request, for: owner)
-        }
-    }
-
-    private func answer(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
-        switch request.route {
-        case .logout:
-            try store.logout(token: request.token)
-            return ServerResponse(204)
-        case .usage: return ServerResponse(200, try store.usage(of: owner))
-        case .chain(let kind, let id):
-            let start = try Self.number(request.query("from"), max: Int64(Limits.chainLinkCountMax)) ?? 0
-            return ServerResponse(200, try store.links(kind, id, from: start, for: owner))
-        case .appendChain(let kind, let id):
-            return appended(
-                try store.append(try request.message(ChainAppend.self).link, to: kind, id, by: owner), created: false)
-        case .links: return posted(try store.take(try request.message(LinkPost.self).items, by: owner))
-        case .chainUpdates:
-            return ServerResponse(200, try store.updates(try request.message(ChainUpdateRequest.self), for: owner))
-        case .events: return ServerResponse(101, .webSocket(.events(owner)))
-        case .pairings: return ServerResponse(200, rooms.board.requests(for: owner.accountID))
-        case .postMail(let account):
-            // Accounts have nothing to say to each other here, and nobody fills another's mailbox.
-            guard account == owner.accountID else { throw ServerFailure(.forbidden) }
-            try store.post(try request.message(MailboxPost.self), by: owner)
-            return ServerResponse(201)
-        case .mail(let account):
-            guard account == owner.accountID else { throw ServerFailure(.forbidden) }
-            return ServerResponse(200, try store.mail(for: owner))
-        case .deleteMail(let account, let id):
-            guard account == owner.accountID else { throw ServerFailure(.forbidden) }
-            try store.deleteMail(id, for: owner)
-            return ServerResponse(204)
-        default: return try zoneAnswer(request, for: owner)
-        }
-    }
+    var certificateFingerprint: [UInt8] { fingerprint.withLock { $0 } }
 
     /// Opens a relay id, and tells the named account's devices that somebody waits there.
     ///
@@ -118,85 +59,22 @@ final class ServerService: Sendable {
         return ServerResponse(101, .webSocket(.relayCreator(id: id)))
     }
 
-    private func appended(_ outcome: AppendOutcome, created: Bool) -> ServerResponse {
-        switch outcome {
-        case .appended(let head): ServerResponse(created ? 201 : 200, head)
-        case .conflict(let head): ServerResponse(409, head)
-        case .untrusted(let code): Self.untrusted(code)
-        }
-    }
-
-    private func posted(_ outcome: LinksOutcome) -> ServerResponse {
-        switch outcome {
-        case .taken(let heads): ServerResponse(200, LinkReceipt(heads.map(\.sequenceNumber)))
-        case .conflict(let index, let head): ServerResponse(409, LinkConflict(index: UInt64(index), head: head))
-        case .moved(let index, let state): ServerResponse(412, LinkHeadMoved(index: UInt64(index), state: state))
-        case .untrusted(let code): Self.untrusted(code)
-        case .tooMany(let seconds): ServerResponse(ServerFailure(.rateExceeded), retryAfterSeconds: seconds)
-        }
-    }
-
-    private static func untrusted(_ code: String) -> ServerResponse {
-        ServerResponse(422, ServerRefusal(code: code, message: "the link does not verify with its chain"))
-    }
-
     // MARK: Zones
 
-    private func zoneAnswer(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
-        switch request.route {
-        case .zones: return ServerResponse(200, ZoneFetch(addresses: try store.zones(of: owner)))
-        case .createZone:
-            guard let head = try store.createZone(try request.message(ZoneCreation.self), by: owner) else {
-                throw ServerFailure(.malformed, "the founding link does not verify")
-            }
-            return ServerResponse(201, head)
-        case .deleteZone(let id):
-            try store.deleteZone(try request.message(ZoneDeletion.self), id, by: owner)
-            return ServerResponse(204)
-        case .head(let id): return try head(id, request, for: owner)
-        case .push(let id):
-            let push = try request.message(ZonePush.self)
-            guard push.objects.allSatisfy({ $0.ciphertext.count >= ServerLimits.objectByteCountMin }) else {
-                throw ServerFailure(.malformed, "an object shorter than any sealed one")
-            }
-            switch try store.push(push, to: id, by: owner) {
-            case .accepted(let receipt): return ServerResponse(200, receipt)
-            case .conflict(let head): return ServerResponse(412, head)
-            case .moved(let head): return ServerResponse(412, head)
-            }
-        case .changes(let id): return try changes(id, request, for: owner)
-        case .fetch(let id): return try fetch(id, try request.message(ZoneFetch.self).addresses, for: owner)
-        case .storedObjects(let id): return try stored(.object, id, request, for: owner)
-        case .storedChunks(let id): return try stored(.chunk, id, request, for: owner)
-        case .sweep(let id):
-            switch try store.sweep(try request.message(ZoneSweep.self), of: id, by: owner) {
-            case .swept(let receipt): return ServerResponse(200, receipt)
-            case .conflict(let head): return ServerResponse(412, head)
-            }
-        case .collections(let id):
-            let after = try Self.cursor(request.query("after"))
-            return ServerResponse(200, try store.collectionRecords(after: after, in: id, for: owner))
-        case .acks(let id): return ServerResponse(200, try store.acknowledgements(in: id, for: owner))
-        case .putAck(let id, let device):
-            guard device.bytes == owner.deviceID else { throw ServerFailure(.forbidden) }
-            guard !request.body.isEmpty else { throw ServerFailure(.malformed, "an empty acknowledgement") }
-            try store.acknowledge(request.body, in: id, by: owner)
-            return ServerResponse(204)
-        case .missing(let id):
-            return ServerResponse(200, try store.missing(try request.message(ChunkList.self), in: id, for: owner))
-        case .chunk(let id, let address): return try chunk(id, address, request, for: owner)
-        case .putChunk(let id, let address): return try putChunk(id, address, request, by: owner)
-        case .deleteChunk(let id, let address):
-            try store.withdrawChunk(address: address, in: id, by: owner)
-            return ServerResponse(204)
-        default: throw ServerFailure(.unknownRoute)
+    func push(_ request: ServerRequest, by owner: SessionOwner) throws -> ServerResponse {
+        let push = try request.message(ZonePush.self)
+        guard push.objects.allSatisfy({ $0.ciphertext.count >= ServerLimits.objectByteCountMin }) else {
+            throw ServerFailure(.malformed, "an object shorter than any sealed one")
+        }
+        return switch try store.push(push, to: request.id, by: owner) {
+        case .accepted(let receipt): ServerResponse(200, receipt)
+        case .conflict(let head): ServerResponse(412, head)
+        case .moved(let head): ServerResponse(412, head)
         }
     }
 
-    private func head(
-        _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws -> ServerResponse {
-        let state = try store.state(id, for: owner)
+    func head(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
+        let state = try store.state(request.id, for: owner)
         // The position changes with everything that is stored, the head with it.
         let tag = "\"\(Hex.encode(state.cursor))\""
         var response: ServerResponse
@@ -209,22 +87,15 @@ final class ServerService: Sendable {
         return response
     }
 
-    private func stored(
-        _ kind: StoredKind, _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws -> ServerResponse {
-        let after = try Self.cursor(request.query("after"))
-        return ServerResponse(200, try store.storedAddresses(kind, after: after, in: id, for: owner))
+    func stored(_ kind: StoredKind, _ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
+        let after = try request.cursor("after")
+        return ServerResponse(200, try store.storedAddresses(kind, after: after, in: request.id, for: owner))
     }
 
-    private func changes(
-        _ id: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws -> ServerResponse {
-        let text = request.query("since") ?? ""
-        guard let since = try? Hex.decode(text), since.count <= ServerLimits.cursorByteCountMax else {
-            throw ServerFailure(.malformed, "since")
-        }
-        let limit = try Self.number(request.query("limit"), max: .max)
-        let store = store
+    func changes(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
+        let since = try request.cursor("since")
+        let limit = try request.number("limit", max: .max)
+        let (store, id) = (store, request.id)
         var cursor: [UInt8]? = since
         var byteCount: Int64 = 0
         // The first batch is read now, so that a refusal still has its status.
@@ -248,10 +119,8 @@ final class ServerService: Sendable {
                 }))
     }
 
-    private func fetch(
-        _ id: [UInt8], _ addresses: [[UInt8]], for owner: SessionOwner
-    ) throws -> ServerResponse {
-        let store = store
+    func fetch(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
+        let (store, id, addresses) = (store, request.id, try request.message(ZoneFetch.self).addresses)
         var place: ServerStore.FetchPlace? = ServerStore.FetchPlace()
         // The first batch is read now, so that a refusal still has its status.
         var first: (batch: ChangeBatch, next: ServerStore.FetchPlace?)? = try store.objects(
@@ -286,9 +155,7 @@ final class ServerService: Sendable {
 
     // MARK: Chunks
 
-    private func putChunk(
-        _ id: [UInt8], _ address: [UInt8], _ request: ServerRequest, by owner: SessionOwner
-    ) throws -> ServerResponse {
+    func putChunk(_ request: ServerRequest, by owner: SessionOwner) throws -> ServerResponse {
         var part = (first: 0, total: request.body.count)
         if let text = request.header("Content-Range") {
             guard let range = ByteRange.content(text), range.last - range.first + 1 == request.body.count,
@@ -301,7 +168,7 @@ final class ServerService: Sendable {
         }
         guard part.total > 0 else { throw ServerFailure(.malformed, "an empty chunk") }
         let outcome = try store.upload(
-            request.body, at: part.first, of: part.total, address: address, in: id, by: owner)
+            request.body, at: part.first, of: part.total, address: request.path.ids[1], in: request.id, by: owner)
         var response: ServerResponse
         switch outcome {
         case .complete: return ServerResponse(201)
@@ -315,10 +182,9 @@ final class ServerService: Sendable {
         return response
     }
 
-    private func chunk(
-        _ id: [UInt8], _ address: [UInt8], _ request: ServerRequest, for owner: SessionOwner
-    ) throws -> ServerResponse {
-        let variant = try Self.number(request.query("variant"), max: 1_000) ?? 0
+    func chunk(_ request: ServerRequest, for owner: SessionOwner) throws -> ServerResponse {
+        let (id, address) = (request.id, request.path.ids[1])
+        let variant = try request.number("variant", max: 1_000) ?? 0
         let chunk: StoredChunk
         do {
             chunk = try store.chunk(address: address, variant: Int(variant), in: id, for: owner)
@@ -341,21 +207,6 @@ final class ServerService: Sendable {
         }
         response.fields += [("Accept-Ranges", "bytes"), ("Coffret-Variants", "\(chunk.variantCount)")]
         return response
-    }
-
-    private static func cursor(_ text: String?) throws -> [UInt8] {
-        guard let bytes = try? Hex.decode(text ?? ""), bytes.count <= ServerLimits.cursorByteCountMax else {
-            throw ServerFailure(.malformed, "after")
-        }
-        return bytes
-    }
-
-    static func number(_ text: String?, max: Int64) throws -> Int64? {
-        guard let text else { return nil }
-        guard text.utf8.count <= 19, text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(text),
-            number <= max
-        else { throw ServerFailure(.malformed, "a number") }
-        return number
     }
 }
 

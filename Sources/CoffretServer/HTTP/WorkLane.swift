@@ -153,7 +153,7 @@ final class WorkLanes: Sendable {
     /// - Parameter hasOneWriter: whether the database takes one transaction at a time.
     init(hasOneWriter: Bool) { writing = WorkLane(threadCount: hasOneWriter ? 1 : 4) }
 
-    func lane(of row: RouteRow?) -> WorkLane? {
+    func lane(of row: Route?) -> WorkLane? {
         switch row?.lane {
         case .reading?: reading
         case .writing?: writing

@@ -42,6 +42,11 @@ import Testing
         }
     }
 
+    @Test("a rehearsal opens the blob that it sealed")
+    func rehearsal() throws {
+        #expect(VaultRepository.rehearse(StoreFixture(fileSystem: PosixFileSystem()).keys))
+    }
+
     @Test("the same content is stored once")
     func deduplicates() throws {
         let fixture = StoreFixture(fileSystem: SimulatedFileSystem())
