@@ -1,5 +1,6 @@
 // swift-tools-version: 6.2
 
+import Foundation
 import PackageDescription
 
 /// Every Swift target is held to the same rules: Swift 6 mode, strict memory safety, no implicit
@@ -189,6 +190,25 @@ let libraries: [Target] = [
         ]),
 ]
 
+/// Whether pkg-config knows a library. The programs with windows are there where their libraries are; everything else builds
+/// without them. See Docs/decisions/0123-programs-with-windows.md.
+func isInstalled(_ library: String) -> Bool {
+    let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
+    let named = (Context.environment["PKG_CONFIG_PATH"] ?? "").split(separator: ":").map(String.init)
+    let usual = (["/usr/lib", "/usr/share", "/usr/local/lib"] + folders.map { "/usr/lib/\($0)" }).map {
+        $0 + "/pkgconfig"
+    }
+    return (named + usual).contains { FileManager.default.fileExists(atPath: "\($0)/\(library).pc") }
+}
+
+/// Programs that ask and show on a desktop. They hold no key, and link one library of the desktop each.
+let prompts: [Target] = [
+    .systemLibrary(name: "CGTK", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+    .executableTarget(
+        name: "coffret-prompt", dependencies: ["CGTK", "CoffretBase", "CoffretTerminal"], swiftSettings: settings,
+        linkerSettings: linking),
+]
+
 let desktopLibraries: [Target] = [
     // 10. What the desktop tells the agent: logind's sleep and screen lock.
     library("CoffretDesktop", ["CoffretAgent", "CSystemd"])
@@ -342,6 +362,8 @@ let package = Package(
         .executable(name: "coffret-agent", targets: ["coffret-agent"]),
         .executable(name: "coffret-server", targets: ["coffret-server"]),
     ],
-    targets: systemLibraries + libraries + desktopLibraries + executables + samples + testTargets,
+    targets: systemLibraries + libraries + desktopLibraries + executables + (isInstalled("gtk4") ? prompts : [])
+        + samples
+        + testTargets,
     cxxLanguageStandard: .cxx17
 )

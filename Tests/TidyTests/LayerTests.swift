@@ -116,6 +116,22 @@ struct LayerTests {
         #expect(reached.intersection(holding).sorted() == [])
     }
 
+    /// Programs with windows, and the one C library that each may have.
+    private static let windowed = ["coffret-prompt": "CGTK"]
+
+    @Test("R156: a program with windows reaches no key, and one C library beside the seams to the world")
+    func windowsHoldNoKeys() throws {
+        for (program, own) in Self.windowed {
+            let reached = try Self.reach(of: program)
+            let allowed: Set<String> = [
+                program, own, "CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient",
+                "CoffretCrypto", "CSodium", "CPlatform", "COpenSSL", "CGcrypt",
+            ]
+            #expect(reached.isSuperset(of: [own, "CoffretBase", "CSodium"]), "the manifest is read wrongly")
+            #expect(reached.subtracting(allowed).sorted() == [], "\(program) may not reach these")
+        }
+    }
+
     @Test("coffret-server reaches no target that holds keys or opens blobs")
     func serverHoldsNoKeys() throws {
         let reached = try Self.reach(of: "coffret-server")

@@ -17,16 +17,31 @@ final class Pinentry {
     private let output: Int32
     private let processID: pid_t
 
-    /// Starts the pinentry that the agent's variable COFFRET_PINENTRY names, else `pinentry` on the agent's PATH.
+    /// Starts the pinentry that the agent's variable COFFRET_PINENTRY names; else `coffret-prompt`, where it lies beside the agent
+    /// and the person has a screen; else `pinentry` on the agent's PATH.
     ///
     /// - Parameter variables: the agent's own, and where the person is: a display, or a terminal in GPG_TTY.
     /// - Throws: `AgentRefusal` `.pinentryMissing`.
-    init(_ variables: [String: String]) throws(AgentRefusal) {
-        let places = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
-        guard places.contains(where: { variables[$0] != nil }),
-            let program = variables["COFFRET_PINENTRY"] ?? ProgramStart.find("pinentry", variables),
-            let questions = ProgramStart.makePipe(), let answers = ProgramStart.makePipe()
-        else { throw AgentRefusal(.pinentryMissing) }
+    static func start(_ variables: [String: String]) throws(AgentRefusal) -> Pinentry {
+        let places = Self.screens + ["GPG_TTY"]
+        guard places.contains(where: { variables[$0] != nil }) else { throw AgentRefusal(.pinentryMissing) }
+        if variables["COFFRET_PINENTRY"] == nil, Self.screens.contains(where: { variables[$0] != nil }),
+            let prompt = Self.prompt, let started = try? Pinentry(prompt, variables)
+        {
+            return started
+        }
+        guard let program = variables["COFFRET_PINENTRY"] ?? ProgramStart.find("pinentry", variables) else {
+            throw AgentRefusal(.pinentryMissing)
+        }
+        return try Pinentry(program, variables)
+    }
+
+    private static let screens = ["DISPLAY", "WAYLAND_DISPLAY"]
+
+    private init(_ program: String, _ variables: [String: String]) throws(AgentRefusal) {
+        guard let questions = ProgramStart.makePipe(), let answers = ProgramStart.makePipe() else {
+            throw AgentRefusal(.pinentryMissing)
+        }
         let started = ProgramStart.start(
             [program], input: questions.reading, output: answers.writing, environment: variables)
         close(questions.reading)
@@ -41,6 +56,16 @@ final class Pinentry {
         if let locale = variables["LANG"] { _ = send("OPTION lc-ctype=\(Self.escaped(locale))") }
         _ = send("SETTITLE Coffret")
     }
+
+    /// Coffret's own program for the desktop, beside the agent; nil if it is not installed.
+    private static let prompt: String? = {
+        var path = [CChar](repeating: 0, count: 4096)
+        let count = unsafe readlink("/proc/self/exe", &path, path.count - 1)
+        guard count > 0 else { return nil }
+        let own = String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let prompt = PathText.join(PathText.parent(of: own), "coffret-prompt")
+        return unsafe access(prompt, X_OK) == 0 ? prompt : nil
+    }()
 
     deinit {
         close(output)

@@ -24,7 +24,7 @@ final class PinentryConversation: PresenceConversation {
             return lines
         }
         let question = ([AskingProgram.words(askingProcess)] + lines + [prompt]).joined(separator: "\n")
-        guard let pinentry = try? Pinentry(variables) else { return nil }
+        guard let pinentry = try? Pinentry.start(variables) else { return nil }
         return try? pinentry.ask(question, complaint: nil, prompt: "Password:")
     }
 

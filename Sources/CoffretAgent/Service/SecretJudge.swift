@@ -173,7 +173,7 @@ struct SecretJudge {
             try attempt(.storageKey(key))
         case .presence: throw AgentRefusal(.storeLocked)
         case .asked:
-            let pinentry = try Pinentry(Self.places(of: variables.values, agent: places))
+            let pinentry = try Pinentry.start(Self.places(of: variables.values, agent: places))
             let question = "\(AskingProgram.words(askingProcess)) asks for the passphrase of\n\(path)"
             var complaint: String?
             while true {

@@ -55,9 +55,22 @@ package enum ProcessHardening {
         for name in names where loadsCode(name) { unsafe unsetenv(name) }
     }
 
+    /// Starts this program anew where the loader was told to put code of others into it. For programs on the desktop, which
+    /// nothing needs to be put into.
+    package static func startAgainWithoutPreloads() {
+        let names = ["LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"]
+        guard names.contains(where: { unsafe getenv($0) != nil }) else { return }
+        for name in names { unsafe unsetenv(name) }
+        var path = [CChar](repeating: 0, count: 4096)
+        guard unsafe readlink("/proc/self/exe", &path, path.count - 1) > 0 else { exit(ExitCode.permission.rawValue) }
+        let arguments = unsafe (0..<coffret_argument_count()).map { unsafe strdup(coffret_argument($0)) }
+        _ = unsafe execv(path, arguments + [nil])
+        exit(ExitCode.permission.rawValue)
+    }
+
     private static func loadsCode(_ name: String) -> Bool {
         let families = ["GCONV_", "GIO_", "GTK_", "OPENSSL_", "P11_KIT_", "PKCS11_"]
-        return families.contains(where: name.hasPrefix) || ["LOCPATH", "NLSPATH"].contains(name)
+        return families.contains(where: name.hasPrefix) || ["LOCPATH", "NLSPATH", "G_MESSAGES_DEBUG"].contains(name)
     }
 
     /// Puts something in place of standard streams that are closed: else the next file or socket that is opened takes the

@@ -1,0 +1,25 @@
+// The executable: asks a person at the desktop for another program, as a pinentry does.
+
+internal import CoffretBase
+internal import CoffretTerminal
+internal import Glibc
+
+@main
+struct Main {
+    static func main() {
+        run()
+    }
+
+    /// Not bound to the main actor: GTK calls back from C.
+    private nonisolated static func run() {
+        ProcessHardening.apply()
+        ProcessHardening.startAgainWithoutPreloads()
+        ProcessHardening.dropVariablesThatLoadCode()
+        // Its few widgets need no graphics processor, nor the drivers that come with one.
+        unsafe setenv("GSK_RENDERER", "cairo", 1)
+        // Without a screen nobody can be asked, and whoever asks learns it at once.
+        guard PromptWindow.open() else { exit(ExitCode.unavailable.rawValue) }
+        PromptServer().run()
+        exit(ExitCode.success.rawValue)
+    }
+}
