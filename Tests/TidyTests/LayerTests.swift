@@ -119,7 +119,7 @@ struct LayerTests {
     /// Programs with windows, and the one C library that each may have.
     private static let windowed = ["coffret-prompt": "CGTK"]
 
-    @Test("R156: a program with windows reaches no key, and one C library beside the seams to the world")
+    @Test("a program with windows reaches no key, and one C library beside the seams to the world")
     func windowsHoldNoKeys() throws {
         for (program, own) in Self.windowed {
             let reached = try Self.reach(of: program)
