@@ -98,7 +98,11 @@ let libraries: [Target] = [
     library("CoffretWire", ["CoffretBase"]),
     // 5. A vault of logs and its place on a server, brought together; not used by stores yet.
     library(
-        "CoffretLogSync", ["CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretHistory", "CoffretWire"]),
+        "CoffretLogSync",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretWire",
+        ]),
     // 5. Stores and serves what it cannot read; has no key and nothing that could use one.
     library(
         "CoffretServer",
@@ -326,6 +330,19 @@ let testTargets: [Target] = [
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretHistory", "CoffretNet", "CoffretWire",
             "CoffretServer", "CoffretLogSync", "CoffretTestSupport",
+        ]),
+    // Devices with vaults of logs, and the server's store, in one process.
+    .target(
+        name: "CoffretLogSimulation",
+        dependencies: [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretWire", "CoffretServer", "CoffretLogSync", "CoffretTestSupport",
+        ], path: "Tests/CoffretLogSimulation", swiftSettings: settings),
+    tests(
+        "CoffretLogSyncTests",
+        [
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretWire", "CoffretServer", "CoffretLogSync", "CoffretTestSupport", "CoffretLogSimulation",
         ]),
     // Devices, a server and a network in one process; thousands of seeds want an optimised build.
     .target(

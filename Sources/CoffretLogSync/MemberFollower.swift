@@ -199,6 +199,28 @@ package struct MemberFollower: Sendable {
         return named
     }
 
+    // MARK: Own links
+
+    /// Takes a link that this device wrote for its own chain, before or after a server has it.
+    ///
+    /// - Throws: `FollowFailure`; nothing is changed then.
+    package mutating func takeOwn(deviceLink link: UnverifiedLink, of account: ChainID, now: Milliseconds)
+        throws(FollowFailure)
+    {
+        guard var own = accounts[account] else { throw .devices(account: account, TrustError(.chainEmpty)) }
+        do throws(TrustError) { try own.follow([link], branches: [], now: now) } catch {
+            throw .devices(account: account, error)
+        }
+        accounts[account] = own
+    }
+
+    /// Takes a link of the vault that this device wrote and the server took.
+    package mutating func takeOwn(link: UnverifiedLink, keys: any MemberKeys) throws(FollowFailure) {
+        guard link.sequenceNumber == UInt64(links.count) else { throw .answerMalformed }
+        links.append(link)
+        if let failure = try finish(keys: keys) { throw .members(failure) }
+    }
+
     // MARK: Verifying
 
     /// Verifies what came, when there is no further `request`.

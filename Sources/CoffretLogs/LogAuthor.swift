@@ -27,6 +27,12 @@ package struct LogAuthor: Sendable {
         self.identityHead = identityHead
         self.signingKey = signingKey
     }
+
+    func with(_ deviceHead: ChainPosition) -> LogAuthor {
+        LogAuthor(
+            accountID: accountID, deviceID: deviceID, deviceHead: deviceHead, identityHead: identityHead,
+            signingKey: signingKey)
+    }
 }
 
 /// The verified chains of one vault, as they are known here.

@@ -94,7 +94,7 @@ package final class LogFiles {
         }
     }
 
-    private func context(named name: BlobName) throws(HistoryError) -> EntryContext {
+    func context(named name: BlobName) throws(HistoryError) -> EntryContext {
         if let known = contexts[name] { return known }
         let content: [UInt8]
         do throws(StorageError) {

@@ -1,22 +1,26 @@
 // Own links with checkpoints. The one thing to keep true: the tree of a root is stored before a link names it, so that what
 // is pushed, and what the state is built on, is here.
 
+package import CoffretBase
 package import CoffretHistory
 package import CoffretStorage
 
 extension LogRepository {
     /// What the checkpoint of an own link says (C1). The tree of its root is stored when this returns.
     ///
-    /// - Parameter preview: the link as `VerifiedMembers.preview` gives it.
-    /// - Parameter purges: entities that the link deletes for good; what retracts them is written before.
+    /// - Parameters:
+    ///   - preview: the link as `VerifiedMembers.preview` gives it.
+    ///   - purges: entities that the link deletes for good; what retracts them is written before.
+    ///   - covers: it is for a better root (C9), and accepts what the one that it replaces accepts, too.
+    ///   - writesRoot: whether it has a root, where the rules allow one.
     /// - Complexity: the keys that changed since the base, and a sync where there is a root.
     package func plan(
-        for preview: VerifiedMemberLink, purges: [EntityID] = []
+        for preview: VerifiedMemberLink, purges: [EntityID] = [], covers: Bool = false, writesRoot: Bool = true
     ) throws(StorageError) -> CheckpointPlan {
         try requireWriter()
         let plan = try ask { (machine) throws(StorageError) in
-            let writesRoot = try machine.mayWriteRoot()
-            return try machine.plan(for: preview, purges: purges, writesRoot: writesRoot)
+            let mayWrite = try machine.mayWriteRoot()
+            return try machine.plan(for: preview, purges: purges, writesRoot: writesRoot && mayWrite, covers: covers)
         }
         if let root = plan.root, let computed = files.computedTree(root) {
             let state = blobs.state
@@ -29,6 +33,9 @@ extension LogRepository {
         }
         return plan
     }
+
+    /// For what a link of this device seals.
+    package var sealingRandom: any RandomSource { random }
 
     /// Takes an own link that the server took, durably.
     ///
@@ -53,5 +60,23 @@ extension LogRepository {
             try walk(fact.content.inEntry, under: fact.key, visit: meet)
         }
         return names.reversed()
+    }
+
+    /// All blobs that entries above the base lead to.
+    ///
+    /// - Complexity: reads these entries.
+    package func blobNamesBehindBase() throws(StorageError) -> Set<BlobName> {
+        let entries = try ask { (machine) throws(StorageError) -> [VerifiedEntry] in
+            var entries: [VerifiedEntry] = []
+            for (instance, mark) in machine.frontier.marks {
+                let floor = machine.accepted.number(of: instance)
+                for record in try machine.store.index.records(of: instance, from: floor + 1, to: mark.number)
+                where !record.isBare { entries.append(try machine.store.read(record)) }
+            }
+            return entries
+        }
+        var names: Set<BlobName> = []
+        for entry in entries { try walk(entry) { names.insert($0).inserted } }
+        return names
     }
 }

@@ -35,25 +35,29 @@ extension LogRepository {
         try requireWriter()
         guard author.signingKey != nil else { throw StorageError(.readOnly, place: directory) }
         try checkpointIfDue()
-        let isNew = try change { (loaded) throws(StorageError) -> Bool in
-            guard loaded.machine.mayWrite else { return false }
-            if let own = loaded.own, try loaded.machine.mayGoOn(own.instance) { return false }
-            try beginOwnLog(&loaded)
-            return true
-        }
-        if isNew {
-            // Stored before its first entry, so that this copy knows which log is its own.
-            do throws(StorageError) { try checkpoint() } catch {
-                reload()
-                throw error
-            }
-        }
+        try beginOwnLogIfNeeded()
         let logCount = try ask { (machine) in machine.frontier.count }
         while logCount > HistoryLimits.referenceCountMax, try !nextPlace().place.isSeenWhole { try sayWhatWasSeen() }
         return LogBatch(repository: self, transaction: try blobs.begin())
     }
 
     // MARK: The place of the next entry
+
+    /// I1: an own log that may go on.
+    func beginOwnLogIfNeeded() throws(StorageError) {
+        let isNew = try change { (loaded) throws(StorageError) -> Bool in
+            guard loaded.machine.mayWrite else { return false }
+            if let own = loaded.own, try loaded.machine.mayGoOn(own.instance) { return false }
+            try beginOwnLog(&loaded)
+            return true
+        }
+        guard isNew else { return }
+        // Stored before its first entry, so that this copy knows which log is its own.
+        do throws(StorageError) { try checkpoint() } catch {
+            reload()
+            throw error
+        }
+    }
 
     /// I1: a new log.
     private func beginOwnLog(_ loaded: inout Loaded) throws(StorageError) {

@@ -15,7 +15,7 @@ package final class LogRepository {
 
     /// The vault whose histories these are, and its keys.
     package let keys: VaultKeys
-    package let author: LogAuthor
+    package private(set) var author: LogAuthor
     /// When trees are stored; may be changed at any time.
     package var policy = LocalCheckpointPolicy.shortLived
     package private(set) var chains: VaultChains
@@ -106,7 +106,10 @@ package final class LogRepository {
     // MARK: Chains and syncs
 
     /// Learns of newer chains, and takes the links that may be taken (K7). The state is brought up to date.
-    package func follow(_ newer: VaultChains) throws(StorageError) {
+    ///
+    /// - Parameter deviceHead: the newest link of the own device chain, which own entries state from now on; nil: as before.
+    package func follow(_ newer: VaultChains, deviceHead: ChainPosition? = nil) throws(StorageError) {
+        if let deviceHead { author = author.with(deviceHead) }
         try learn(newer) { (machine) throws(StorageError) in
             machine.follow(accounts: newer.accounts, chain: newer.members)
             try machine.update()
@@ -121,8 +124,23 @@ package final class LogRepository {
     }
 
     /// Brings base and state up to date with all that came (C4 to C9). Once in a sync, before `checkpoint`.
-    package func settle(now: Milliseconds, isCollected: (Int) -> Bool = { _ in false }) throws(StorageError) {
-        try step { (machine) throws(StorageError) in try machine.settle(now: now, isCollected: isCollected) }
+    ///
+    /// - Returns: the root of a tree that is to be taken and is not whole here: once it is, settle again.
+    @discardableResult
+    package func settle(
+        now: Milliseconds, isCollected: (Int) -> Bool = { _ in false }
+    ) throws(StorageError) -> BlobName? {
+        try step { (machine) throws(StorageError) in
+            var failure: StorageError?
+            try machine.settle(now: now, isCollected: isCollected) { root in
+                do throws(StorageError) { return try missingNames(ofTree: root).isEmpty } catch {
+                    failure = error
+                    return false
+                }
+            }
+            if let failure { throw failure }
+            return machine.wantedTree
+        }
     }
 
     /// Bytes of the sync, as they were remembered last.
@@ -130,12 +148,15 @@ package final class LogRepository {
 
     /// Remembers bytes of the sync; costs less than 300 bytes more than they have.
     ///
-    /// - Parameter memory: at most 64 KiB.
-    package func remember(_ memory: [UInt8]) throws(StorageError) {
-        guard memory != syncMemory else { return }
+    /// - Parameters:
+    ///   - memory: at most 64 KiB.
+    ///   - kept: blobs that the sync reads again, until the next compaction.
+    package func remember(_ memory: [UInt8], keeping kept: [WrittenBlob] = []) throws(StorageError) {
+        guard memory != syncMemory || !kept.isEmpty else { return }
         var state = blobs.state
         state.logs?.memory = memory
         try transact { (transaction) throws(StorageError) in
+            for blob in kept { try transaction.writeSealed(blob.sealed, name: blob.name) }
             try transaction.commit(state: state, isCheckpoint: false)
         }
     }

@@ -59,7 +59,7 @@ package struct HistoryMachine<Store: HistoryStore> {
     package internal(set) var purged: Set<Int> = []
 
     /// Whose log an instance is, of all that an entry came of.
-    var owners: [InstanceID: InstanceOwner] = [:]
+    package internal(set) var owners: [InstanceID: InstanceOwner] = [:]
     /// Who waits for entries of an instance, and up to which number (S7).
     var waiting: [InstanceID: [(number: EntryNumber, instance: InstanceID)]] = [:]
     /// Instances whose next entry is here and not applied.
@@ -77,6 +77,8 @@ package struct HistoryMachine<Store: HistoryStore> {
     var isStale = false
     /// The state has to be computed anew from the base.
     var needsRebuilding = false
+    /// The tree that `settle` would build on, and that is not whole here.
+    package private(set) var wantedTree: BlobName?
 
     package init(store: Store, account: ChainID, device: UniqueID, times: HistoryTimes = HistoryTimes()) {
         self.store = store
@@ -200,13 +202,25 @@ package struct HistoryMachine<Store: HistoryStore> {
 
     /// Brings base and state up to date with all that came (C4 to C9, S11). Once in a sync.
     ///
-    /// - Parameter isCollected: whether entries below a link's checkpoint were collected at the server.
-    package mutating func settle(now: Milliseconds, isCollected: (Int) -> Bool) throws(Store.Failure) {
+    /// - Parameters:
+    ///   - isCollected: whether entries below a link's checkpoint were collected at the server.
+    ///   - hasTree: whether all of a root's tree is here. One that is to be taken and is not whole becomes `wantedTree`.
+    package mutating func settle(
+        now: Milliseconds, isCollected: (Int) -> Bool, hasTree: (BlobName) -> Bool = { _ in true }
+    ) throws(Store.Failure) {
         guard members.takenCount > 0 else { return }
-        let before = base
+        let before = (base, baseTrust)
+        wantedTree = nil
         try lookForEnds(now: now)
         try chooseBase(now: now, isFresh: frontier.isEmpty && base == nil, isCollected: isCollected)
-        if base != before { needsRebuilding = true }
+        if let base, base != before.0, baseTrust != .verified,
+            let root = members.chain.links[base].checkpoint?.root, !hasTree(root)
+        {
+            // What was judged stays judged; the state waits for the tree.
+            wantedTree = root
+            (self.base, baseTrust) = before
+        }
+        if base != before.0 { needsRebuilding = true }
         try update()
         try lookForClosedLogs(now: now)
         try lookForProofs(now: now)

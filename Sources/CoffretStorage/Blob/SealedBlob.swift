@@ -18,6 +18,12 @@ package struct SealedBlob: Equatable, Sendable {
     package var epoch: UInt32? { UInt32(bigEndianBytes: Array(bytes.prefix(4))) }
 }
 
+/// A blob of this device, as it goes to others.
+package struct WrittenBlob: Equatable, Sendable {
+    package let name: BlobName
+    package let sealed: SealedBlob
+}
+
 /// A backend that can hand blobs out and check those that come in.
 package protocol SealedBlobExchange: BlobRepositoryBackend {
     /// Opens a blob from elsewhere and verifies all of it: address, tag, name, layout.
@@ -85,11 +91,18 @@ extension BlobStore: SealedBlobExchange {
         }
         if let asItLies { return asItLies }
         let blob = try anyBlob(name)
-        let prepared = try sealer.prepare(type: blob.type, content: blob.content.span)
-        precondition(prepared.name == name, "a blob has one name")
+        let made = try seal(blob.content, type: blob.type)
+        precondition(made.name == name, "a blob has one name")
+        return made.sealed
+    }
+
+    /// Seals a blob under the current epoch and stores nothing.
+    package func seal(_ content: [UInt8], type: BlobType) throws(StorageError) -> WrittenBlob {
+        let prepared = try sealer.prepare(type: type, content: content.span)
         var bytes: [UInt8] = []
         sealer.seal(prepared, into: &bytes)
-        return SealedBlob(address: address, bytes: bytes)
+        let address = sealer.address(of: prepared.name, epoch: sealer.currentEpoch)
+        return WrittenBlob(name: prepared.name, sealed: SealedBlob(address: address, bytes: bytes))
     }
 
     /// A blob of whatever type, under whatever epoch.

@@ -104,6 +104,20 @@ package struct ValueReader {
         return [(stored.name, .valueList)] + (try list(stored).pieces.map { ($0.name, .value) })
     }
 
+    /// The pieces of the value whose list is the blob of that name; empty for a value in one blob.
+    package func pieceNames(ofBlob name: BlobName) throws(StorageError) -> [BlobName] {
+        do throws(StorageError) {
+            let list = try reader.readBlob(name, type: .valueList) { (content) throws(StorageError) in
+                ValueCodec.decodeList(content, byteCount: nil)
+            }
+            return list?.pieces.map(\.name) ?? []
+        } catch {
+            // A value in one blob is of another type.
+            guard error.code == .blobAuthenticationFailed else { throw error }
+            return []
+        }
+    }
+
     /// The salt of a value that lies in pieces, for the next one under its key; nil for one that lies in one blob.
     package func salt(of stored: StoredValue) throws(StorageError) -> [UInt8]? {
         stored.isList ? try list(stored).salt : nil

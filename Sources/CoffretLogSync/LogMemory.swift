@@ -1,0 +1,102 @@
+// What a sync knows of the server from one time to the next. The one thing to keep true: it is durable together with what
+// it speaks of, and what it forgets costs a question and no word.
+
+package import CoffretBase
+package import CoffretHistory
+package import CoffretStorage
+
+/// The bytes of `LogRepository.syncMemory`.
+///
+/// Layout, deterministic CBOR: {0: cursor, ? 1: cursor before what was left, ? 2: cursor of the past, ? 3: newest head
+/// (name), ? 4: own full frontier (name), ? 5: {+ instance => number}, ? 6: time of the last replaced head, ? 7: true,
+/// ? 8: time, ? 9: true}.
+/// Spec: Spec/log-sync.md section 2.
+package struct LogMemory: Equatable, Sendable {
+    package static let servedCountMax = 2_000
+
+    /// Objects before it came.
+    package var cursor: [UInt8] = []
+    /// Before it lies the oldest object that was left, and that may be wanted when links, keys or room came.
+    package var left: [UInt8]?
+    /// A new device: entries of before are listed from here on; nil: all were.
+    package var past: [UInt8]?
+    /// The frontier that the server showed or took last.
+    package var head: BlobName?
+    /// The full frontier that this device wrote last (F1).
+    package var full: BlobName?
+    /// Numbers up to which the server has a log, where that is not all that is applied here: own logs, and logs that a
+    /// server which was put back has lost.
+    package var served: [InstanceID: EntryNumber] = [:]
+    /// When this device put its head over a refused one (F6), by its clock.
+    package var replacedAt: Milliseconds?
+    /// An entry came that this program cannot read (E7).
+    package var hasUnreadable = false
+
+    /// When this device writes a link that is due: others find it due at the same time.
+    package var linkAt: Milliseconds?
+
+    /// Something came since the head was judged.
+    package var isUnjudged = false
+
+    package init() {}
+
+    package var encoded: [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeMap { map in
+                map.put(0) { $0.encode(bytes: cursor) }
+                if let left { map.put(1) { $0.encode(bytes: left) } }
+                if let past { map.put(2) { $0.encode(bytes: past) } }
+                if let head { map.put(3) { $0.encode(bytes: head.bytes) } }
+                if let full { map.put(4) { $0.encode(bytes: full.bytes) } }
+                if !served.isEmpty {
+                    map.put(5) { encoder in
+                        let kept = served.sorted { $0.key < $1.key }.prefix(Self.servedCountMax)
+                        encoder.encodeMapHeader(count: kept.count)
+                        for (instance, number) in kept {
+                            encoder.encode(bytes: instance.bytes)
+                            encoder.encode(unsigned: number)
+                        }
+                    }
+                }
+                if let replacedAt { map.put(6) { $0.encode(signed: replacedAt) } }
+                if hasUnreadable { map.put(7) { $0.encode(bool: true) } }
+                if let linkAt { map.put(8) { $0.encode(signed: linkAt) } }
+                if isUnjudged { map.put(9) { $0.encode(bool: true) } }
+            }
+        }
+    }
+
+    /// Reads what this device wrote; nil for anything else, and the zone is then listed from its beginning.
+    package init?(decoding bytes: [UInt8]) {
+        let read = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in try LogMemory(from: &decoder) }
+        guard let read else { return nil }
+        self = read
+    }
+
+    private init(from decoder: inout CBORDecoder) throws(CBORError) {
+        var map = try decoder.readMapHeader()
+        try decoder.expectKey(0, in: &map)
+        cursor = try decoder.readBytes(countMax: MemberDetails.cursorByteCountMax)
+        while let key = try decoder.readUnsignedKey(in: &map) {
+            switch key {
+            case 1: left = try decoder.readBytes(countMax: MemberDetails.cursorByteCountMax)
+            case 2: past = try decoder.readBytes(countMax: MemberDetails.cursorByteCountMax)
+            case 3: head = BlobName(bytes: try decoder.readBytes(count: 32))
+            case 4: full = BlobName(bytes: try decoder.readBytes(count: 32))
+            case 5:
+                var entries = try decoder.readMapHeader()
+                while let id = try decoder.readKey(
+                    in: &entries, { (decoder) throws(CBORError) in try decoder.readBytes(count: 16) })
+                {
+                    let number = try decoder.readUnsigned()
+                    if let instance = InstanceID(bytes: id) { served[instance] = number }
+                }
+            case 6: replacedAt = try decoder.readSigned()
+            case 7: hasUnreadable = try decoder.readBool()
+            case 8: linkAt = try decoder.readSigned()
+            case 9: isUnjudged = try decoder.readBool()
+            default: throw CBORError(.unexpectedKey, byteOffset: decoder.byteOffset)
+            }
+        }
+    }
+}

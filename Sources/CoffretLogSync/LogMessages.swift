@@ -1,0 +1,145 @@
+// What a sync asks of the server, and what comes back. The one thing to keep true: all of it is values, so that a
+// simulator, a test and the real program drive the same sync.
+
+internal import CoffretBase
+package import CoffretHistory
+package import CoffretStorage
+package import CoffretTrust
+package import CoffretWire
+
+/// A request about one vault; each has one reply, and those for objects have pages before it.
+package enum LogRequest: Equatable, Sendable {
+    case chains(ChainUpdateRequest)
+    case head
+    /// All objects since a cursor; empty for the beginning.
+    case changes(since: [UInt8])
+    case fetch([BlobAddress])
+    case push(ZonePush)
+    case links(LinkPost)
+    /// What was collected, from a place on.
+    case collections(after: [UInt8])
+    case sweep(ZoneSweep)
+    case acknowledgements
+    case acknowledge([UInt8])
+}
+
+/// Objects up to a mark of the stream.
+package struct LogPage: Equatable, Sendable {
+    package let objects: [ZoneObject]
+    /// Behind all of them.
+    package let cursor: [UInt8]
+    package let hasMore: Bool
+
+    package init(objects: [ZoneObject], cursor: [UInt8], hasMore: Bool) {
+        self.objects = objects
+        self.cursor = cursor
+        self.hasMore = hasMore
+    }
+}
+
+package enum LogReply: Equatable, Sendable {
+    case chains(ChainUpdates)
+    case head(LogHead)
+    case page(LogPage)
+    /// The objects ended in good order.
+    case end
+    case pushed(PushReceipt)
+    /// Another head is there (412).
+    case moved(LogHead)
+    case links(LinkReceipt)
+    /// Another link is there (409).
+    case conflict(LinkConflict)
+    case collections(CollectionRecords)
+    case swept(SweepReceipt)
+    case acknowledgements([Acknowledgements.Entry])
+    case acknowledged
+    /// An error with the server's code.
+    case refused(code: String)
+    /// No answer, or half of one.
+    case unreachable
+}
+
+/// Why a sync ended. Nothing that was received before is lost.
+package struct LogSyncError: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Code: String, Sendable, CaseIterable {
+        /// The server does not give what it acknowledged, and shows nothing new (R1).
+        case headRolledBack = "sync.head.rolled-back"
+        /// The same, and it shows what was not there before (R2).
+        case headForked = "sync.head.forked"
+        /// A chain is not what it was; the cause is a `FollowFailure`.
+        case chainsRefused = "sync.chains.refused"
+        /// The answer is none that the protocol has.
+        case answerMalformed = "sync.answer.malformed"
+        /// The server refused; the place is its code.
+        case refused = "sync.server.refused"
+        case quotaExceeded = "sync.server.quota-exceeded"
+        case unreachable = "sync.server.unreachable"
+        /// Others were quicker each time.
+        case contended = "sync.server.contended"
+        /// The store below failed; the cause says how.
+        case vaultFailed = "sync.vault.failed"
+    }
+
+    package let code: Code
+    package let place: String?
+    package let cause: (any Error)?
+
+    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.place = place
+        self.cause = cause
+    }
+
+    /// What a failure below is to who syncs.
+    static func translating(_ error: any Error) -> LogSyncError {
+        error as? LogSyncError ?? LogSyncError(.vaultFailed, at: "\(error)", cause: error)
+    }
+
+    init(refusal code: String) {
+        let isFull = code == "server.quota.exceeded" || code == "server.storage.full"
+        self.init(isFull ? .quotaExceeded : .refused, at: code)
+    }
+
+    package static func == (left: LogSyncError, right: LogSyncError) -> Bool {
+        left.code == right.code && left.place == right.place
+    }
+
+    package var description: String { place.map { "\(code.rawValue) at \($0)" } ?? code.rawValue }
+    /// Whether trying again later may help.
+    package var isTransient: Bool { [.unreachable, .contended].contains(code) }
+}
+
+/// What a sync came to.
+package struct LogReport: Equatable, Sendable {
+    package var receivedCount = 0
+    package var receivedByteCount = 0
+    package var sentCount = 0
+    package var sentByteCount = 0
+    package var requestCount = 0
+    /// Objects that are no entry of a device that may write; nothing follows from them.
+    package var refusedCount = 0
+    /// Links that this sync wrote.
+    package var linkCount = 0
+    /// Why a link that was due was not written.
+    package var obstacle: LinkObstacle?
+    /// K8: links for which this account's person has to speak.
+    package var unconfirmed: [Int] = []
+    /// The chain ends here for now; nil: all links hold.
+    package var waitingLinks: MemberError?
+    /// F5, F6: a head that was replaced, and whose it was; nil: whose, nobody can tell.
+    package var refusedHead: RefusedHead?
+    /// F3: what a head named and never came (`sync.entry.missing`).
+    package var missing: [InstanceID: EntryNumber] = [:]
+    /// Keys came or went: the vault is opened anew before the next sync.
+    package var changedKeys = false
+    /// A revocation waits for a key that this device has not; nothing was pushed (`sharing.epoch.stale`).
+    package var isEpochStale = false
+    /// The tree of a checkpoint is not at the server.
+    package var lacksTree = false
+    /// Entries of before are still to come.
+    package var hasPast = false
+    /// The state may be used; what comes now is older.
+    package var isPresentHere = false
+
+    package init() {}
+}

@@ -1,0 +1,105 @@
+// Entries on their way to a zone. The one thing to keep true: what an entry needs is at the server before it, or with it,
+// and nothing goes twice that the server is known to have.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretHistory
+internal import CoffretLogs
+internal import CoffretStorage
+internal import CoffretTrust
+internal import CoffretWire
+
+/// What is to be sent, part by part. A value: a push that was refused is begun anew.
+struct LogPusher {
+    static let objectCountMax = 4_096
+
+    private let repository: LogRepository
+    private let served: (InstanceID, EntryNumber) -> Bool
+    /// By height, so that who lists them can apply them as they come.
+    private var queue: ArraySlice<BlobName>
+    private var sent: Set<BlobName> = []
+    /// Entries of the parts so far.
+    private(set) var entryCount = 0
+    /// Up to where each log was put into parts.
+    private(set) var reached: [InstanceID: EntryNumber] = [:]
+
+    var isAtEnd: Bool { queue.isEmpty }
+
+    /// - Parameter served: whether the server has a log up to a number.
+    init(
+        repository: LogRepository, served: @escaping (InstanceID, EntryNumber) -> Bool
+    ) throws(StorageError) {
+        self.repository = repository
+        self.served = served
+        let names = try repository.ask { (machine) throws(StorageError) -> [BlobName] in
+            var records: [LogIndex.Record] = []
+            for (instance, mark) in machine.frontier.marks where !served(instance, mark.number) {
+                records += try machine.store.index.records(of: instance, to: mark.number)
+                    .filter { !$0.isBare && !served(instance, $0.dot.number) }
+            }
+            return records.sorted { ($0.height, $0.dot) < ($1.height, $1.dot) }.map(\.name)
+        }
+        queue = names[...]
+    }
+
+    /// The next entry alone.
+    mutating func nextName() -> BlobName? { queue.popFirst() }
+
+    /// The next objects, of about so many bytes.
+    mutating func nextPart(byteCountMax: Int) throws(StorageError) -> [ZoneObject] {
+        var objects: [ZoneObject] = []
+        var byteCount = 0
+        while byteCount < byteCountMax, objects.count < Self.objectCountMax, let name = queue.popFirst() {
+            let entry = try repository.ask { (machine) throws(StorageError) in try machine.store.entry(named: name) }
+            guard let entry = entry?.entry else { throw StorageError(.blobMissing, place: name.description) }
+            let names = try repository.blobNames(of: entry) { (change) throws(StorageError) in
+                try !hasServedBase(change)
+            }
+            if try hasServedContext(entry) { sent.insert(entry.body.context) }
+            for blob in names where sent.insert(blob).inserted {
+                let sealed = try repository.exchange.sealedBlob(blob)
+                byteCount += sealed.bytes.count
+                objects.append(ZoneObject(sealed))
+            }
+            entryCount += 1
+            reached[entry.instance] = max(reached[entry.instance] ?? 0, entry.number)
+        }
+        return objects
+    }
+
+    /// Whether the context went with the entry before.
+    private func hasServedContext(_ entry: VerifiedEntry) throws(StorageError) -> Bool {
+        guard let name = entry.body.before, served(entry.instance, entry.number - 1) else { return false }
+        let before = try repository.ask { (machine) throws(StorageError) in try machine.store.entry(named: name) }
+        return before?.entry.body.context == entry.body.context
+    }
+
+    /// Whether the base of a change's delta went with what the change replaces: as that value itself, or as its base too.
+    private func hasServedBase(_ change: Change) throws(StorageError) -> Bool {
+        guard let base = try repository.baseName(of: change.content, under: change.key) else { return false }
+        for (dot, content) in try repository.replaced(by: change) where served(dot.instance, dot.number) {
+            if case .inBlobs(let value) = content, value.name == base { return true }
+            if try repository.baseName(of: content, under: change.key) == base { return true }
+        }
+        return false
+    }
+}
+
+extension ZoneObject {
+    init(_ blob: SealedBlob) { self.init(address: blob.address.bytes, ciphertext: blob.bytes) }
+}
+
+extension ZonePush {
+    /// A push with the word of this device over its objects.
+    init(
+        _ objects: [ZoneObject], from expected: [UInt8]?, to new: [UInt8]?, epoch: UInt32, zone: [UInt8],
+        by key: SigningKey
+    ) {
+        var hasher = PushedObjectsHasher()
+        for object in objects { hasher.add(address: object.address, ciphertext: object.ciphertext) }
+        let proof = ZoneProof.objects(expectedHead: expected, newHead: new, epoch: epoch, hash: hasher.finish())
+        self.init(
+            expectedHead: expected, newHead: new, epoch: epoch, objects: objects,
+            signature: proof.sign(zone: zone, with: key))
+    }
+}

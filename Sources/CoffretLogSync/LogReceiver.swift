@@ -1,0 +1,172 @@
+// Objects of a zone on their way into a vault. The one thing to keep true: an entry is kept with all that it needs, after
+// its signature was checked, and one that is left is looked for again.
+
+internal import CoffretBase
+internal import CoffretCrypto
+internal import CoffretHistory
+internal import CoffretLogs
+internal import CoffretStorage
+internal import CoffretWire
+
+/// Takes pages of objects. Memory holds a page and at most 8 MiB of entries whose values did not come yet.
+final class LogReceiver {
+    private static let deferredByteCountMax = 8 << 20
+    private static let headCountMax = 64
+
+    private struct Offered {
+        let name: BlobName
+        let blob: SealedBlob
+        let content: [UInt8]
+    }
+
+    private let repository: LogRepository
+    /// Frontiers that came, by name.
+    private(set) var heads: [BlobName: [UInt8]] = [:]
+    private var deferred: [BlobName: Offered] = [:]
+    private var deferredByteCount = 0
+    /// What deferred entries need.
+    private(set) var wanted: Set<BlobName> = []
+    /// Entries that were taken since the last look.
+    private var arrived: [BlobName] = []
+    /// Names of all that came since the last look, whatever became of it.
+    private(set) var shown: Set<BlobName> = []
+    /// Something was left that links, keys or room may make wanted.
+    private(set) var hasLeft = false
+    private(set) var hasUnreadable = false
+    /// Numbers of this device's logs that the server showed.
+    private(set) var ownShown: [InstanceID: EntryNumber] = [:]
+    private(set) var takenCount = 0
+    private(set) var refusedCount = 0
+
+    init(repository: LogRepository) { self.repository = repository }
+
+    func takeArrived() -> [BlobName] {
+        defer { arrived = [] }
+        return arrived
+    }
+
+    func takeShown() -> Set<BlobName> {
+        defer { shown = [] }
+        return shown
+    }
+
+    /// Gives up on what deferred entries need: it was asked for and did not come.
+    func giveUp() {
+        hasLeft = hasLeft || !deferred.isEmpty
+        deferred = [:]
+        wanted = []
+        deferredByteCount = 0
+    }
+
+    func forgetLeft() { hasLeft = false }
+
+    /// Takes a page in, durably with the memory.
+    ///
+    /// - Parameter memory: bytes of the sync, told whether something was left; nil: as they are.
+    func take(_ objects: [ZoneObject], memory: ((Bool) -> [UInt8])?) throws(StorageError) {
+        let members = try repository.ask { (machine) in machine.members }
+        let verifier = EntryVerifier(vaultID: repository.keys.vaultID, authority: members)
+        let batch = try repository.beginReceiving()
+        do throws(StorageError) {
+            var entries: [Offered] = []
+            for object in objects {
+                guard let address = BlobAddress(bytes: object.address) else { continue }
+                if let entry = try write(SealedBlob(address: address, bytes: object.ciphertext), to: batch) {
+                    entries.append(entry)
+                }
+            }
+            let again = deferred.values.sorted { $0.name < $1.name }
+            (deferred, wanted, deferredByteCount) = ([:], [], 0)
+            for entry in again + entries { try take(entry, verifier, batch) }
+            hasLeft = hasLeft || batch.leftSome
+            try batch.finish(memory: memory?(hasLeft || !deferred.isEmpty))
+        } catch {
+            batch.cancel()
+            throw error
+        }
+    }
+
+    /// Writes all but entries and frontiers. Values of entries that are refused go with the next compaction.
+    ///
+    /// - Returns: an entry.
+    private func write(_ blob: SealedBlob, to batch: LogReceiving) throws(StorageError) -> Offered? {
+        let opened = try repository.exchange.openSealed(blob) {
+            (name, type, span) -> (name: BlobName, type: BlobType, content: [UInt8]) in
+            let isRead = type == .entry || type == .frontier
+            return (name, type, isRead ? unsafe span.withUnsafeBufferPointer { unsafe Array($0) } : [])
+        }
+        guard let opened else {
+            // Of an epoch whose key may come; else nothing follows from it.
+            if let epoch = blob.epoch, repository.keys.keys(ofEpoch: epoch) == nil {
+                hasLeft = true
+            } else {
+                refusedCount += 1
+            }
+            return nil
+        }
+        shown.insert(opened.name)
+        switch opened.type {
+        case .entry: return Offered(name: opened.name, blob: blob, content: opened.content)
+        case .frontier:
+            if heads.count >= Self.headCountMax { heads = [:] }
+            heads[opened.name] = opened.content
+        case .treeLeaf, .treeInner, .value, .valueList, .entryContext: try batch.write(blob, name: opened.name)
+        // A state says nothing to others, and commits are of no vault of logs.
+        case .commit, .commitContext, .repositoryState, .syncMemory: refusedCount += 1
+        }
+        return nil
+    }
+
+    private func take(
+        _ offered: Offered, _ verifier: EntryVerifier<MemberView>, _ batch: LogReceiving
+    ) throws(StorageError) {
+        let signed: SignedEntry
+        do throws(HistoryError) {
+            signed = try verifier.verifySignature(of: batch.read(offered.content, name: offered.name))
+        } catch {
+            switch error.code {
+            case .membersWithheld: hasLeft = true
+            case .entryUnsupportedFormat: (hasLeft, hasUnreadable) = (true, true)
+            case .entryMalformed where (error.cause as? StorageError)?.code == .blobMissing:
+                if let bytes = error.place.flatMap({ try? Hex.decode($0) }), let name = BlobName(bytes: bytes) {
+                    deferEntry(offered, for: [name])
+                }
+            default: refusedCount += 1
+            }
+            return
+        }
+        if signed.context.deviceID == repository.author.deviceID {
+            ownShown[signed.context.instance] = max(ownShown[signed.context.instance] ?? 0, signed.body.number)
+        }
+        guard try batch.takes(signed, byteCount: offered.content.count) else { return }
+        let missing: [BlobName]
+        do throws(StorageError) { missing = try batch.missingNames(of: signed) } catch {
+            guard [.treeMalformedNode, .factMalformedValue, .blobAuthenticationFailed].contains(error.code) else {
+                throw error
+            }
+            refusedCount += 1
+            return
+        }
+        guard missing.isEmpty else { return deferEntry(offered, for: missing) }
+        do throws(StorageError) {
+            try batch.write(offered.blob, name: offered.name)
+            try batch.take(signed, byteCount: offered.content.count)
+        } catch {
+            guard error.code == .treeMalformedNode else { throw error }
+            refusedCount += 1
+            return
+        }
+        arrived.append(offered.name)
+        takenCount += 1
+    }
+
+    private func deferEntry(_ offered: Offered, for names: [BlobName]) {
+        deferredByteCount += offered.blob.bytes.count
+        guard deferredByteCount <= Self.deferredByteCountMax else {
+            hasLeft = true
+            return
+        }
+        deferred[offered.name] = offered
+        wanted.formUnion(names)
+    }
+}

@@ -1,0 +1,167 @@
+// A device with its copy of the vault, on a disk in memory. The one thing to keep true: the sync is the product's, over
+// the product's store.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretHistory
+package import CoffretLogSync
+package import CoffretLogs
+package import CoffretServer
+package import CoffretStorage
+package import CoffretTestSupport
+internal import CoffretTrust
+package import CoffretWire
+
+package final class LogDevice: LogKeyring {
+    package unowned let person: LogPerson
+    package let secrets: DeviceSecrets
+    package var vaultKeys: [UInt32: VaultKey]
+    package private(set) var disk = SimulatedFileSystem()
+    package private(set) var repository: LogRepository
+    /// What the next process goes on from.
+    private var followed: [UInt8]?
+    /// This device's clock is so far from the world's.
+    package var clockError: Milliseconds = 0
+    /// Stands between this device and the server; nil: the server answers.
+    package var intercept: ((LogRequest) throws -> LogReply?)?
+    /// Changes what the server shows.
+    package var lie: (LogReply) -> LogReply = { $0 }
+    /// Objects that the server shows with every list, whoever made them.
+    package var serverAlso: [ZoneObject] = []
+    package private(set) var requests: [LogRequest] = []
+    private let local: LocalKey
+
+    package init(_ person: LogPerson, _ secrets: DeviceSecrets, keys: [UInt32: VaultKey]) throws {
+        self.person = person
+        self.secrets = secrets
+        vaultKeys = keys
+        local = .generate(from: person.random)
+        repository = try LogRepository.create(
+            directory: "vault", keys: Self.keys(person, keys, local), author: Self.author(person, secrets),
+            chains: VaultChains(accounts: [:], members: MemberState()), environment: Self.environment(person, disk),
+            isText: Self.isText)
+    }
+
+    package var id: UniqueID { secrets.id }
+    package var owner: SessionOwner { SessionOwner(accountID: person.account.bytes, deviceID: id.bytes) }
+    package var now: Milliseconds { person.server.clock.now + clockError }
+
+    package var splitKey: SplitKey { person.splitKey }
+
+    package func vaultKey(ofEpoch epoch: UInt32) -> VaultKey? { vaultKeys[epoch] }
+
+    /// Keys that were made here or came in boxes, and that no link has yet.
+    package var offered: [(epoch: UInt32, key: VaultKey)] = []
+
+    package func makeKey(ofEpoch epoch: UInt32) throws -> MadeKey {
+        let key = VaultKey.generate(from: person.random)
+        offered.append((epoch, key))
+        // With the link, in boxes to all that are trusted.
+        for other in person.devices where other !== self && person.isTrusted(other) {
+            other.offered.append((epoch, key))
+        }
+        guard let hash = Bytes32(person.random.bytes(count: 32)) else { throw SimulationFailure("no hash") }
+        return MadeKey(epoch: epoch, key: key, historyHash: hash)
+    }
+
+    package func settle(_ members: VerifiedMembers) throws -> Bool {
+        var isNew = false
+        for (epoch, key) in offered where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
+            vaultKeys[epoch] = key
+            isNew = true
+        }
+        let newest = members.keyCommitments.keys.max() ?? 1
+        offered.removeAll { $0.epoch <= newest }
+        return isNew
+    }
+
+    private static func keys(_ person: LogPerson, _ keys: [UInt32: VaultKey], _ local: LocalKey) -> VaultKeys {
+        VaultKeys(vaultID: person.vaultID, vaultKeys: keys, splitKey: person.splitKey, localKey: local)
+    }
+
+    private static func author(_ person: LogPerson, _ secrets: DeviceSecrets) throws -> LogAuthor {
+        guard let head = ChainPosition(person.chain.head) else { throw SimulationFailure("no head") }
+        return LogAuthor(
+            accountID: person.account, deviceID: secrets.id, deviceHead: head, signingKey: secrets.signing)
+    }
+
+    private static func environment(_ person: LogPerson, _ disk: SimulatedFileSystem) -> StorageEnvironment {
+        StorageEnvironment(fileSystem: disk, random: person.random, clock: person.server.clock)
+    }
+
+    /// Closes the store and opens it as the next process does, with the keys that are here now.
+    package func reopen() throws {
+        repository.close()
+        let chains = repository.chains
+        repository = try LogRepository.open(
+            directory: "vault", keys: Self.keys(person, vaultKeys, local), author: Self.author(person, secrets),
+            chains: chains, mode: .readWrite(lockTimeoutMilliseconds: 0),
+            environment: Self.environment(person, disk), isText: Self.isText)
+    }
+
+    /// One sync.
+    @discardableResult
+    package func sync(_ options: LogSync.Options = LogSync.Options()) throws -> LogReport {
+        var report = try syncOnce(options)
+        for _ in 0..<8 where report.changedKeys {
+            try reopen()
+            let before = report.linkCount
+            report = try syncOnce(options)
+            report.linkCount += before
+        }
+        return report
+    }
+
+    private struct Cut: Error {}
+
+    private func answer(_ request: LogRequest, to sync: LogSync) throws -> LogReply {
+        if let reply = try intercept?(request) { return reply }
+        do {
+            return try person.server.answer(request, in: person.vaultID.bytes, by: owner) { page in
+                guard case .page(let shown) = lie(.page(page)) else { throw Cut() }
+                try sync.take(.page(shown), now: now)
+            }
+        } catch is Cut { return .unreachable }
+    }
+
+    private func syncOnce(_ options: LogSync.Options) throws -> LogReport {
+        let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
+        let sync = LogSync(repository: repository, follower: follower, keys: self, options: options)
+        defer { followed = sync.follower.encoded }
+        requests = []
+        while let request = try sync.next(now: now) {
+            requests.append(request)
+            if case .changes(let since) = request, !serverAlso.isEmpty {
+                try sync.take(.page(LogPage(objects: serverAlso, cursor: since, hasMore: false)), now: now)
+            }
+            try sync.take(lie(answer(request, to: sync)), now: now)
+        }
+        return sync.report
+    }
+
+    // MARK: Items
+
+    package static func isText(_ key: FactKey) -> Bool { key.attribute == "text" }
+
+    package static func text(_ number: Int) -> FactKey {
+        let uuid = [UInt8](repeating: 0, count: 12) + UInt32(number).bigEndianBytes
+        guard let id = UniqueID(bytes: uuid) else { preconditionFailure("16 bytes are an id") }
+        return FactKey(entity: EntityID(kind: 110, uuid: id), attribute: "text")
+    }
+
+    package func put(_ key: FactKey, _ value: String) throws {
+        try repository.commit([LogChange(key: key, value: Array(value.utf8))], time: now)
+    }
+
+    /// What is shown under a key.
+    package func shown(_ key: FactKey) throws -> String? {
+        try repository.shownText(under: key)?.text.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// All facts, for comparing.
+    package func facts() throws -> [Fact] {
+        var facts: [Fact] = []
+        try repository.present().forEachFact { facts.append($0) }
+        return facts
+    }
+}
