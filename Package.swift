@@ -96,7 +96,7 @@ let libraries: [Target] = [
     library("CoffretHTTP", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CCurl"]),
     // 4. Every message between programs, and what may follow what.
     library("CoffretWire", ["CoffretBase"]),
-    // 5. A vault of logs and its place on a server, brought together; not used by stores yet.
+    // 6. A vault of logs and its place on a server, brought together; not used by stores yet.
     library(
         "CoffretLogSync",
         [
@@ -351,7 +351,7 @@ let testTargets: [Target] = [
             "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport",
         ], path: "Tests/CoffretSimulation", swiftSettings: settings),
     .executableTarget(
-        name: "coffret-simulator", dependencies: ["CoffretSimulation", "CoffretTestSupport"],
+        name: "coffret-simulator", dependencies: ["CoffretSimulation", "CoffretLogSimulation", "CoffretTestSupport"],
         path: "Tests/coffret-simulator", swiftSettings: settings),
     tests(
         "CoffretSyncTests",

@@ -31,15 +31,23 @@ struct LogPusher {
     ) throws(StorageError) {
         self.repository = repository
         self.served = served
-        let names = try repository.ask { (machine) throws(StorageError) -> [BlobName] in
+        queue = []
+        try fill()
+    }
+
+    /// Also what was written since the queue was made.
+    private mutating func fill() throws(StorageError) {
+        let (served, reached) = (served, reached)
+        queue = try repository.ask { (machine) throws(StorageError) -> [BlobName] in
             var records: [LogIndex.Record] = []
-            for (instance, mark) in machine.frontier.marks where !served(instance, mark.number) {
-                records += try machine.store.index.records(of: instance, to: mark.number)
+            for (instance, mark) in machine.frontier.marks {
+                let start = reached[instance] ?? 0
+                guard start < mark.number, !served(instance, mark.number) else { continue }
+                records += try machine.store.index.records(of: instance, from: start + 1, to: mark.number)
                     .filter { !$0.isBare && !served(instance, $0.dot.number) }
             }
             return records.sorted { ($0.height, $0.dot) < ($1.height, $1.dot) }.map(\.name)
-        }
-        queue = names[...]
+        }[...]
     }
 
     /// The next entry alone.
@@ -63,6 +71,7 @@ struct LogPusher {
             }
             entryCount += 1
             reached[entry.instance] = max(reached[entry.instance] ?? 0, entry.number)
+            if queue.isEmpty { try fill() }
         }
         return objects
     }

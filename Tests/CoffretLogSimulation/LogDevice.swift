@@ -91,7 +91,7 @@ package final class LogDevice: LogKeyring {
 
     /// Closes the store and opens it as the next process does, with the keys that are here now.
     package func reopen() throws {
-        repository.close()
+        if !disk.isPoweredOff { repository.close() }
         let chains = repository.chains
         repository = try LogRepository.open(
             directory: "vault", keys: Self.keys(person, vaultKeys, local), author: Self.author(person, secrets),
@@ -110,6 +110,32 @@ package final class LogDevice: LogKeyring {
             report.linkCount += before
         }
         return report
+    }
+
+    /// Begins a sync that goes on request by request, whatever others do in between.
+    package func begin(_ options: LogSync.Options = LogSync.Options()) -> LogRun {
+        let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
+        return LogRun(
+            device: self, sync: LogSync(repository: repository, follower: follower, keys: self, options: options))
+    }
+
+    /// Takes the next step of a sync.
+    ///
+    /// - Returns: the report at the end; nil before.
+    package func step(_ run: LogRun) throws -> LogReport? {
+        defer { followed = run.sync.follower.encoded }
+        guard let request = try run.sync.next(now: now) else {
+            if run.sync.report.changedKeys { try reopen() }
+            return run.sync.report
+        }
+        try run.sync.take(lie(answer(request, to: run.sync)), now: now)
+        return nil
+    }
+
+    /// Power fails; what was durable is there, and of the rest some.
+    package func crash() throws {
+        disk = disk.restarted(keeping: person.random)
+        try reopen()
     }
 
     private struct Cut: Error {}
@@ -163,5 +189,26 @@ package final class LogDevice: LogKeyring {
         var facts: [Fact] = []
         try repository.present().forEachFact { facts.append($0) }
         return facts
+    }
+}
+
+/// A sync under way.
+package struct LogRun {
+    package let device: LogDevice
+    let sync: LogSync
+}
+
+extension LogDevice {
+    /// Own entries that the server has not taken, as far as this device knows.
+    package func unacknowledged() throws -> Set<BlobName> {
+        let memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        return try repository.ask { (machine) throws(StorageError) in
+            var names: Set<BlobName> = []
+            for (instance, owner) in machine.owners where owner.deviceID == id {
+                let records = try machine.store.index.records(of: instance, from: (memory.served[instance] ?? 0) + 1)
+                names.formUnion(records.map(\.name))
+            }
+            return names
+        }
     }
 }
