@@ -146,7 +146,12 @@ struct HeadKeeper {
                 try machine.replacement(of: head, now: now)
             }
             switch step {
-            case .replace: break
+            // Entries of this device, or that it has of others, went without a head.
+            case .replace:
+                let unnamed = try repository.ask { (machine) throws(StorageError) in
+                    try machine.notCovered(by: head, remembered: machine.frontier)
+                }
+                isReplacementDue = !unnamed.isEmpty
             case .leave: replaces = false
             case .replaceNaming(let numbers):
                 (missing, report.missing) = (numbers, numbers)

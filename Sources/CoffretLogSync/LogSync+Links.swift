@@ -44,7 +44,8 @@ extension LogSync {
         let mayWrite = try repository.ask { (machine) in
             machine.mayWrite && machine.members.takenCount == machine.members.chain.count
         }
-        guard mayWrite else { return false }
+        // A link behind one that this device cannot read would be refused.
+        guard mayWrite, follower.waitingLinkCount == 0 else { return false }
         let writer = try LinkWriter(repository: repository, follower: follower, keys: keys)
         let asked = !closingOnly && (options.writesCheckpoint || !options.purges.isEmpty)
         guard let due = try writer.due(asked: asked, now: now), due.opensEpoch == closingOnly else { return false }
@@ -105,9 +106,7 @@ extension LogSync {
         let chains = VaultChains(accounts: follower.devices, members: members.state)
         try repository.takeOwn(chains, isRoot: link.root != nil)
         endOfLinks()
-        guard link.opens != nil, try keys.settle(members) else { return }
-        report.changedKeys = true
-        stage = .done
+        if link.opens != nil, try keys.settle(members) { endWithNewKeys() }
     }
 
     /// Goes on without a link, or behind it.

@@ -62,6 +62,8 @@ extension LogSync {
             keeper.wasReplaced(&memory, now: now)
             zone = LogHead(address: head.sealed.address.bytes, cursor: receipt.cursor, epoch: 0, word: nil)
         }
+        // The head that stays does not name what was sent: it is judged again.
+        if written == nil { memory.isUnjudged = true }
         written = nil
         // Logs of others that the server has again.
         let marks = try repository.ask { (machine) in machine.frontier.marks }

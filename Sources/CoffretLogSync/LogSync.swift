@@ -67,6 +67,8 @@ package final class LogSync {
     var written: (blobs: [WrittenBlob], full: BlobName)?
     var attempts = 0
     private var came = false
+    /// What lay here unapplied was looked at.
+    private var isLooking = false
     /// A link of this device that is on its way, and what it needs at the server before it.
     var draft: LinkDraft?
     var draftNeeds: ArraySlice<BlobName> = []
@@ -207,9 +209,7 @@ package final class LogSync {
         }
         report.waitingLinks = failure
         if let members = follower.members, try keys.settle(members) {
-            // The vault is opened anew with the keys of now.
-            report.changedKeys = true
-            stage = .done
+            endWithNewKeys()
             return nil
         }
         guard let chain = follower.members else {
@@ -222,12 +222,21 @@ package final class LogSync {
         if isNew || attempts == 0 {
             try repository.follow(chains, deviceHead: own.flatMap { ChainPosition($0.chain.head) })
         }
-        if isNew, let left = memory.left {
-            // What waited for a link is listed again.
-            memory.cursor = left
-            memory.left = nil
-        }
+        if isNew { listAgain() }
         return nil
+    }
+
+    /// What waited for a link or a key is listed again.
+    private func listAgain() {
+        memory.cursor = memory.left ?? memory.cursor
+        memory.left = nil
+    }
+
+    /// The vault is opened anew with the keys of now, and synced again.
+    func endWithNewKeys() {
+        listAgain()
+        report.changedKeys = true
+        stage = .done
     }
 
     // MARK: Beginning
@@ -329,8 +338,10 @@ package final class LogSync {
         }
         let new = arrived
         arrived = []
+        let (isFirst, head) = (!isLooking, keeper.frontier)
+        isLooking = true
         let names = try repository.ask { (machine) throws(StorageError) in
-            try machine.missingNames(head: keeper.frontier, behind: new)
+            try machine.missingNames(head: head, behind: isFirst ? machine.unappliedNames() : new)
         }
         if let request = askFor(names.union(receiver.wanted)) { return request }
         if let request = try keeper.probe(remembered()) {

@@ -70,6 +70,14 @@ package final class LogDevice: LogKeyring {
             vaultKeys[epoch] = key
             isNew = true
         }
+        // A device that lacks a key asks the others.
+        for other in person.devices where person.isTrusted(self) && person.isTrusted(other) {
+            for (epoch, key) in other.vaultKeys
+            where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
+                vaultKeys[epoch] = key
+                isNew = true
+            }
+        }
         let newest = members.keyCommitments.keys.max() ?? 1
         offered.removeAll { $0.epoch <= newest }
         return isNew

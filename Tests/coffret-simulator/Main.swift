@@ -1,17 +1,23 @@
 // Runs simulated worlds, on all cores. The one thing to keep true: a world that fails is named by its seed, and that
 // seed alone runs it again.
 
+import CoffretLogSimulation
 import CoffretSimulation
 import CoffretTestSupport
 import Dispatch
 import Glibc
 
+/// `coffret-simulator --logs WORLDS`, or `--logs --seed SEED`: worlds of logs. Else
 /// `coffret-simulator [--revoke] [--drop-history | --all-drop-history] WORLDS`, or the same with `--seed SEED`, which also tells what
 /// happens.
 @main
 enum Main {
     static func main() {
         var arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "--logs" {
+            arguments.removeFirst()
+            return runLogs(Array(arguments))
+        }
         let revokes = arguments.first == "--revoke"
         if revokes { arguments.removeFirst() }
         let droppers = HistoryDroppers.allCases.first { $0.option == arguments.first } ?? .none
@@ -23,13 +29,38 @@ enum Main {
             print("usage: coffret-simulator [--revoke] [--drop-history | --all-drop-history] WORLDS | --seed SEED")
             exit(64)
         }
+        play(count) { run($0, isTold: false, droppers, revokes) }
+    }
+
+    private static func runLogs(_ arguments: [String]) {
+        if arguments.first == "--seed", arguments.count == 2, let seed = arguments.last.flatMap({ UInt64($0) }) {
+            exit(runLogs(seed, isTold: true) ? 0 : 1)
+        }
+        guard arguments.count == 1, let count = Int(arguments[0]), count > 0 else {
+            print("usage: coffret-simulator --logs WORLDS | --logs --seed SEED")
+            exit(64)
+        }
+        play(count) { runLogs($0, isTold: false) }
+    }
+
+    private static func runLogs(_ seed: UInt64, isTold: Bool) -> Bool {
+        do {
+            try LogWorld.run(SeededGenerator(seed: seed)) { if isTold { print($0) } }
+            return true
+        } catch {
+            print("FAILED: \(error)\nrun it again: Scripts/simulate --logs --seed \(seed)")
+            return false
+        }
+    }
+
+    private static func play(_ count: Int, _ run: @Sendable (UInt64) -> Bool) {
         let first = SeededGenerator.fromEnvironment()
         let seeds = (0..<count).map { _ in first.next() }
         let start = seconds()
         let failures = Failures()
         DispatchQueue.concurrentPerform(iterations: count) { index in
             // One seed is enough to find the fault; more only hide it.
-            if failures.count == 0, !run(seeds[index], isTold: false, droppers, revokes) { failures.add() }
+            if failures.count == 0, !run(seeds[index]) { failures.add() }
         }
         guard failures.count == 0 else { exit(1) }
         let spent = seconds() - start

@@ -38,6 +38,23 @@ extension HistoryMachine {
         return UnappliedAllowance(held)
     }
 
+    /// Entries of open logs that lie here unapplied: something before them, or that they have seen, is missing. They are
+    /// looked at in each sync.
+    ///
+    /// - Complexity: one question to the store for each instance.
+    package mutating func unappliedNames() throws(Store.Failure) -> [BlobName] {
+        var names: [BlobName] = []
+        for instance in owners.keys.sorted() where try limit(of: instance) == nil {
+            guard try store.unapplied(of: instance, above: frontier.number(of: instance)).count > 0 else { continue }
+            for name in try store.entries(of: instance) {
+                guard let entry = try store.entry(named: name)?.entry, entry.number > frontier.number(of: instance)
+                else { continue }
+                names.append(name)
+            }
+        }
+        return names
+    }
+
     /// N3: names that are asked for by address: of the head, of tips of checkpoints above the base, of ends, and what these
     /// entries come after or have seen, down to the base.
     ///
