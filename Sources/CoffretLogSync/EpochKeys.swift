@@ -28,10 +28,8 @@ package protocol LogKeyring: MemberKeys {
     func makeKey(ofEpoch epoch: UInt32) throws -> MadeKey
 
     /// Takes those of its keys that the chain commits to, by `VerifiedMembers.commits`, and lets go of others of these
-    /// epochs.
-    ///
-    /// - Returns: whether the keys changed: then the vault is opened anew.
-    func settle(_ members: VerifiedMembers) throws -> Bool
+    /// epochs. A vault that is not open with one of them is opened anew.
+    func settle(_ members: VerifiedMembers) throws
 }
 
 extension VerifiedMembers {

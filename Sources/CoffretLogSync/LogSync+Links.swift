@@ -106,7 +106,7 @@ extension LogSync {
         let chains = VaultChains(accounts: follower.devices, members: members.state)
         try repository.takeOwn(chains, isRoot: link.root != nil)
         endOfLinks()
-        if link.opens != nil, try keys.settle(members) { endWithNewKeys() }
+        if link.opens != nil, try hasNewKeys(members) { endWithNewKeys() }
     }
 
     /// Goes on without a link, or behind it.

@@ -208,7 +208,7 @@ package final class LogSync {
             throw LogSyncError(.chainsRefused, at: "\(error)", cause: error)
         }
         report.waitingLinks = failure
-        if let members = follower.members, try keys.settle(members) {
+        if let members = follower.members, try hasNewKeys(members) {
             endWithNewKeys()
             return nil
         }
@@ -230,6 +230,14 @@ package final class LogSync {
     private func listAgain() {
         memory.cursor = memory.left ?? memory.cursor
         memory.left = nil
+    }
+
+    /// Whether this device has the key of an epoch that its vault is not open with.
+    func hasNewKeys(_ members: VerifiedMembers) throws -> Bool {
+        try keys.settle(members)
+        return members.keyCommitments.keys.contains { epoch in
+            keys.vaultKey(ofEpoch: epoch) != nil && repository.keys.keys(ofEpoch: epoch) == nil
+        }
     }
 
     /// The vault is opened anew with the keys of now, and synced again.

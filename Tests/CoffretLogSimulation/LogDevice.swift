@@ -64,23 +64,19 @@ package final class LogDevice: LogKeyring {
         return MadeKey(epoch: epoch, key: key, historyHash: hash)
     }
 
-    package func settle(_ members: VerifiedMembers) throws -> Bool {
-        var isNew = false
+    package func settle(_ members: VerifiedMembers) throws {
         for (epoch, key) in offered where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
             vaultKeys[epoch] = key
-            isNew = true
         }
         // A device that lacks a key asks the others.
         for other in person.devices where person.isTrusted(self) && person.isTrusted(other) {
             for (epoch, key) in other.vaultKeys
             where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
                 vaultKeys[epoch] = key
-                isNew = true
             }
         }
         let newest = members.keyCommitments.keys.max() ?? 1
         offered.removeAll { $0.epoch <= newest }
-        return isNew
     }
 
     private static func keys(_ person: LogPerson, _ keys: [UInt32: VaultKey], _ local: LocalKey) -> VaultKeys {
@@ -207,6 +203,19 @@ package struct LogRun {
 }
 
 extension LogDevice {
+    /// Where this device stands, for who looks at a world that failed.
+    package func summary() throws -> String {
+        let keys = repository.keys.epochs
+        return try repository.step { (machine) throws(StorageError) in
+            let due = try machine.due()
+            let marks = machine.frontier.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" }
+            let state = machine.members.newestState
+            return "epochs \(keys) of \(state.oldestEpoch)...\(state.epoch), links \(machine.members.takenCount) of "
+                + "\(machine.members.chain.count), base \(machine.base ?? -1) \(machine.baseTrust), writes \(machine.mayWrite), "
+                + "due \(due.closings.count) \(due.ends.count) \(due.betterRoot), frontier \(marks)"
+        }
+    }
+
     /// Own entries that the server has not taken, as far as this device knows.
     package func unacknowledged() throws -> Set<BlobName> {
         let memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()

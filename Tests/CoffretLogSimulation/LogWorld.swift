@@ -238,6 +238,7 @@ package final class LogWorld {
             if quietCount > 6 { return }
             person.server.clock.now += 9 * 3_600_000
         }
+        for device in trusted { tell("\(name(device)): \(try device.summary())") }
         throw SimulationFailure("devices go on without end")
     }
 
