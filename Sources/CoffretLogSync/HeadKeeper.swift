@@ -37,7 +37,7 @@ struct HeadKeeper {
     private var remembered = Frontier()
     private var lacking = Frontier()
     private var isProbed = false
-    /// What the server gave of what a head lacks.
+    /// Names of those that the server gave, of entries that a head lacks.
     var given: Set<BlobName> = []
     /// Whether a push sets a new head; else entries are pushed and the head stays (F3).
     private(set) var replaces = true
@@ -187,7 +187,7 @@ struct HeadKeeper {
     }
 }
 
-/// What signed requests of owners collected at the server (G5).
+/// Objects that owners collected at the server, by their signed requests (G5).
 struct CollectedLinks {
     private var links: Set<Int> = []
     private var addresses: Set<BlobAddress> = []

@@ -1,4 +1,4 @@
-// What a sync knows of the server from one time to the next. The one thing to keep true: it is durable together with what
+// A sync's knowledge of the server from one time to the next. The one thing to keep true: it is durable together with what
 // it speaks of, and what it forgets costs a question and no word.
 
 package import CoffretBase

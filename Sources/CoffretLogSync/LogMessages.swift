@@ -1,4 +1,4 @@
-// What a sync asks of the server, and what comes back. The one thing to keep true: all of it is values, so that a
+// Requests of a sync to the server, and the replies. The one thing to keep true: all of it is values, so that a
 // simulator, a test and the real program drive the same sync.
 
 internal import CoffretBase
@@ -16,7 +16,7 @@ package enum LogRequest: Equatable, Sendable {
     case fetch([BlobAddress])
     case push(ZonePush)
     case links(LinkPost)
-    /// What was collected, from a place on.
+    /// Signed collections, from a place on.
     case collections(after: [UInt8])
     case sweep(ZoneSweep)
     case acknowledgements
@@ -90,7 +90,7 @@ package struct LogSyncError: Error, Equatable, Sendable, CustomStringConvertible
         self.cause = cause
     }
 
-    /// What a failure below is to who syncs.
+    /// A failure below, as the sync tells it.
     static func translating(_ error: any Error) -> LogSyncError {
         error as? LogSyncError ?? LogSyncError(.vaultFailed, at: "\(error)", cause: error)
     }
@@ -109,7 +109,7 @@ package struct LogSyncError: Error, Equatable, Sendable, CustomStringConvertible
     package var isTransient: Bool { [.unreachable, .contended].contains(code) }
 }
 
-/// What a sync came to.
+/// The result of a sync.
 package struct LogReport: Equatable, Sendable {
     package var receivedCount = 0
     package var receivedByteCount = 0

@@ -9,7 +9,7 @@ internal import CoffretStorage
 internal import CoffretTrust
 internal import CoffretWire
 
-/// What is to be sent, part by part. A value: a push that was refused is begun anew.
+/// Entries to be sent, part by part. A value: a push that was refused is begun anew.
 struct LogPusher {
     static let objectCountMax = 4_096
 

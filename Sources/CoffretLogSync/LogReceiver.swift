@@ -24,7 +24,7 @@ final class LogReceiver {
     private(set) var heads: [BlobName: [UInt8]] = [:]
     private var deferred: [BlobName: Offered] = [:]
     private var deferredByteCount = 0
-    /// What deferred entries need.
+    /// Blobs that deferred entries need.
     private(set) var wanted: Set<BlobName> = []
     /// Entries that were taken since the last look.
     private var arrived: [BlobName] = []

@@ -74,7 +74,7 @@ extension LogSync {
         }
     }
 
-    /// What the server lacks of entries that the link accepts and of its tree, each before what refers to it.
+    /// Blobs that the server lacks of entries that the link accepts and of its tree, each before what refers to it.
     ///
     /// Under an epoch that ends, nothing is sent: the link has no root then, and what it accepts comes behind it.
     private func needs(of link: LinkDraft, behind before: Frontier) throws -> [BlobName] {
@@ -89,7 +89,7 @@ extension LogSync {
         var known = Set(names)
         let base = try repository.ask { (machine) in machine.baseRoot }
         if let base { known.formUnion(try repository.blobNames(ofTree: base)) }
-        // What entries brought as blobs is at the server.
+        // Blobs that came with entries are at the server.
         known.formUnion(try repository.blobNamesBehindBase())
         return names + (try repository.blobNames(ofTree: root).filter { known.insert($0).inserted })
     }

@@ -32,7 +32,7 @@ package final class LogSync {
         case following, asking, beginning, listing, looking, closing, pushing, linking, past, done
     }
 
-    /// What the last request was for.
+    /// The purpose of the last request.
     enum Asked: Equatable {
         case chains, head, changes, past, collections, push(isLast: Bool)
         case blobs(Set<BlobName>)
@@ -67,7 +67,7 @@ package final class LogSync {
     var written: (blobs: [WrittenBlob], full: BlobName)?
     var attempts = 0
     private var came = false
-    /// What lay here unapplied was looked at.
+    /// Entries that lay here unapplied were looked at.
     private var isLooking = false
     /// A link of this device that is on its way, and what it needs at the server before it.
     var draft: LinkDraft?
@@ -226,7 +226,7 @@ package final class LogSync {
         return nil
     }
 
-    /// What waited for a link or a key is listed again.
+    /// Lists again from where something waits for a link or a key.
     private func listAgain() {
         memory.cursor = memory.left ?? memory.cursor
         memory.left = nil
@@ -366,7 +366,7 @@ package final class LogSync {
         return nil
     }
 
-    /// What this server took from here or gave (F4).
+    /// The frontier that this server took from here or gave (F4).
     private func remembered() throws -> Frontier {
         let frontier = try repository.ask { (machine) in machine.frontier }
         var result = frontier

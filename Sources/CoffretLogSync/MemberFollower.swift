@@ -9,7 +9,7 @@ package import CoffretWire
 
 /// Why chains are not followed; nothing of the answer was taken.
 package enum FollowFailure: Error, Equatable, Sendable {
-    /// What no server answers (`sync.answer.malformed`).
+    /// An answer that no server gives (`sync.answer.malformed`).
     case answerMalformed
     /// The server does not give the newest link any more that it gave before, of this chain (`trust.chain.rolled-back`).
     case rolledBack(chain: [UInt8])
@@ -295,7 +295,7 @@ extension MemberFollower.Asked {
 extension MemberFollower {
     private static let version: UInt64 = 1
 
-    /// What the next process goes on from, sealed by who keeps it: `[1, vault id, [* link], [* account]]`.
+    /// The record that the next process goes on from, sealed by who keeps it: `[1, vault id, [* link], [* account]]`.
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 4)
