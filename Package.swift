@@ -148,6 +148,8 @@ let libraries: [Target] = [
     library("CoffretTerminal", ["CoffretBase", "CPlatform"]),
     // 6. How a program without keys reaches the agent.
     library("CoffretClient", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CoffretWire", "CoffretTerminal"]),
+    // 7. What the page may ask of its front, and how that reaches a session; has no key.
+    library("CoffretFront", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
     // 7. What a program in Swift asks of the store that the agent has unlocked; the one library for others.
     library("CoffretKit", ["CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient"]),
     // 7. Errors of all layers in the words of a person.
@@ -230,6 +232,10 @@ let executables: [Target] = [
         swiftSettings: settings, linkerSettings: linking),
     .executableTarget(
         name: "coffret-server", dependencies: ["CoffretServer"], swiftSettings: settings, linkerSettings: linking),
+    .executableTarget(
+        name: "coffret-web",
+        dependencies: ["CoffretBase", "CoffretTerminal", "CoffretClient", "CoffretFront", "CMicroHTTPD"],
+        swiftSettings: settings, linkerSettings: linking),
     // Measures CoffretInterop against bare OpenSSL calls; not part of the product.
     .executableTarget(
         name: "coffret-bench-interop", dependencies: ["CoffretInterop", "COpenSSL"], swiftSettings: settings,
@@ -378,6 +384,7 @@ let package = Package(
         .executable(name: "coffret", targets: ["coffret"]),
         .executable(name: "coffret-agent", targets: ["coffret-agent"]),
         .executable(name: "coffret-server", targets: ["coffret-server"]),
+        .executable(name: "coffret-web", targets: ["coffret-web"]),
     ],
     targets: systemLibraries + libraries + desktopLibraries + executables + (isInstalled("gtk4") ? prompts : [])
         + samples

@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
+#include <strings.h>
 
 static inline struct MHD_Daemon *coffret_mhd_start(
     unsigned int flags, MHD_AccessHandlerCallback handler, void *context, MHD_RequestCompletedCallback completed,
@@ -52,4 +53,33 @@ static inline void *coffret_mhd_state(struct MHD_Connection *connection)
 static inline void coffret_mhd_close_upgraded(struct MHD_UpgradeResponseHandle *handle)
 {
     MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+struct coffret_mhd_count {
+    const char *name;
+    unsigned int count;
+};
+
+static inline enum MHD_Result coffret_mhd_count_one(
+    void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct coffret_mhd_count *wanted = (struct coffret_mhd_count *)context;
+    (void)kind;
+    (void)value;
+    if (strcasecmp(name, wanted->name) == 0) wanted->count++;
+    return MHD_YES;
+}
+
+/* How many header fields of a request have this name. */
+static inline unsigned int coffret_mhd_header_count(struct MHD_Connection *connection, const char *name)
+{
+    struct coffret_mhd_count wanted = {name, 0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, coffret_mhd_count_one, &wanted);
+    return wanted.count;
+}
+
+/* How many arguments stand behind the question mark. */
+static inline int coffret_mhd_argument_count(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, NULL, NULL);
 }

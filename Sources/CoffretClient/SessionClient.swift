@@ -165,7 +165,8 @@ package final class SessionClient {
         return unsafe poll(&polled, 1, milliseconds) > 0
     }
 
-    fileprivate func send(_ answer: consuming SessionAnswer, to question: SessionQuestion) throws {
+    /// Answers a question that `receive` gave.
+    package func send(_ answer: consuming SessionAnswer, to question: SessionQuestion) throws {
         switch consume answer {
         case .no: try send(false, to: question)
         case .yes: try send(true, to: question)

@@ -67,6 +67,7 @@ extension OperationTests {
         add(ItemList()) { $0.isTrashed = true }
         add(ItemList(), refusedAs: "core.moment.before-history") { $0.at = WireMoment(0) }
         add(ItemList()) { ($0.vault, $0.givesShortIDs) = ("Work", true) }
+        add(ItemList()) { ($0.vault, $0.givesExcerpts) = ("personal", true) }
         add(ItemSearch()) { ($0.query, $0.marksMatches) = ("bli", true) }
         add(ItemSearch()) { $0.query = "beans soak" }
         add(ItemSearch(), refusedAs: "search.query.missing-value") { $0.query = "tag:" }

@@ -105,7 +105,7 @@ struct LayerTests {
         #expect(try Self.reach(of: "CoffretAgent").contains("CoffretApp"), "the manifest is read wrongly")
     }
 
-    @Test("a program that asks the agent links no code that holds keys or opens vaults")
+    @Test("a program that asks the agent, and each front (R156), links no code that holds keys or opens vaults")
     func frontsHoldNoKeys() throws {
         let reached = try Self.reach(of: "CoffretKit")
         #expect(
@@ -114,6 +114,24 @@ struct LayerTests {
             "CoffretKeys", "CoffretStorage", "CoffretCore", "CoffretSync", "CoffretAccount", "CoffretApp",
         ]
         #expect(reached.intersection(holding).sorted() == [])
+        let front = try Self.reach(of: "coffret-web")
+        #expect(front.isSuperset(of: ["CoffretFront", "CMicroHTTPD"]), "the manifest is read wrongly")
+        #expect(front.intersection(holding).sorted() == [])
+    }
+
+    @Test("the page has no sink for markup or code, and no style in its nodes")
+    func pageHasNoSink() {
+        let files =
+            SourceTree.files(below: "Web/page", suffix: ".js") + SourceTree.files(below: "Web/page", suffix: ".html")
+        #expect(files.count > 10)
+        let sinks = [
+            "innerHTML", "outerHTML", "insertAdjacentHTML", "srcdoc", "eval(", "Function(", "document.write",
+            "setAttribute(\"on", "setTimeout(\"", "localStorage", "indexedDB", "serviceWorker", "document.cookie",
+            " style=", "onclick=\"", "javascript:", "createContextualFragment", "DOMParser",
+        ]
+        for file in files {
+            for sink in sinks { #expect(!file.text.contains(sink), "\(file.path) has \(sink)") }
+        }
     }
 
     /// Programs with windows, and the one C library that each may have.

@@ -52,8 +52,11 @@ extension ItemList: PiecewiseOperation {
 
     package func perform(on desk: StoreDesk) throws -> Answer {
         guard let part = desk.work.part, let parts = try parts(on: desk) else {
-            return try Answer(
-                listed(on: desk, limit: limit ?? Self.usualLimit), givesShortIDs: desk.givesShortIDs(givesShortIDs))
+            let listing = try listed(on: desk, limit: limit ?? Self.usualLimit)
+            var answer = try Answer(listing, givesShortIDs: desk.givesShortIDs(givesShortIDs))
+            let isOfNow = at == nil && version == nil
+            if givesExcerpts == true, isOfNow, desk.grant.allows(ItemRead.self) { try answer.addExcerpts(of: listing) }
+            return answer
         }
         var answer = Answer()
         while let next = try parts() {
@@ -104,7 +107,7 @@ extension ItemList: PiecewiseOperation {
 
     /// The list as it comes; nil for the past, and for the titles of several vaults, which each index orders by itself.
     private func pieces(on desk: StoreDesk, limit: Int) throws -> Pieces? {
-        guard offset == nil else { return nil }
+        guard offset == nil, givesExcerpts != true else { return nil }
         let records = try desk.records(vault)
         let order = order.flatMap { ItemOrder(rawValue: $0.rawValue) } ?? .modified
         guard at == nil, version == nil, desk.grant.tags == nil else { return nil }

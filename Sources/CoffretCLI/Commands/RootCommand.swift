@@ -15,7 +15,8 @@ enum RootCommand {
             NewCommand.description, ShowCommand.description, EditCommand.description, RemoveCommand.description,
         ] + FlagCommands.all + [
             AttachCommand.description,
-            ListCommand.description, SearchCommand.description, FindCommand.description, TagCommand.description,
+            ListCommand.description, SearchCommand.description, FindCommand.description, OpenCommand.description,
+            TagCommand.description,
             LinkCommand.description,
             ConflictsCommand.description,
             HistoryCommand.description, DiffCommand.description, RestoreCommand.description, LogCommand.description,

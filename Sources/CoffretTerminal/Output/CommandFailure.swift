@@ -113,6 +113,8 @@ package enum CLIErrorCode: String, Sendable, CaseIterable {
     case agentUnavailable = "cli.agent.unavailable"
     case agentGone = "cli.agent.gone"
     case agentOlder = "cli.agent.older"
+    case frontMissing = "cli.front.missing"
+    case frontFailed = "cli.front.failed"
     case durationInvalid = "cli.duration.invalid"
     case memoryExhausted = "cli.memory.exhausted"
     case unexpected = "cli.unexpected"

@@ -116,6 +116,7 @@ package struct SummaryMessage: Record, Flagged {
     package var snippetMatches: [Int]?
     package var vault: String?
     package var shortID: String?
+    package var excerpt: String?
 
     package init() {}
 
@@ -134,7 +135,11 @@ package struct SummaryMessage: Record, Flagged {
             "titleMatches", \.titleMatches, "pairs of offsets (begin, end) into the title's UTF-8, if asked for"),
         RecordField("snippetMatches", \.snippetMatches, "the same for the snippet"),
         RecordField("vault", \.vault, "name of its vault, in a list over several"),
-        .shortID(\.shortID)
+        .shortID(\.shortID),
+        RecordField(
+            "excerpt", \.excerpt,
+            "what the text begins with after the title, on one line; of an item with fields its user name or first open value; if asked for"
+        )
     ).adding(RecordField.flags, after: "modified")
 }
 

@@ -71,6 +71,7 @@ package struct ItemList: StoreOperation, FlagWanting {
     package var at: WireMoment?
     package var version: String?
     package var givesShortIDs: Bool?
+    package var givesExcerpts: Bool?
 
     package init() {}
     package static let layout = RecordLayout<Self>(
@@ -83,7 +84,10 @@ package struct ItemList: StoreOperation, FlagWanting {
         RecordField("offset", \.offset, "so many of the list are passed over"),
         RecordField("at", \.at, "as the vault was at this moment"),
         RecordField("version", \.version, "as it was in this commit, by at least four digits"),
-        .givesShortIDs(\.givesShortIDs)
+        .givesShortIDs(\.givesShortIDs),
+        RecordField(
+            "givesExcerpts", \.givesExcerpts,
+            "whether the first 200 say what their text begins with; of the present, and for whoever may read items")
     ).adding(RecordField.flags(Flag.allCases, \.filterMeaning), after: "kind")
 
     package struct Answer: Record {

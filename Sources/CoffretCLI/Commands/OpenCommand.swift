@@ -1,0 +1,50 @@
+// `coffret open`: the store to look at. The one thing to keep true: the program that is started is the one that lies beside this one.
+
+internal import CoffretApp
+internal import CoffretBase
+internal import CoffretClient
+internal import CoffretTerminal
+internal import CoffretWire
+internal import Glibc
+
+enum OpenCommand {
+    static let browser = OptionDescription.flag(
+        "browser", "in a tab of a browser, whose extensions can read what it shows")
+
+    static let description = CommandDescription(
+        "open", group: .find, "Show the store in a window, or in a browser",
+        discussion: [
+            "The page in a browser is served to this user alone, at an address that nobody else knows, until the store locks, ten minutes pass without a request, or Ctrl-C. It shows no password; copying goes past the page."
+        ],
+        options: [browser],
+        examples: [CommandExample("coffret open --browser", "opens the page in a tab")],
+        run: run)
+
+    private static func run(_ context: CommandContext) throws {
+        let program = context.arguments.isSet(browser) ? "coffret-web" : "coffret-desktop"
+        guard let own = AgentLocation.canonical("/proc/self/exe"),
+            case let path = PathText.join(PathText.parent(of: own), program), unsafe access(path, X_OK) == 0
+        else {
+            throw CommandFailure(
+                .unavailable, .frontMissing, "there is no \(program) beside this program",
+                hint: context.arguments.isSet(browser)
+                    ? "install it; coffret find shows the store on the terminal" : "coffret open --browser")
+        }
+        // The front has no way to ask for a passphrase.
+        let isUnlocked = try CommandStore.open(context).isInAgent
+        guard isUnlocked, let store = AgentLocation.canonical(try StoreAccess.requireStore(context).path) else {
+            throw CommandFailure(
+                .unavailable, code: AgentErrorCode.storeLocked.rawValue, "the store is locked", hint: "coffret unlock")
+        }
+        let words = [path, "--store", store] + (context.arguments.isSet(browser) ? ["--launch"] : [])
+        let outcome: ChildOutcome
+        do throws(SystemFailure) {
+            outcome = try ChildProcess.start(words).wait()
+        } catch {
+            throw CommandFailure(.unavailable, .frontFailed, "\(program) cannot be started: \(error.message)")
+        }
+        guard outcome.isSuccess else {
+            throw CommandFailure(.unavailable, .frontFailed, "\(program) ended: \(outcome.text)")
+        }
+    }
+}

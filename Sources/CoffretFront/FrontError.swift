@@ -1,0 +1,58 @@
+// Refusals of a front. Invariant: none of them says more of the store than the request did.
+
+package import CoffretBase
+internal import CoffretWire
+
+/// Why a front did not do what its page, or the person who started it, asked.
+package struct FrontError: Error, Equatable, Sendable {
+    package enum Code: String, Sendable {
+        /// It is no request of `Spec/page.md`; the place names the member or field.
+        case requestInvalid = "front.request.invalid"
+        /// The front does not pass on this operation, or not with this field.
+        case requestRefused = "front.request.refused"
+        /// Its page has asked too much at once.
+        case busy = "front.busy"
+        /// A file of the page is missing, or others can write it; the place names it.
+        case pageUntrusted = "front.page.untrusted"
+        /// The clipboard did not take the value, or its program was not found.
+        case copyFailed = "front.copy.failed"
+    }
+
+    package let code: Code
+    package let place: String?
+
+    package init(_ code: Code, at place: String? = nil) {
+        self.code = code
+        self.place = place
+    }
+
+    package static func == (left: FrontError, right: FrontError) -> Bool { left.code == right.code }
+
+    /// The words for a person.
+    package var message: String {
+        let place = place.map { ": \($0)" } ?? ""
+        return switch code {
+        case .requestInvalid: "this is no request of the page\(place)"
+        case .requestRefused: "this is not done here\(place)"
+        case .busy: "the page has asked too much at once"
+        case .pageUntrusted: "a file of the page is missing, or others can write it\(place)"
+        case .copyFailed: "the clipboard did not take it"
+        }
+    }
+}
+
+/// Replies that a front makes itself, in the form of `Spec/operations.md` section 2.
+package enum FrontReply {
+    package static func ok(_ members: [(String, JSONValue)]) -> [UInt8] {
+        let answer = JSONValue.object(members.map { JSONValue.Member($0.0, $0.1) })
+        return Array(JSONValue.object([JSONValue.Member("ok", answer)]).text().utf8)
+    }
+
+    package static func error(code: String, _ message: String, waitSeconds: UInt64? = nil) -> [UInt8] {
+        var failure = OperationFailure()
+        (failure.code, failure.message, failure.waitSeconds) = (code, message, waitSeconds.map { Int(clamping: $0) })
+        return Array(JSONValue.object([JSONValue.Member("error", failure.json)]).text().utf8)
+    }
+
+    package static func error(_ error: FrontError) -> [UInt8] { self.error(code: error.code.rawValue, error.message) }
+}

@@ -1,0 +1,110 @@
+// What a front does with the requests of its page. Invariant: the page gets replies of its own session and nothing else.
+
+internal import CoffretBase
+internal import CoffretClient
+internal import CoffretNet
+package import CoffretTerminal
+internal import CoffretWire
+
+/// The page's requests, judged and passed on. It has no thread: a front polls `descriptors` and calls `process`.
+package final class PageDesk {
+    /// Is called once, from `take` or `process`.
+    package typealias Reply = ([UInt8]) -> Void
+
+    private static let requestCountMax = 64
+
+    private let kind: FrontKind
+    private let store: String
+    private let copy: (FrontRequest, @escaping Reply) -> Void
+    private let isAttended: Bool
+    private let main: PageSession
+    /// For what waits for changes, which holds up nothing.
+    private let watching: PageSession
+    private var requestCount = 0
+
+    /// Whether a request was refused because the store is locked.
+    package private(set) var isLocked = false
+
+    /// - Parameters:
+    ///   - store: an absolute path without links.
+    ///   - attendant: answers questions; without it they are refused.
+    ///   - copy: performs `front.copy` and `front.copyCode`.
+    package init(
+        _ kind: FrontKind, store: String, environment: ProcessEnvironment, attendant: (any PageAttendant)? = nil,
+        copy: @escaping (FrontRequest, @escaping Reply) -> Void
+    ) {
+        self.kind = kind
+        self.store = store
+        self.copy = copy
+        isAttended = attendant != nil
+        let open = { try SessionClient.open(environment, store: store, isJSON: true) }
+        main = PageSession(attendant: attendant, open: open)
+        watching = PageSession(attendant: nil, open: open)
+    }
+
+    /// Where answers come in.
+    package var descriptors: [Int32] { [main.descriptor, watching.descriptor].compactMap(\.self) }
+
+    /// Reads one answer from a descriptor that has become readable.
+    package func process(_ descriptor: Int32) {
+        if descriptor == main.descriptor {
+            main.process()
+        } else if descriptor == watching.descriptor {
+            watching.process()
+        }
+    }
+
+    /// Takes the body of a request.
+    package func take(_ body: [UInt8], reply: @escaping Reply) {
+        guard requestCount < Self.requestCountMax else { return reply(FrontReply.error(FrontError(.busy))) }
+        do throws(FrontError) {
+            let request = try PageRequest(judging: body, for: kind)
+            requestCount += 1
+            let counted: Reply = { [self] message in
+                requestCount -= 1
+                if message == Self.lockedMessage { isLocked = true }
+                reply(message)
+            }
+            switch request {
+            case .front(.hello): counted(hello)
+            case .front(let request): copy(request, counted)
+            case .operation("change.wait"): watching.ask(body, reply: counted)
+            case .operation: main.ask(isAttended ? Self.attended(body) : body, reply: counted)
+            }
+        } catch {
+            reply(FrontReply.error(error))
+        }
+    }
+
+    private var hello: [UInt8] {
+        FrontReply.ok([
+            ("front", .string(kind.rawValue)), ("version", .string(CoffretVersion.text)),
+            ("store", .string(PathText.name(of: store))),
+            ("refuses", .array(PageRequest.refused(by: kind).map { .string($0) })),
+        ])
+    }
+
+    /// The same request with a member more; it is an object with at least one.
+    private static func attended(_ body: [UInt8]) -> [UInt8] {
+        guard let start = body.firstIndex(of: UInt8(ascii: "{")) else { return body }
+        return Array("{\"attended\":true,".utf8) + body[(start + 1)...]
+    }
+
+    static let lockedMessage = FrontReply.error(code: AgentErrorCode.storeLocked.rawValue, "the store is locked")
+
+    static func isLocked(_ error: any Error) -> Bool {
+        (error as? AgentRefused)?.code == AgentErrorCode.storeLocked.rawValue
+    }
+
+    static func message(for error: any Error) -> [UInt8] {
+        switch error {
+        case let error as AgentRefused:
+            FrontReply.error(code: error.code, "the agent refused", waitSeconds: error.waitSeconds)
+        case let error as NetError:
+            FrontReply.error(
+                code: error.code.rawValue, "the session ended before it answered; a change may have been made")
+        case let error as FrontError: FrontReply.error(error)
+        default: FrontReply.error(FrontError(.requestInvalid))
+        }
+    }
+}

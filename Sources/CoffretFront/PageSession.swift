@@ -1,0 +1,122 @@
+// One session of a front, asked from a loop of events. Invariant: a request is sent again only if the session did not look
+// at it.
+
+internal import CoffretBase
+package import CoffretClient
+internal import CoffretNet
+package import CoffretWire
+
+/// Answers questions of a session beside the page, which never sees a secret that is typed.
+package protocol PageAttendant: AnyObject {
+    /// - Parameter reply: is called once, from the same thread; a question that is over by then takes no answer.
+    func ask(_ question: SessionQuestion, reply: @escaping (consuming SessionAnswer) -> Void)
+    /// The request whose question may stand open has its reply.
+    func questionIsOver()
+}
+
+/// Sends requests one after the other, and reads when something has come.
+final class PageSession {
+    typealias Reply = ([UInt8]) -> Void
+
+    private let open: () throws -> SessionClient?
+    private weak var attendant: (any PageAttendant)?
+    private var client: SessionClient?
+    private var queue: [(message: [UInt8], reply: Reply)] = []
+    private var isAsking = false
+    private var hasOpenQuestion = false
+    /// Whether the request that is asked has been sent to another session already.
+    private var isSecondTry = false
+
+    init(attendant: (any PageAttendant)?, open: @escaping () throws -> SessionClient?) {
+        self.attendant = attendant
+        self.open = open
+    }
+
+    /// To poll for reading while an answer is awaited.
+    var descriptor: Int32? { isAsking ? client?.descriptor : nil }
+
+    func ask(_ message: [UInt8], reply: @escaping Reply) {
+        queue.append((message, reply))
+        if !isAsking { next() }
+    }
+
+    private func next() {
+        guard let first = queue.first else { return }
+        do {
+            if client == nil { client = try open() }
+            guard let client else { throw AgentRefused(code: AgentErrorCode.storeLocked.rawValue) }
+            isAsking = true
+            do {
+                try client.send(first.message)
+            } catch let error as NetError where error.code == .closed {
+                // A session that ended by itself has said so before.
+            }
+        } catch {
+            isAsking = false
+            fail(error)
+        }
+    }
+
+    /// Reads the message that has come.
+    func process() {
+        guard isAsking, let client else { return }
+        do {
+            var message = try client.receive()
+            if SessionEnd(message: message, isJSON: true) != nil { return again() }
+            defer { message.zero() }
+            if let attendant, let question = SessionQuestion(message: message, isJSON: true) {
+                hasOpenQuestion = true
+                return attendant.ask(question) { [weak self] answer in self?.answer(answer, to: question) }
+            }
+            if SessionNotice(message: message, isJSON: true) != nil { return }
+            isAsking = false
+            isSecondTry = false
+            if hasOpenQuestion { attendant?.questionIsOver() }
+            hasOpenQuestion = false
+            queue.removeFirst().reply(message)
+            if !isAsking { next() }
+        } catch {
+            isAsking = false
+            self.client = nil
+            fail(error)
+        }
+    }
+
+    private func answer(_ answer: consuming SessionAnswer, to question: SessionQuestion) {
+        guard hasOpenQuestion else { return }
+        hasOpenQuestion = false
+        try? client?.send(answer, to: question)
+    }
+
+    /// The session ended before it looked at the request.
+    private func again() {
+        isAsking = false
+        client = nil
+        guard !isSecondTry else { return fail(NetError(.closed)) }
+        isSecondTry = true
+        next()
+    }
+
+    /// Where the store is locked nothing that waits can be answered; else one request has failed.
+    private func fail(_ error: any Error) {
+        isSecondTry = false
+        hasOpenQuestion = false
+        let failed = queue
+        let isOver = PageDesk.isLocked(error) || isLockedNow
+        queue = isOver ? [] : Array(failed.dropFirst())
+        let message =
+            isOver
+            ? PageDesk.lockedMessage
+            : PageDesk.message(for: error)
+        for request in failed.prefix(isOver ? .max : 1) { request.reply(message) }
+        if !isOver, !isAsking { next() }
+    }
+
+    /// Whether no session can be had because the store is locked, or nobody keeps it open.
+    private var isLockedNow: Bool {
+        do {
+            client = try client ?? open()
+            return client == nil
+        } catch { return PageDesk.isLocked(error) }
+    }
+}

@@ -1,0 +1,136 @@
+// The page in a tab, through the real programs: its gate by bare sockets, its screens in a real browser. Invariant: nothing that
+// the gate refuses has an effect or an answer with content.
+
+import CoffretTestSupport
+import Foundation
+import Glibc
+import Testing
+
+@Suite("Page", .serialized, .enabled(if: PageServer.isAvailable, "needs coffret-web and libjs-codemirror"))
+struct PageTests {
+    private static let python = SharedData.packageRoot.appendingPathComponent(".build/venv/bin/python").path
+
+    /// A browser, and what drives it.
+    private static let hasBrowser: Bool = {
+        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/chromium") else { return false }
+        let probe = try? ProcessRunner.run(python, ["-c", "import playwright, axe_playwright_python"])
+        return probe?.exitCode == 0
+    }()
+
+    private static func script(_ name: String) -> String {
+        SharedData.packageRoot.appendingPathComponent("Tests/Interop/\(name)").path
+    }
+
+    @Test(
+        "R36, R125, R126, R127, R130, R132, R134: the gate refuses all but the page's own requests, and those beyond its table"
+    )
+    func gate() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let attacked = try ProcessRunner.run(
+            "/usr/bin/python3", [Self.script("attack_page.py"), page.host, page.port, page.code])
+        #expect(attacked.exitCode == 0, "\(attacked.text.suffix(400))\n\(attacked.errorText)")
+        #expect(attacked.text.contains("checks held"))
+    }
+
+    @Test(
+        "R124: another user of the machine is closed before a byte is read",
+        .enabled(
+            if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/setpriv"),
+            "needs root and setpriv"))
+    func otherUser() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let attacked = try ProcessRunner.run(
+            "/usr/bin/python3",
+            [Self.script("attack_page.py"), page.host, page.port, page.code, "--other-user", "65534"])
+        #expect(attacked.exitCode == 0, "\(attacked.text.suffix(400))\n\(attacked.errorText)")
+        #expect(attacked.text.contains("another user's connection is closed"))
+    }
+
+    @Test("R136: files of the page that others can write, that are links, or that are missing end the front")
+    func untrustedFiles() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        func refusal(_ change: (String) throws -> Void) throws -> ProcessResult {
+            let folder = page.pageFolder + "-other"
+            try? FileManager.default.removeItem(atPath: folder)
+            try PageServer.makePage(folder)
+            try change(folder)
+            return try ProcessRunner.run(
+                PageServer.executable, ["--store", page.agent.runner.storePath, "--page", folder],
+                environment: page.agent.runner.environment(page.agent.environment()))
+        }
+        let files = FileManager.default
+        let changes: [(String) throws -> Void] = [
+            { try files.setAttributes([.posixPermissions: 0o664], ofItemAtPath: $0 + "/main.js") },
+            { try files.setAttributes([.posixPermissions: 0o777], ofItemAtPath: $0) },
+            { try files.setAttributes([.posixPermissions: 0o775], ofItemAtPath: $0 + "/vendor") },
+            { try files.removeItem(atPath: $0 + "/vendor/codemirror.js") },
+            {
+                try files.moveItem(atPath: $0 + "/session.js", toPath: $0 + "/else.js")
+                try files.createSymbolicLink(atPath: $0 + "/session.js", withDestinationPath: $0 + "/else.js")
+            },
+            { try files.linkItem(atPath: $0 + "/list.js", toPath: $0 + "/else.js") },
+        ]
+        for (index, change) in changes.enumerated() {
+            let result = try refusal(change)
+            #expect(result.exitCode == 78, "change \(index): \(result.errorText)")
+            #expect(result.errorText.contains("front.page.untrusted"), "change \(index): \(result.errorText)")
+        }
+    }
+
+    @Test("R156: the front loads no library that holds keys of stores, and no page of it is dumped")
+    func frontIsBare() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let loaded = try ProcessFiles.lines("/proc/\(page.processID)/maps").joined()
+        #expect(loaded.contains("libmicrohttpd"), "the map is read wrongly")
+        for library in ["libsqlite3", "libtss2", "libsecret", "libcurl"] {
+            #expect(!loaded.contains(library), "coffret-web loads \(library)")
+        }
+        let limits = try ProcessFiles.lines("/proc/\(page.processID)/limits")
+        #expect(limits.contains { $0.contains(/Max core file size\s+0\b/) }, "\(limits)")
+    }
+
+    @Test("a file of the editor that is not the pinned one is refused where the page is put together")
+    func pinnedEditor() throws {
+        let folder = try TemporaryDirectory("page")
+        let pins = try String(
+            contentsOf: SharedData.packageRoot.appendingPathComponent("Web/page/vendor.sha256"), encoding: .utf8)
+        #expect(pins.split(separator: "\n").count == 7)
+        try PageServer.makePage(folder.file("page"))
+        try Data("changed".utf8).write(to: URL(fileURLWithPath: folder.file("page/vendor/overlay.js")))
+        let checked = try ProcessRunner.run(
+            "/bin/sh", ["-c", "cd \(folder.file("page/vendor")) && printf %s '\(pins)' | sha256sum --check --strict"])
+        #expect(checked.exitCode == 1, "\(checked.text)")
+    }
+
+    @Test(
+        "R37, R157: the page in Chromium: list, search, writing, logins, history, trash, keys, lock; axe finds nothing, and nothing leaves it",
+        .enabled(if: hasBrowser, "needs chromium, and playwright and axe in .build/venv"))
+    func browser() throws {
+        let page = try PageServer()
+        defer { page.end() }
+        let pictures = SharedData.packageRoot.appendingPathComponent(".build/pictures").path
+        let browser = try SpawnedProcess(
+            Self.python, [Self.script("page_browser.py"), page.address, pictures],
+            environment: ProcessInfo.processInfo.environment, input: .pipe, output: .pipe, error: .pipe)
+        var (text, isReady) = ("", false)
+        while !isReady, let line = browser.readOutputLine() {
+            isReady = line == "ready"
+            text += line + "\n"
+        }
+        #expect(isReady, "\(text.suffix(600))")
+        #expect(try page.agent.succeed("show", "Copper spray").contains("Not before the rain."))
+        #expect(try page.agent.succeed("show", "GitHub").contains("mira"))
+        #expect(try page.agent.succeed("ls").contains("Made in the tab"))
+        try page.agent.succeed("lock")
+        browser.write(Array("locked\n".utf8))
+        text += String(decoding: browser.readOutputToEnd(), as: UTF8.self)
+        let errors = String(decoding: browser.readError(), as: UTF8.self)
+        #expect(browser.wait().code == 0, "\(text.suffix(600))\n\(errors)")
+        // It goes when the store is locked.
+        #expect(page.wait() == 0)
+    }
+}

@@ -1,0 +1,171 @@
+// @ts-check
+// The editor of notes: CodeMirror 5, which shows Markdown styled and keeps the text as it is.
+
+import { el } from "./el.js";
+import { ask, Locked } from "./session.js";
+import { state, tell } from "./state.js";
+import { toast } from "./dialogs.js";
+import { counted, number, whenExactly, words } from "./words.js";
+
+const CodeMirror = /** @type {any} */ (globalThis).CodeMirror;
+
+CodeMirror.defineMode("note", (/** @type {any} */ config) => CodeMirror.overlayMode(
+  CodeMirror.getMode(config, { name: "markdown", highlightFormatting: true, taskLists: true, strikethrough: true, xml: false }), {
+    token(/** @type {any} */ stream) {
+      if ((stream.sol() || /\s/.test(stream.string[stream.pos - 1])) && stream.match(/^#[\p{L}\p{N}_][\p{L}\p{N}_/-]*/u)) return "tag";
+      if (stream.match(/^\[\[[^\]]+\]\]/)) return "wiki";
+      stream.next();
+      return null;
+    },
+  }));
+
+const pauseMilliseconds = 4_000;
+const steadyMilliseconds = 60_000;
+
+/** One note that is open. Its text is saved when a person pauses, leaves, or has typed for a minute. */
+export class NoteEditor {
+  /** @param {any} item */
+  constructor(item) {
+    this.id = item.id;
+    this.vault = state.vault;
+    this.base = item.text;
+    this.savedAt = item.modified;
+    this.isSaving = false;
+    this.isOver = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    this.firstChange = 0;
+    this.place = el("div", { class: "body" });
+    this.status = el("span", { class: "row" });
+    this.dot = el("span", { class: "dot" });
+    this.wordCount = el("span", { class: "figure" });
+    this.tasks = el("span", { class: "figure" });
+    this.foot = el("div", { class: "status" }, el("span", { class: "row" }, this.dot, this.status), this.wordCount, this.tasks);
+    this.editor = CodeMirror(this.place, {
+      value: item.text, mode: "note", lineWrapping: true, inputStyle: "contenteditable", spellcheck: false, autocorrect: false, autocapitalize: false,
+      viewportMargin: 20, placeholder: "Write …", readOnly: item.isTrashed ? "nocursor" : false,
+      extraKeys: { Enter: "newlineAndIndentContinueMarkdownList", Tab: false, "Shift-Tab": false, "Ctrl-Enter": () => this.toggleTask() },
+    });
+    const input = this.editor.getInputField();
+    input.setAttribute("role", "textbox");
+    input.setAttribute("aria-multiline", "true");
+    input.setAttribute("aria-label", "Note");
+    input.setAttribute("translate", "no");
+    this.editor.on("change", () => this.changed());
+    this.editor.on("mousedown", (/** @type {any} */ _, /** @type {MouseEvent} */ event) => this.followed(event));
+    this.showState();
+    this.count();
+  }
+
+  get text() { return this.editor.getValue(); }
+  get isChanged() { return this.text !== this.base; }
+
+  changed() {
+    this.count();
+    if (!this.isChanged) return;
+    this.showState();
+    const now = Date.now();
+    if (!this.firstChange) this.firstChange = now;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.save(), Math.max(0, Math.min(pauseMilliseconds, this.firstChange + steadyMilliseconds - now)));
+  }
+
+  /** @param {string} [failure] */
+  showState(failure) {
+    this.dot.className = failure ? "dot bad" : this.isChanged || this.isSaving ? "dot wait" : "dot";
+    this.status.textContent = failure ? `${words.notSaved}: ${failure}` : this.isChanged || this.isSaving ? words.saving : `Saved ${whenExactly(this.savedAt).replace(/^today /, "")}`;
+  }
+
+  count() {
+    const text = this.text;
+    this.wordCount.textContent = counted((text.match(/[\p{L}\p{N}]+/gu) ?? []).length, "word", "words");
+    const tasks = text.match(/^\s*[-*+] \[[ xX]\] /gm) ?? [];
+    const open = tasks.filter((/** @type {string} */ task) => task.includes("[ ]")).length;
+    this.tasks.textContent = tasks.length ? `${number(open)} of ${counted(tasks.length, "task", "tasks")} open` : "";
+  }
+
+  /** @returns {Promise<boolean>} whether everything typed is kept */
+  async save() {
+    clearTimeout(this.timer);
+    if (this.isSaving) { await this.saving; return this.isChanged ? this.save() : true; }
+    if (!this.isChanged) return true;
+    this.isSaving = true;
+    this.firstChange = 0;
+    const sent = this.text;
+    this.showState();
+    let isDone = false;
+    this.saving = (async () => {
+      try {
+        const result = await ask("item.edit", { item: this.id, vault: this.vault, text: sent, baseText: this.base });
+        this.savedAt = result.item.modified;
+        if (this.text === sent && result.item.text !== sent) {
+          const [cursor, scroll] = [this.editor.getCursor(), this.editor.getScrollInfo()];
+          this.base = result.item.text;
+          this.editor.setValue(result.item.text);
+          this.editor.setCursor(cursor);
+          this.editor.scrollTo(scroll.left, scroll.top);
+          toast("Another change of this note was brought together with yours.");
+        } else {
+          // Lines that others wrote are compared with what was sent, not with what came of it.
+          this.base = sent;
+        }
+        isDone = true;
+      } catch (error) { this.failed(error, sent); }
+    })();
+    await this.saving;
+    this.isSaving = false;
+    if (isDone) { this.showState(); tell("saved"); if (this.isChanged) this.changed(); }
+    return isDone && !this.isChanged;
+  }
+
+  /** @param {any} error @param {string} sent */
+  failed(error, sent) {
+    this.isSaving = false;
+    this.showState(String(error?.message ?? error));
+    if (error instanceof Locked) { tell("locked"); return; }
+    if (error?.code === "operation.text.changed") {
+      toast("Somebody changed the same lines meanwhile.", { isWarning: true, action: "Keep mine as a note of its own", onaction: () => this.keepBeside(sent) });
+    } else {
+      this.timer = setTimeout(() => this.save(), 10_000);
+    }
+  }
+
+  /** @param {string} text */
+  async keepBeside(text) {
+    const made = await ask("item.create", { vault: this.vault, text });
+    this.base = this.text;
+    state.selected = made.id;
+    tell("opened");
+    tell("saved");
+  }
+
+  toggleTask() {
+    const line = this.editor.getCursor().line;
+    const text = this.editor.getLine(line);
+    const task = /^(\s*[-*+] )\[([ xX])\] /.exec(text);
+    if (task) this.editor.replaceRange(task[2] === " " ? "x" : " ", { line, ch: task[1].length + 1 }, { line, ch: task[1].length + 2 });
+    else this.editor.replaceRange("- [ ] ", { line, ch: /^\s*/.exec(text)?.[0].length ?? 0 });
+  }
+
+  /**
+   * Ctrl and a click follow a link to another note; a click on a task's box ticks it.
+   * @param {MouseEvent} event
+   */
+  followed(event) {
+    const place = this.editor.coordsChar({ left: event.clientX, top: event.clientY });
+    const token = this.editor.getTokenAt({ line: place.line, ch: place.ch + 1 });
+    if (event.ctrlKey && /\bwiki\b/.test(token.type ?? "")) {
+      event.preventDefault();
+      const line = this.editor.getLine(place.line);
+      for (const match of line.matchAll(/\[\[([^\]|]+)(?:\|[^\]]*)?\]\]/g)) {
+        if (match.index <= place.ch && place.ch <= match.index + match[0].length) { state.selected = match[1]; tell("opened"); return; }
+      }
+    }
+  }
+
+  focus() { this.editor.focus(); }
+  shown() { this.editor.refresh(); }
+
+  /** @returns {Promise<boolean>} */
+  leave() { this.isOver = true; return this.save(); }
+}

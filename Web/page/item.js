@@ -1,0 +1,232 @@
+// @ts-check
+// The right pane: one note or login, read and written.
+
+import { el } from "./el.js";
+import { icon, iconButton } from "./icons.js";
+import { ask, Locked } from "./session.js";
+import { allows, state, tell } from "./state.js";
+import { confirmed, refused, toast } from "./dialogs.js";
+import { NoteEditor } from "./editor.js";
+import { copyByKey, fieldsForm, fieldsPane, fileCards, stopFields } from "./fields.js";
+import { historyPane } from "./history.js";
+import { conflictBanner } from "./conflicts.js";
+import { words } from "./words.js";
+
+const place = el("main", { class: "pane", "aria-label": "Item" });
+/** @type {any} */
+let item = null;
+/** @type {NoteEditor | null} */
+let editor = null;
+let mode = "read";
+let serial = 0;
+
+export const pane = () => place;
+export const openItem = () => item;
+
+/** Nothing of the store stays in the pane. */
+export function dropItem() {
+  serial++;
+  stopFields();
+  editor = null;
+  item = null;
+  place.replaceChildren();
+}
+
+/** @returns {Promise<boolean>} whether everything that was typed is kept */
+export async function leaveItem() {
+  stopFields();
+  const left = editor;
+  editor = null;
+  return left ? left.leave() : true;
+}
+
+/** Saves what is open, and stays there. */
+export const saveItem = () => editor?.save() ?? Promise.resolve(true);
+
+/**
+ * Opens what is selected; the newest wish wins.
+ * @param {{ focuses?: boolean }} [options]
+ */
+export async function showSelected(options = {}) {
+  const wanted = state.selected;
+  const own = ++serial;
+  if (!(await leaveItem()) && item) { toast("What you typed could not be saved yet.", { isWarning: true }); }
+  if (!wanted) { item = null; draw(); return; }
+  try {
+    const read = await ask("item.read", { item: wanted, vault: state.vault, ...(state.front.front === "tab" ? { asksNobody: true } : {}) });
+    if (own !== serial) return;
+    item = read;
+    state.selected = read.id;
+    mode = "read";
+    draw();
+    if (options.focuses) focusItem();
+  } catch (error) {
+    if (own !== serial) return;
+    if (error instanceof Locked) { tell("locked"); return; }
+    item = null;
+    place.replaceChildren(el("div", { class: "empty" }, el("div", {}, el("h1", {}, "This cannot be shown."), el("p", {}, String(/** @type {any} */ (error).message)))));
+  }
+}
+
+export function focusItem() {
+  if (editor) editor.focus();
+  else /** @type {HTMLElement | null} */ (place.querySelector(".line button, .body button, .bar button"))?.focus();
+}
+
+/** @param {any} of */
+const tile = (of) => {
+  let sum = 7;
+  for (const letter of of.title || "?") sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9973;
+  return el("span", { class: `tile large colour-${sum % 7}`, "aria-hidden": "true" }, ([...(of.title || "?")][0] ?? "?").toUpperCase());
+};
+
+/** @param {Record<string, boolean>} flags @param {string} text */
+async function flag(flags, text) {
+  if (!item) return;
+  try {
+    const answer = await ask("item.flag", { items: [item.id], vault: state.vault, ...flags });
+    Object.assign(item, { isPinned: answer.items[0].isPinned, isArchived: answer.items[0].isArchived });
+    toast(text);
+    drawBar();
+    tell("saved");
+  } catch (error) { refused(error); }
+}
+
+export const togglePin = () => item && flag({ isPinned: !item.isPinned }, item.isPinned ? "The pin is off." : "Pinned.");
+export const toggleArchive = () => item && flag({ isArchived: !item.isArchived }, item.isArchived ? "Back from the archive." : "Archived.");
+
+export async function trashItem() {
+  if (!item || item.isTrashed) return;
+  const { id } = item;
+  await leaveItem();
+  try {
+    await ask("item.trash", { items: [id], vault: state.vault });
+    state.selected = null;
+    item = null;
+    draw();
+    tell("saved");
+    toast("Moved to the trash.", { action: words.putBack, onaction: async () => { await ask("item.restore", { item: id, vault: state.vault }); state.selected = id; tell("saved"); tell("reopen"); } });
+  } catch (error) { refused(error); }
+}
+
+async function putBack() {
+  try { await ask("item.restore", { item: item.id, vault: state.vault }); toast("It is back."); tell("saved"); tell("reopen"); } catch (error) { refused(error); }
+}
+
+async function removeForGood() {
+  if (!(await confirmed("Remove it for good?", `"${item.title}" leaves the trash. The history has it until the vault is compacted.`, words.removeForGood))) return;
+  try { await ask("item.remove", { items: [item.id], vault: state.vault }); state.selected = null; item = null; draw(); tell("saved"); } catch (error) { refused(error); }
+}
+
+export async function toggleHistory() {
+  if (!item) return;
+  if (mode === "history") { tell("reopen"); return; }
+  await leaveItem();
+  mode = "history";
+  const own = ++serial;
+  const node = await historyPane(item).catch((error) => { refused(error); return null; });
+  if (own !== serial || !node) return;
+  place.replaceChildren(bar(), node);
+}
+
+export function editFields() {
+  if (!item || item.kind === "note" || item.isTrashed) return;
+  const form = fieldsForm(item, async (changes) => { item = (await ask("item.edit", { item: item.id, vault: state.vault, ...changes })).item; draw(); tell("saved"); }, () => draw());
+  place.replaceChildren(bar(), form.node);
+  form.focus();
+}
+
+/** @param {"note" | "login"} kind */
+export async function newItem(kind) {
+  await leaveItem();
+  serial++;
+  if (kind === "login") {
+    const form = fieldsForm({ kind: "login", title: "", text: "", fields: [] }, async (changes) => {
+      item = await ask("item.create", { vault: state.vault, ...changes });
+      state.selected = item.id;
+      draw();
+      tell("saved");
+    }, () => tell("reopen"));
+    item = null;
+    place.replaceChildren(el("div", { class: "bar" }, backButton(), el("span", { class: "crumb" }, words.newLogin)), form.node);
+    form.focus();
+    tell("show-pane");
+    return;
+  }
+  try {
+    item = await ask("item.create", { vault: state.vault, text: "# \n" });
+    state.selected = item.id;
+    draw();
+    editor?.focus();
+    editor?.editor.setCursor({ line: 0, ch: 2 });
+    tell("saved");
+    tell("show-pane");
+  } catch (error) { refused(error); }
+}
+
+const backButton = () => iconButton("left", words.back, () => tell("back"), { class: "icon-button back" });
+
+function bar() {
+  if (!item) return el("div", { class: "bar" }, backButton());
+  const crumbs = [state.vaults.find((vault) => vault.id === state.vault)?.name ?? "", item.kind === "note" ? item.tags[0] ?? "" : item.kind].filter(Boolean).join(" / ");
+  return el("div", { class: "bar" }, backButton(), el("span", { class: "crumb grow" }, crumbs),
+    iconButton("clock", words.history, toggleHistory, { "aria-pressed": String(mode === "history") }),
+    item.isTrashed ? null : iconButton("pin", item.isPinned ? words.unpin : words.pin, togglePin, { "aria-pressed": String(item.isPinned) }),
+    item.isTrashed ? null : iconButton("box", item.isArchived ? words.unarchive : words.archiveIt, toggleArchive, { "aria-pressed": String(item.isArchived) }),
+    item.isTrashed ? null : iconButton("trash", words.trashIt, trashItem));
+}
+
+function drawBar() { place.querySelector(".bar")?.replaceWith(bar()); }
+
+export function draw() {
+  if (mode === "history") mode = "read";
+  if (!item) { place.replaceChildren(bar(), el("div", { class: "empty" }, el("p", {}, words.nothingPicked))); return; }
+  const trash = item.isTrashed ? el("div", { class: "banner" }, icon("trash"), el("span", { class: "grow" }, el("b", {}, "In the trash."), " It stays in the history until you compact the vault."),
+    el("button", { type: "button", class: "button small", onclick: putBack }, words.putBack), el("button", { type: "button", class: "button small danger", onclick: removeForGood }, words.removeForGood)) : null;
+  if (item.isSealed || item.isVeiled) { place.replaceChildren(bar(), lockedNote()); return; }
+  if (item.kind !== "note") {
+    place.replaceChildren(...[bar(), trash, fieldsPane(item, tile(item))].filter(Boolean));
+  } else {
+    editor = new NoteEditor(item);
+    const links = el("span", { class: "figure last" });
+    editor.foot.append(links);
+    if (item.attachments.length) editor.place.append(el("div", { class: "note-files" }, fileCards(item)));
+    place.replaceChildren(...[bar(), trash, editor.place, editor.foot].filter(Boolean));
+    editor.shown();
+    void showLinks(item.id, links);
+  }
+  const own = serial;
+  void conflictBanner(item).then((banner) => { if (banner && own === serial) place.querySelector(".bar")?.after(banner); }).catch(() => {});
+}
+
+/** @param {string} id @param {HTMLElement} links */
+async function showLinks(id, links) {
+  try {
+    const found = await ask("link.list", { item: id, vault: state.vault }, { byProgram: true });
+    const count = found.backlinks.length;
+    links.textContent = count === 0 ? "" : count === 1 ? "1 note links here" : `${count} notes link here`;
+  } catch { links.textContent = ""; }
+}
+
+function lockedNote() {
+  return el("div", { class: "empty" }, el("div", {}, el("span", { class: "crest brass" }, icon("lock", "large")), el("h1", {}, words.lockedNote), el("p", {}, words.lockedNoteMore),
+    allows("note.unlock") ? el("button", { type: "button", class: "button primary", onclick: async () => {
+      try { await ask("note.unlock", { note: item.id, vault: state.vault }); tell("reopen"); } catch (error) { refused(error); }
+    } }, words.openNote) : el("p", {}, words.lockedNoteTab)));
+}
+
+/** @param {"password" | "username" | "code"} what */
+export const copyFromItem = (what) => item && copyByKey(item, what);
+
+/** Reads again what another device or program has changed, unless somebody is typing in it. */
+export async function followChange() {
+  if (!item || mode !== "read" || editor?.isChanged || place.querySelector("form")) return;
+  const own = serial;
+  const read = await ask("item.read", { item: item.id, vault: state.vault, asksNobody: true }, { byProgram: true }).catch(() => null);
+  if (!read || own !== serial || editor?.isChanged) return;
+  if (editor && editor.base === read.text && read.modified === item.modified && !read.conflicts?.length) return;
+  if (editor && read.text === editor.base) { item = read; return; }
+  if (!editor && read.modified === item.modified) return;
+  item = read;
+  draw();
+}

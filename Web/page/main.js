@@ -1,0 +1,124 @@
+// @ts-check
+// Puts the panes together, and follows the store.
+
+import { el } from "./el.js";
+import { icon } from "./icons.js";
+import { ask, begin, forget, Locked } from "./session.js";
+import { on, say, state } from "./state.js";
+import { words } from "./words.js";
+import { drawSidebar, refreshSidebar, sidebar } from "./sidebar.js";
+import { dropList, emptySearch, focusRows, focusSearch, list, redraw, reload } from "./list.js";
+import { copyFromItem, dropItem, editFields, followChange, leaveItem, newItem, openItem, pane, saveItem, showSelected, toggleArchive, toggleHistory, togglePin, trashItem } from "./item.js";
+import { listenForKeys } from "./keys.js";
+import { refused } from "./dialogs.js";
+
+const root = /** @type {HTMLElement} */ (document.getElementById("root"));
+let isLocked = false;
+
+/** Drops all that the page holds of the store. */
+function showLocked() {
+  if (isLocked) return;
+  isLocked = true;
+  forget();
+  dropItem();
+  dropList();
+  Object.assign(state, { vaults: [], vault: "", query: "", selected: null });
+  for (const dialog of document.querySelectorAll("dialog, .toast")) dialog.remove();
+  root.replaceChildren(el("main", { class: "lock" }, el("div", {}, el("span", { class: "crest" }, icon("lock", "large")), el("h1", {}, words.lockedTitle),
+    el("p", {}, words.lockedMore), el("p", { class: "mono" }, words.lockedNext))));
+  say(words.lockedTitle);
+}
+
+/** Waits for changes, one request after the other, until the store locks. */
+async function follow() {
+  let after;
+  while (!isLocked) {
+    try {
+      /** @type {any} */
+      const changes = await ask("change.wait", after === undefined ? {} : { after }, { byProgram: true });
+      const isFirst = after === undefined;
+      after = changes.position;
+      if (isFirst) continue;
+      if (changes.isKeyringChanged) await readVaults();
+      if (changes.isKeyringChanged || changes.isSyncChanged || changes.vaults.includes(state.vault)) void refreshSidebar().catch(() => {});
+      if (changes.vaults.includes(state.vault)) { void reload({ keepsPlace: true }); void followChange(); }
+    } catch (error) {
+      if (error instanceof Locked) { showLocked(); return; }
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+    }
+  }
+}
+
+async function readVaults() {
+  const found = await ask("vault.list");
+  state.vaults = found.vaults.map((/** @type {any} */ vault) => ({ id: vault.id, name: vault.name }));
+  const usual = found.vaults.find((/** @type {any} */ vault) => vault.default) ?? found.vaults[0];
+  if (!state.vaults.some((vault) => vault.id === state.vault)) state.vault = usual.id;
+}
+
+function welcome() {
+  return el("div", { class: "empty" }, el("div", {}, el("span", { class: "crest" }, icon("chest", "large")), el("h1", {}, words.emptyVault), el("p", {}, words.emptyVaultMore),
+    el("div", { class: "row centre" }, el("button", { type: "button", class: "button primary", onclick: () => newItem("note") }, icon("note", "small"), words.writeNote),
+      el("button", { type: "button", class: "button", onclick: () => newItem("login") }, icon("key", "small"), words.addLogin))));
+}
+
+/** @type {HTMLElement} */
+let app;
+
+async function start() {
+  await begin();
+  state.front = await ask("front.hello");
+  await readVaults();
+  const banner = state.front.front === "tab" ? el("div", { class: "notice" }, icon("warn", "small"), el("span", { class: "grow" }, words.banner),
+    el("button", { type: "button", class: "button small", onclick: (/** @type {any} */ event) => event.target.closest(".notice").remove() }, words.understood)) : null;
+  app = el("div", { class: "app show-list" }, sidebar(), list(), pane());
+  root.replaceChildren(...[banner, app].filter(Boolean));
+  drawSidebar();
+  await reload();
+  await showSelected();
+  await refreshSidebar();
+  const whole = await ask("item.list", { vault: state.vault, includesAll: true, limit: 1 }, { byProgram: true });
+  if (whole.total === 0 && !openItem()) pane().replaceChildren(welcome());
+  void follow();
+}
+
+/** @param {Promise<any> | undefined | null | false} work */
+const quietly = (work) => { if (work) work.catch((error) => { if (error instanceof Locked) showLocked(); else refused(error); }); };
+
+on("view", () => { state.selected = null; emptySearch(); drawSidebar(); quietly(showSelected()); quietly(reload()); app.classList.add("show-list"); });
+on("vault", () => { state.selected = null; state.view = { name: words.allNotes, filter: { kind: "note" } }; emptySearch(); state.query = ""; quietly(showSelected()); quietly(refreshSidebar()); quietly(reload()); });
+on("query", () => drawSidebar());
+on("selected", () => quietly(showSelected()));
+on("opened", () => { app.classList.remove("show-list"); quietly(showSelected({ focuses: true })); });
+on("reopen", () => quietly(showSelected()));
+on("saved", () => { redraw(); quietly(reload({ keepsPlace: true })); quietly(refreshSidebar()); });
+on("show-pane", () => app.classList.remove("show-list"));
+on("back", () => { app.classList.add("show-list"); quietly(leaveThenStay()); focusRows(); });
+on("find", () => { app.classList.add("show-list"); focusSearch(); });
+on("new-note", () => quietly(newItem("note")));
+on("new-login", () => quietly(newItem("login")));
+on("history", () => quietly(toggleHistory()));
+on("pin", () => quietly(togglePin()));
+on("archive", () => quietly(toggleArchive()));
+on("trash", () => quietly(trashItem()));
+on("edit", () => editFields());
+on("save", () => quietly(saveItem()));
+on("copy-password", () => quietly(copyFromItem("password")));
+on("copy-username", () => quietly(copyFromItem("username")));
+on("copy-code", () => quietly(copyFromItem("code")));
+on("locked", showLocked);
+on("lock", () => quietly(leaveItem().then(() => ask("lock")).then(showLocked)));
+
+async function leaveThenStay() { await saveItem(); }
+
+// What was typed is saved when nobody looks any more.
+document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden" && !isLocked) quietly(saveItem()); });
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => event.preventDefault());
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const look = () => { document.documentElement.dataset.theme = dark.matches ? "dark" : "light"; };
+dark.addEventListener("change", look);
+look();
+listenForKeys();
+start().catch((error) => { if (error instanceof Locked) showLocked(); else { root.replaceChildren(el("main", { class: "lock" }, el("h1", {}, String(error?.message ?? error)))); } });

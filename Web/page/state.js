@@ -1,0 +1,45 @@
+// @ts-check
+// What the page knows at the moment, and who wants to hear of it.
+
+/** @typedef {{ name: string, filter: Record<string, unknown>, isCompact?: boolean, special?: string }} View */
+
+/** All of it goes when the store locks. */
+export const state = {
+  front: { front: "tab", version: "", store: "", refuses: /** @type {string[]} */ ([]) },
+  /** @type {{ id: string, name: string }[]} */
+  vaults: [],
+  vault: "",
+  /** @type {View} */
+  view: { name: "All notes", filter: { kind: "note" } },
+  query: "",
+  order: "modified",
+  /** @type {string | null} */
+  selected: null,
+};
+
+/** @type {Map<string, Set<() => void>>} */
+const listeners = new Map();
+
+/** @param {string} topic @param {() => void} listener */
+export function on(topic, listener) {
+  if (!listeners.has(topic)) listeners.set(topic, new Set());
+  listeners.get(topic)?.add(listener);
+}
+
+/** @param {string} topic */
+export function tell(topic) { for (const listener of listeners.get(topic) ?? []) listener(); }
+
+/**
+ * Says something to whoever listens instead of looking.
+ * @param {string} text
+ */
+export function say(text) {
+  const place = document.getElementById("said");
+  if (place) place.textContent = text;
+}
+
+/**
+ * Whether this front passes an operation on.
+ * @param {string} operation
+ */
+export const allows = (operation) => !state.front.refuses.includes(operation);
