@@ -102,6 +102,15 @@ with sync_playwright() as playwright:
     page.keyboard.press("Control+s")
     wait("saved", "/Saved/.test(document.querySelector('.status').innerText)")
 
+    # Leaving saves.
+    page.keyboard.type(" Twice.")
+    page.locator(".rows .item", has_text="Books to borrow").first.click()
+    wait("the other is open", "document.querySelector('.CodeMirror').innerText.includes('Overstory')")
+    click_row("Copper spray")
+    wait("what was typed is there", "document.querySelector('.CodeMirror').innerText.includes('rain. Twice.')")
+    page.locator(".CodeMirror").click()
+    page.keyboard.press("Control+End")
+
     # Text of others is text.
     click_row("onerror")
     check("nothing of it ran", evaluate("window.ran === undefined && document.querySelectorAll('.pane img, .list img, iframe, object, embed').length === 0"))
@@ -146,7 +155,7 @@ with sync_playwright() as playwright:
     wait("the keys", "document.querySelector('dialog[open]') !== null")
     screen("keys")
     page.keyboard.press("Escape")
-    check("the sheet is gone", evaluate("document.querySelector('dialog') === null"))
+    wait("the sheet is gone", "document.querySelector('dialog') === null")
 
     # A new note from the keyboard.
     page.get_by_role("button", name="All notes").click()

@@ -31,7 +31,6 @@ export class NoteEditor {
     this.base = item.text;
     this.savedAt = item.modified;
     this.isSaving = false;
-    this.isOver = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     this.firstChange = 0;
@@ -165,7 +164,4 @@ export class NoteEditor {
 
   focus() { this.editor.focus(); }
   shown() { this.editor.refresh(); }
-
-  /** @returns {Promise<boolean>} */
-  leave() { this.isOver = true; return this.save(); }
 }

@@ -32,13 +32,26 @@ export function dropItem() {
   place.replaceChildren();
 }
 
-/** @returns {Promise<boolean>} whether everything that was typed is kept */
+/**
+ * Leaves what is open. A note whose text cannot be saved stays open, so that nothing that was typed is lost.
+ * @returns {Promise<boolean>} whether it is left
+ */
 export async function leaveItem() {
   stopFields();
-  const left = editor;
-  editor = null;
-  return left ? left.leave() : true;
+  if (!editor) return true;
+  const leaving = editor;
+  if (!(await leaving.save())) {
+    toast("This note stays open: what you typed could not be saved yet.", { isWarning: true });
+    return false;
+  }
+  // What is typed from here on would go nowhere.
+  leaving.editor.setOption("readOnly", true);
+  if (editor === leaving) editor = null;
+  return true;
 }
+
+/** Whether something that was typed is not saved yet. */
+export const isUnsaved = () => editor !== null && (editor.isChanged || editor.isSaving);
 
 /** Saves what is open, and stays there. */
 export const saveItem = () => editor?.save() ?? Promise.resolve(true);
@@ -50,7 +63,8 @@ export const saveItem = () => editor?.save() ?? Promise.resolve(true);
 export async function showSelected(options = {}) {
   const wanted = state.selected;
   const own = ++serial;
-  if (!(await leaveItem()) && item) { toast("What you typed could not be saved yet.", { isWarning: true }); }
+  if (!(await leaveItem())) { state.selected = item.id; tell("stayed"); return; }
+  if (own !== serial) return;
   if (!wanted) { item = null; draw(); return; }
   try {
     const read = await ask("item.read", { item: wanted, vault: state.vault, ...(state.front.front === "tab" ? { asksNobody: true } : {}) });
@@ -98,7 +112,7 @@ export const toggleArchive = () => item && flag({ isArchived: !item.isArchived }
 export async function trashItem() {
   if (!item || item.isTrashed) return;
   const { id } = item;
-  await leaveItem();
+  if (!(await leaveItem())) return;
   try {
     await ask("item.trash", { items: [id], vault: state.vault });
     state.selected = null;
@@ -121,7 +135,7 @@ async function removeForGood() {
 export async function toggleHistory() {
   if (!item) return;
   if (mode === "history") { tell("reopen"); return; }
-  await leaveItem();
+  if (!(await leaveItem())) return;
   mode = "history";
   const own = ++serial;
   const node = await historyPane(item).catch((error) => { refused(error); return null; });
@@ -138,7 +152,7 @@ export function editFields() {
 
 /** @param {"note" | "login"} kind */
 export async function newItem(kind) {
-  await leaveItem();
+  if (!(await leaveItem())) return;
   serial++;
   if (kind === "login") {
     const form = fieldsForm({ kind: "login", title: "", text: "", fields: [] }, async (changes) => {

@@ -146,7 +146,9 @@ function draw() {
     if (isSelected) index = at;
     const node = el("div", {
       class: `item ${item && item.kind !== "note" ? "other" : "note"}`, role: "option", id: `row-${at}`, "aria-selected": String(isSelected), "aria-setsize": total, "aria-posinset": at + 1,
-      onclick: () => move(at, true),
+      // At the press: the node may be another one by the time the button is let go.
+      onmousedown: (/** @type {MouseEvent} */ event) => { if (event.button === 0) move(at, true); },
+      onclick: () => { if (row(at)?.id !== state.selected) move(at, true); },
     }, item ? [
       item.kind && item.kind !== "note" ? letterTile(item) : null,
       el("div", { class: "top" }, item.isPinned ? icon("pin", "small pinned") : null, item.isLocked ? icon("lock", "small") : null,

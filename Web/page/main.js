@@ -8,9 +8,9 @@ import { on, say, state } from "./state.js";
 import { words } from "./words.js";
 import { drawSidebar, refreshSidebar, sidebar } from "./sidebar.js";
 import { dropList, emptySearch, focusRows, focusSearch, list, redraw, reload } from "./list.js";
-import { copyFromItem, dropItem, editFields, followChange, leaveItem, newItem, openItem, pane, saveItem, showSelected, toggleArchive, toggleHistory, togglePin, trashItem } from "./item.js";
+import { copyFromItem, dropItem, editFields, followChange, isUnsaved, leaveItem, newItem, openItem, pane, saveItem, showSelected, toggleArchive, toggleHistory, togglePin, trashItem } from "./item.js";
 import { listenForKeys } from "./keys.js";
-import { refused } from "./dialogs.js";
+import { confirmed, refused } from "./dialogs.js";
 
 const root = /** @type {HTMLElement} */ (document.getElementById("root"));
 let isLocked = false;
@@ -107,12 +107,20 @@ on("copy-password", () => quietly(copyFromItem("password")));
 on("copy-username", () => quietly(copyFromItem("username")));
 on("copy-code", () => quietly(copyFromItem("code")));
 on("locked", showLocked);
-on("lock", () => quietly(leaveItem().then(() => ask("lock")).then(showLocked)));
+on("stayed", redraw);
+on("lock", () => quietly(lockNow()));
+
+async function lockNow() {
+  if (!(await leaveItem()) && !(await confirmed("Lock all the same?", "What you typed last could not be saved. It is lost when the store locks.", "Lock now"))) return;
+  await ask("lock");
+  showLocked();
+}
 
 async function leaveThenStay() { await saveItem(); }
 
 // What was typed is saved when nobody looks any more.
 document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden" && !isLocked) quietly(saveItem()); });
+addEventListener("beforeunload", (event) => { if (isUnsaved() && !isLocked) { quietly(saveItem()); event.preventDefault(); } });
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => event.preventDefault());
 

@@ -34,7 +34,7 @@ enum ItemExcerpt {
             // A mark in front of a tag is dropped above; the tag says nothing that the list does not.
             if line.first == "#", line.dropFirst().first?.isWhitespace == false, words.count == 1 { continue }
             if !result.isEmpty, !words.isEmpty { result += " " }
-            result += words.filter { $0 != "[" && $0 != "]" }.joined(separator: " ")
+            result += words.joined(separator: " ").replacing("**", with: "").replacing("`", with: "")
         }
         return result.isEmpty ? nil : String(result.prefix(characterCountMax))
     }
