@@ -93,6 +93,9 @@ struct HiddenItemTests {
             Call("unarchive", [item], .names), Call("rm", [item], .names), Call("ls", ["--trash"], .names),
             Call("show", [item], .asks), Call("restore", [item], .names), Call("ls", [], .names),
             Call("compact", [], .isSilent), Call("backup create", ["copy"], .isSilent),
+            // Neither has a terminal or an agent here.
+            Call("find", ["Band"], .fails("cli.terminal.needed")),
+            Call("open", ["--browser"], .fails("agent.store.locked")),
         ]
     }
 
