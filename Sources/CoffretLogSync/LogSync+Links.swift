@@ -80,7 +80,7 @@ extension LogSync {
     private func needs(of link: LinkDraft, behind before: Frontier) throws -> [BlobName] {
         guard link.opens == nil else { return [] }
         var names: [BlobName] = []
-        var pusher = try LogPusher(repository: repository, served: isServed)
+        var pusher = try LogPusher(repository: repository, served: servedTest())
         while let name = pusher.nextName() {
             let entry = try repository.ask { (machine) throws(StorageError) in try machine.store.entry(named: name) }
             if let entry = entry?.entry { names += try repository.blobNames(of: entry) }

@@ -21,7 +21,7 @@ extension LogSync {
         report.isEpochStale = isStale || !(state.oldestEpoch...max(state.oldestEpoch, state.epoch)).contains(epoch)
         guard mayWrite, !report.isEpochStale else { return nil }
         if pusher == nil {
-            pusher = try LogPusher(repository: repository, served: isServed)
+            pusher = try LogPusher(repository: repository, served: servedTest())
             if pusher?.isAtEnd == true, !keeper.isReplacementDue { return nil }
         }
         guard var pusher else { return nil }
@@ -43,9 +43,14 @@ extension LogSync {
     }
 
     /// Whether the server has a log up to a number, as far as is known here.
-    func isServed(_ instance: InstanceID, _ number: EntryNumber) -> Bool {
-        if let known = memory.served[instance] { return number <= known }
-        return !ownInstances.contains(instance)
+    func isServed(_ instance: InstanceID, _ number: EntryNumber) -> Bool { servedTest()(instance, number) }
+
+    /// The same for one who asks the repository meanwhile: the repository is asked here, and not by the result.
+    func servedTest() -> (InstanceID, EntryNumber) -> Bool {
+        let own = ownInstances
+        return { [unowned self] instance, number in
+            memory.served[instance].map { number <= $0 } ?? !own.contains(instance)
+        }
     }
 
     func pushed(_ receipt: PushReceipt, isLast: Bool) throws {
