@@ -3,7 +3,7 @@
 package import CoffretBase
 internal import CoffretWire
 
-/// Why a front did not do what its page, or the person who started it, asked.
+/// The reason why a front refused its page, or the person who started it.
 package struct FrontError: Error, Equatable, Sendable {
     package enum Code: String, Sendable {
         /// It is no request of `Spec/page.md`; the place names the member or field.

@@ -1,4 +1,4 @@
-// What a front does with the requests of its page. Invariant: the page gets replies of its own session and nothing else.
+// The requests of a page, judged and passed on. Invariant: the page gets replies of its own session and nothing else.
 
 internal import CoffretBase
 internal import CoffretClient
@@ -22,7 +22,7 @@ package final class PageDesk {
     private let watching: PageSession
     private var requestCount = 0
 
-    /// Whether a request was refused because the store is locked.
+    /// True once a request was refused because the store is locked.
     package private(set) var isLocked = false
 
     /// - Parameters:
@@ -42,7 +42,7 @@ package final class PageDesk {
         watching = PageSession(attendant: nil, open: open)
     }
 
-    /// Where answers come in.
+    /// The descriptors on which answers come.
     package var descriptors: [Int32] { [main.descriptor, watching.descriptor].compactMap(\.self) }
 
     /// Reads one answer from a descriptor that has become readable.
@@ -54,9 +54,15 @@ package final class PageDesk {
         }
     }
 
-    /// Takes the body of a request.
-    package func take(_ body: [UInt8], reply: @escaping Reply) {
-        guard requestCount < Self.requestCountMax else { return reply(FrontReply.error(FrontError(.busy))) }
+    /// Takes the body of a request, which is overwritten once it is answered if nobody else has it.
+    ///
+    /// - Returns: nil if it was refused.
+    @discardableResult
+    package func take(_ body: [UInt8], reply: @escaping Reply) -> PageRequest? {
+        guard requestCount < Self.requestCountMax else {
+            reply(FrontReply.error(FrontError(.busy)))
+            return nil
+        }
         do throws(FrontError) {
             let request = try PageRequest(judging: body, for: kind)
             requestCount += 1
@@ -71,8 +77,10 @@ package final class PageDesk {
             case .operation("change.wait"): watching.ask(body, reply: counted)
             case .operation: main.ask(isAttended ? Self.attended(body) : body, reply: counted)
             }
+            return request
         } catch {
             reply(FrontReply.error(error))
+            return nil
         }
     }
 

@@ -1,6 +1,7 @@
-// The files of the page. Invariant: what is served was read once, from files that nobody but root and this user can change.
+// The files of the page. Invariant: each served file was read once, from files that nobody but root and this user can change.
 
 internal import CoffretBase
+internal import CoffretClient
 internal import CoffretTerminal
 internal import Glibc
 
@@ -47,12 +48,11 @@ package struct PageFiles: Sendable {
         ),
     ]
 
-    /// Where an installed front finds them: beside the folder of its program.
+    /// The folder of an installed page: beside the folder of the front's program.
     package static var installedFolder: String? {
-        guard let path = unsafe realpath("/proc/self/exe", nil) else { return nil }
-        defer { unsafe free(path) }
-        let program = unsafe String(cString: path)
-        return PathText.parent(of: PathText.parent(of: program)) + "/share/coffret/page"
+        AgentLocation.canonical("/proc/self/exe").map { program in
+            PathText.parent(of: PathText.parent(of: program)) + "/share/coffret/page"
+        }
     }
 
     /// - Throws: `.pageUntrusted` with the name at fault.

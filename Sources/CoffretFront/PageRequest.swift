@@ -1,8 +1,10 @@
-// What a page may ask. Invariant: a request is passed on only if this table has its operation for this front.
+// The requests that a page may make. Invariant: a request is passed on only if this table has its operation for this front.
 
 internal import CoffretBase
+internal import CoffretClient
+internal import CoffretTerminal
 
-/// Which program serves the page.
+/// The program that serves the page.
 package enum FrontKind: String, Sendable {
     case window
     case tab
@@ -31,7 +33,7 @@ package enum PageRequest: Equatable, Sendable {
         "field.read", "secret.generate", "password.audit", "note.unlock", "note.lock", "note.release",
     ]
 
-    /// What this front refuses of the table, sorted.
+    /// The operations of the table that this front refuses, sorted.
     package static func refused(by kind: FrontKind) -> [String] { kind == .tab ? windowOnly.sorted() : [] }
 
     /// All operations of the table, sorted.
@@ -39,21 +41,10 @@ package enum PageRequest: Equatable, Sendable {
 
     /// - Throws: `.requestInvalid`, `.requestRefused`.
     package init(judging body: [UInt8], for kind: FrontKind) throws(FrontError) {
-        guard body.count <= Self.byteCountMax, case .object(let members)? = try? JSONValue(parsing: body) else {
-            throw FrontError(.requestInvalid)
-        }
-        var name: String?
-        var fields: [JSONValue.Member] = []
-        for member in members {
-            switch (member.name, member.value) {
-            case ("do", .string(let text)): name = text
-            case ("by", .string("person")), ("by", .string("program")): continue
-            case ("with", .object(let given)): fields = given
-            default: throw FrontError(.requestInvalid, at: member.name)
-            }
-        }
-        guard let name else { throw FrontError(.requestInvalid, at: "do") }
+        let (name, fields) = try Self.read(body)
         if name.hasPrefix("front.") {
+            let request = try? JSONValue(parsing: body)
+            guard case .object(let fields)? = request?["with"] ?? .object([]) else { throw FrontError(.requestInvalid) }
             self = .front(try FrontRequest(name, fields))
             return
         }
@@ -61,19 +52,72 @@ package enum PageRequest: Equatable, Sendable {
             throw FrontError(.requestRefused, at: name)
         }
         // A tab shows no secret, whatever the value says.
-        if kind == .tab, fields.contains(where: { $0.name == "revealsSecrets" }) {
+        if kind == .tab, fields.contains("revealsSecrets") {
             throw FrontError(.requestRefused, at: "revealsSecrets")
         }
         self = .operation(name: name)
     }
+
+    /// The name of a request and those of its fields. Their values are not copied: a front keeps no text of its page.
+    private static func read(_ body: [UInt8]) throws(FrontError) -> (name: String, fields: Set<String>) {
+        guard body.count <= byteCountMax else { throw FrontError(.requestInvalid) }
+        var (name, fields, members): (String?, Set<String>, Set<String>) = (nil, [], [])
+        var place: String?
+        do {
+            var reader = JSONReader(body)
+            guard try reader.next() == .beginObject else { throw FrontError(.requestInvalid) }
+            while case .name(let member) = try reader.next() {
+                place = member
+                guard members.insert(member).inserted else { throw FrontError(.requestInvalid, at: member) }
+                switch (member, try reader.next()) {
+                case ("do", .string(let text)): name = text
+                case ("by", .string("person")), ("by", .string("program")): continue
+                case ("with", .beginObject):
+                    while case .name(let field) = try reader.next() {
+                        guard fields.insert(field).inserted else { throw FrontError(.requestInvalid, at: field) }
+                        try reader.skipValue()
+                    }
+                default: throw FrontError(.requestInvalid, at: member)
+                }
+            }
+            _ = try reader.next()
+        } catch let error as FrontError {
+            throw error
+        } catch {
+            throw FrontError(.requestInvalid, at: place)
+        }
+        guard let name else { throw FrontError(.requestInvalid, at: "do") }
+        return (name, fields)
+    }
 }
 
-/// What a page asks of its front.
+/// A request of a page to its front itself.
 package enum FrontRequest: Equatable, Sendable {
     case hello
     /// A field's value to the clipboard; without a field the password, else the first secret.
     case copy(item: String, vault: String?, field: String?)
     case copyCode(item: String, vault: String?)
+
+    /// Seconds until a copied value is taken away again.
+    package static let clipboardSeconds = 45
+
+    /// The words of the command that copies, which is `coffret` beside the front; nil where nothing is copied. The value is
+    /// in neither the page nor its front.
+    package func clipboardCommand(store: String) -> [String]? {
+        guard let own = AgentLocation.canonical("/proc/self/exe") else { return nil }
+        let program = PathText.join(PathText.parent(of: own), "coffret")
+        let options = ["--store", store, "--quiet"]
+        func place(_ item: String, _ vault: String?) -> [String] {
+            (vault.map { ["--vault", $0] } ?? []) + ["--", item]
+        }
+        switch self {
+        case .hello: return nil
+        case .copy(let item, let vault, let field):
+            return [program, "copy", "--clear-after", "\(Self.clipboardSeconds)"] + options + place(item, vault)
+                + (field.map { [$0] } ?? [])
+        case .copyCode(let item, let vault): return [program, "otp", "--copy"] + options + place(item, vault)
+        }
+    }
 
     fileprivate init(_ name: String, _ fields: [JSONValue.Member]) throws(FrontError) {
         var texts: [String: String] = [:]

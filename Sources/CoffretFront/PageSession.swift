@@ -18,13 +18,26 @@ package protocol PageAttendant: AnyObject {
 final class PageSession {
     typealias Reply = ([UInt8]) -> Void
 
+    /// A request that waits, which may hold a text of the person.
+    private final class Request {
+        private(set) var message: [UInt8]
+        private let reply: Reply
+
+        init(_ message: [UInt8], _ reply: @escaping Reply) { (self.message, self.reply) = (message, reply) }
+
+        func answer(_ reply: [UInt8]) {
+            message.zero()
+            self.reply(reply)
+        }
+    }
+
     private let open: () throws -> SessionClient?
     private weak var attendant: (any PageAttendant)?
     private var client: SessionClient?
-    private var queue: [(message: [UInt8], reply: Reply)] = []
+    private var queue: [Request] = []
     private var isAsking = false
     private var hasOpenQuestion = false
-    /// Whether the request that is asked has been sent to another session already.
+    /// True while the request goes to a second session.
     private var isSecondTry = false
 
     init(attendant: (any PageAttendant)?, open: @escaping () throws -> SessionClient?) {
@@ -36,7 +49,7 @@ final class PageSession {
     var descriptor: Int32? { isAsking ? client?.descriptor : nil }
 
     func ask(_ message: [UInt8], reply: @escaping Reply) {
-        queue.append((message, reply))
+        queue.append(Request(message, reply))
         if !isAsking { next() }
     }
 
@@ -73,7 +86,7 @@ final class PageSession {
             isSecondTry = false
             if hasOpenQuestion { attendant?.questionIsOver() }
             hasOpenQuestion = false
-            queue.removeFirst().reply(message)
+            queue.removeFirst().answer(message)
             if !isAsking { next() }
         } catch {
             isAsking = false
@@ -97,7 +110,7 @@ final class PageSession {
         next()
     }
 
-    /// Where the store is locked nothing that waits can be answered; else one request has failed.
+    /// A lock fails all requests that wait; another error fails the first.
     private func fail(_ error: any Error) {
         isSecondTry = false
         hasOpenQuestion = false
@@ -108,11 +121,11 @@ final class PageSession {
             isOver
             ? PageDesk.lockedMessage
             : PageDesk.message(for: error)
-        for request in failed.prefix(isOver ? .max : 1) { request.reply(message) }
+        for request in failed.prefix(isOver ? .max : 1) { request.answer(message) }
         if !isOver, !isAsking { next() }
     }
 
-    /// Whether no session can be had because the store is locked, or nobody keeps it open.
+    /// True where no session can be had because the store is locked, or no agent runs.
     private var isLockedNow: Bool {
         do {
             client = try client ?? open()

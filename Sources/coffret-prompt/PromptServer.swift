@@ -88,7 +88,7 @@ final class PromptServer {
         question.kind = kind
         question.asker = AskingParent.words
         let window = PromptWindow(question)
-        // What was wrong with the last answer is said once.
+        // A complaint about the last answer is shown once.
         question.complaint = nil
         let outcome = window.run { [unowned self] in
             guard fill() else {
@@ -185,7 +185,7 @@ final class PromptServer {
     }
 }
 
-/// Who started this program, by what the kernel says.
+/// The program that started this one, by the kernel's word.
 enum AskingParent {
     static var words: String {
         let parent = getppid()

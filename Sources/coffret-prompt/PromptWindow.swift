@@ -1,4 +1,4 @@
-// The window that asks. Invariant: what is typed goes from GTK's locked memory into ours, and from there to the one who asked; no
+// The window that asks. Invariant: typed text goes from GTK's locked memory into ours, and from there to the program that asked; no
 // string ever holds it.
 
 internal import CGTK

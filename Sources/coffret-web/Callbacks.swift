@@ -1,4 +1,4 @@
-// What libmicrohttpd calls. The one thing to keep true: what it holds for us is retained once and released once.
+// The callbacks of libmicrohttpd. Invariant: an object that the library holds is retained once and released once.
 
 internal import CMicroHTTPD
 internal import CoffretBase

@@ -1,14 +1,11 @@
-// Copies past the page and past this process. Invariant: the value is never in this process: `coffret copy` has it.
+// Copies past the page. Invariant: the value is never in this process, but in `coffret copy` alone.
 
 internal import CoffretBase
 internal import CoffretFront
 internal import CoffretTerminal
-internal import Glibc
 
 /// Runs `coffret copy` and `coffret otp`, which clear the clipboard afterwards.
 final class ClipboardCommand {
-    private static let seconds = 45
-
     private let store: String
     private var running: [Copying] = []
 
@@ -27,20 +24,11 @@ final class ClipboardCommand {
     var isWaiting: Bool { !running.isEmpty }
 
     func perform(_ request: FrontRequest, reply: @escaping PageDesk.Reply) {
-        let options = ["--store", store, "--quiet"]
-        let words: [String]
-        switch request {
-        case .hello: return
-        case .copy(let item, let vault, let field):
-            words =
-                ["copy"] + options + ["--clear-after", "\(Self.seconds)"] + (vault.map { ["--vault", $0] } ?? [])
-                + ["--", item] + (field.map { [$0] } ?? [])
-        case .copyCode(let item, let vault):
-            words = ["otp", "--copy"] + options + (vault.map { ["--vault", $0] } ?? []) + ["--", item]
+        guard let words = request.clipboardCommand(store: store) else {
+            return reply(FrontReply.error(FrontError(.copyFailed)))
         }
         do throws(SystemFailure) {
-            let program = PathText.join(try Self.folder(), "coffret")
-            let child = try ChildProcess.start([program] + words, input: .null, output: .null, error: .null)
+            let child = try ChildProcess.start(words, input: .null, output: .null, error: .null)
             running.append(Copying(child, reply))
         } catch {
             reply(FrontReply.error(FrontError(.copyFailed)))
@@ -53,14 +41,9 @@ final class ClipboardCommand {
             guard let outcome = running.child.poll() else { return true }
             running.reply(
                 outcome.isSuccess
-                    ? FrontReply.ok([("seconds", .integer(Self.seconds))]) : FrontReply.error(FrontError(.copyFailed)))
+                    ? FrontReply.ok([("seconds", .integer(FrontRequest.clipboardSeconds))])
+                    : FrontReply.error(FrontError(.copyFailed)))
             return false
         }
-    }
-
-    private static func folder() throws(SystemFailure) -> String {
-        guard let path = unsafe realpath("/proc/self/exe", nil) else { throw SystemFailure.last }
-        defer { unsafe free(path) }
-        return PathText.parent(of: unsafe String(cString: path))
     }
 }

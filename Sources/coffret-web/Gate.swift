@@ -1,4 +1,4 @@
-// What is judged before anything else is done with a request. Invariant: a refusal tells nothing but its status.
+// The checks before anything else is done with a request. Invariant: a refusal tells nothing but its status.
 
 internal import CoffretBase
 

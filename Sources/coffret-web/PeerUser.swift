@@ -1,4 +1,4 @@
-// Whose program a connection on the loopback belongs to, as the kernel's table says.
+// The user at the other end of a connection on the loopback, by the kernel's table.
 
 internal import CoffretTerminal
 internal import Glibc

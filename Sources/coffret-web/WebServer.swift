@@ -163,16 +163,15 @@ final class Exchange {
             exchange.answer = token.map { (200, "application/json", $0) } ?? (403, nil, [])
             lastUse = Self.now
         case .ask:
-            let isWatching = (try? PageRequest(judging: exchange.body, for: .tab)) == .operation(name: "change.wait")
-            if !isWatching { lastUse = Self.now }
             let id = ObjectIdentifier(exchange)
-            desk.take(exchange.body) { [weak self] message in
+            let body = exchange.body
+            exchange.body = []
+            let request = desk.take(body) { [weak self] message in
                 let answer: Exchange.Answer = (200, "application/json", message)
                 guard let waiting = self?.suspended.removeValue(forKey: id) else { return exchange.answer = answer }
                 waiting.resume(answer)
             }
-            exchange.body.zero()
-            exchange.body = []
+            if request != .operation(name: "change.wait") { lastUse = Self.now }
             if exchange.answer == nil {
                 suspended[id] = unsafe SuspendedExchange(exchange, connection)
             }

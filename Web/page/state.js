@@ -1,5 +1,5 @@
 // @ts-check
-// What the page knows at the moment, and who wants to hear of it.
+// The state of the page, and its listeners.
 
 /** @typedef {{ name: string, filter: Record<string, unknown>, isCompact?: boolean, special?: string }} View */
 

@@ -17,7 +17,7 @@ enum ItemExcerpt {
         return line(withoutTitle(item)[...])
     }
 
-    /// What stands below the line that gives the title.
+    /// The text below the line that gives the title.
     private static func withoutTitle(_ item: Item) -> Substring {
         let text = item.text.drop { $0.isNewline || $0.isWhitespace }
         guard let end = text.firstIndex(where: \.isNewline) else {

@@ -40,6 +40,8 @@ package struct JSONReader {
     private var chunkOffset = 0
     private var isSourceAtEnd = false
     private var places: [Place] = [.textStart]
+    /// True while strings are read and not kept.
+    private var isSkipping = false
     /// Line of the next byte, from 1.
     package private(set) var line = 1
 
@@ -111,6 +113,14 @@ package struct JSONReader {
         guard token == .beginObject || token == .beginArray else { return }
         let outer = depth - 1
         repeat { _ = try next() } while depth > outer
+    }
+
+    /// Reads the next value and keeps none of its texts, nor copies them.
+    package mutating func skipValue() throws(JSONError) {
+        isSkipping = true
+        defer { isSkipping = false }
+        let token = try next()
+        try skipRest(of: token)
     }
 
     private mutating func readValue(startingWith character: UInt8?) throws(JSONError) -> JSONToken {
@@ -221,6 +231,7 @@ package struct JSONReader {
             if character == UInt8(ascii: "\\") {
                 index += 1
                 try readEscape(into: &text)
+                if isSkipping { text = [] }
             } else {
                 // A run without escapes is taken whole: long values are mostly that.
                 let end = chunk[index...].firstIndex { byte in
@@ -228,7 +239,7 @@ package struct JSONReader {
                 }
                 let run = index..<(end ?? chunk.count)
                 guard text.count + run.count <= stringByteCountMax else { throw error(.stringTooLong) }
-                text.append(contentsOf: chunk[run])
+                if !isSkipping { text.append(contentsOf: chunk[run]) }
                 index = run.upperBound
             }
             guard text.count <= stringByteCountMax else { throw error(.stringTooLong) }

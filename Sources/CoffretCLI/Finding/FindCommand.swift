@@ -34,7 +34,7 @@ enum FindCommand {
         do {
             try finder.run()
         } catch {
-            // What went wrong is said where it stays.
+            // The failure is printed where it stays readable.
             screen.leave()
             throw error
         }

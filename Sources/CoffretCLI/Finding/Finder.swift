@@ -1,4 +1,4 @@
-// What `coffret find` does with keys. Invariant: all that was typed is read before anything is searched or drawn, and a secret is
+// The keys of `coffret find`. Invariant: all that was typed is read before anything is searched or drawn, and a secret is
 // on the screen only after the person asked for this one.
 
 internal import CoffretApp
@@ -24,23 +24,23 @@ final class Finder {
     private let store: CommandStore
     private let screen: FullScreen
 
-    /// What was typed.
+    /// The typed words.
     var query = ""
     private(set) var found = FoundItems.empty
     /// The place of the chosen item in the list, and of the first one on the screen.
     private(set) var chosen = 0
     var top = 0
     private(set) var preview: Preview?
-    /// Whether the whole screen shows the chosen item, and its first line there.
+    /// True while the whole screen shows the chosen item, from the line `readingTop`.
     private(set) var isReading = false
     var readingTop = 0
     /// Said in the last line until the next key.
     private(set) var message: String?
 
     private var isEnded = false
-    /// What the list was made for; nil once it is to be made anew.
+    /// The query of the list; nil once the list is to be made anew.
     private var listed: String?
-    /// Whether the session can be read once it ends; it has ended where the key of the store rests.
+    /// False once the session has ended by itself, as where the key of the store rests.
     private var isSessionAlive = true
 
     /// The shortest beginning that is looked for (`search.md`).
@@ -63,7 +63,7 @@ final class Finder {
         while !isEnded {
             try search()
             try draw()
-            // What follows the list waits for nobody who types.
+            // The preview is read only while nobody types.
             if preview == nil, !screen.hasInput {
                 try look()
                 if preview != nil { try draw() }

@@ -5,7 +5,7 @@ internal import CPlatform
 internal import CoffretBase
 internal import Glibc
 
-/// What a full-screen program waits for.
+/// An event that a full-screen program waits for.
 package enum ScreenEvent: Equatable {
     /// All keys that were there.
     case keys([Key])
@@ -24,7 +24,7 @@ package final class FullScreen {
     private var watch: SignalWatch?
     private var original = termios()
     private var decoder = KeyDecoder()
-    /// What stands on the screen, line by line; nil before the first picture.
+    /// The lines on the screen; nil before the first picture.
     private var shown: [String]?
 
     /// Another screen, no wrapping at the margin, pastes in brackets, nothing there.
@@ -89,7 +89,7 @@ package final class FullScreen {
 
     // MARK: Reading
 
-    /// Whether somebody has typed what was not read yet.
+    /// True while typed bytes wait to be read.
     package var hasInput: Bool { DescriptorIO.isReadable(terminal.number) }
 
     /// Waits for keys, signals, or what can be read elsewhere. A signal that ends the program does so here, after the terminal
@@ -169,7 +169,7 @@ package final class FullScreen {
         enter()
     }
 
-    /// What was typed so far; nil if the terminal is gone.
+    /// All typed bytes so far; nil if the terminal is gone.
     private func readAll() -> [UInt8]? {
         var bytes: [UInt8] = []
         repeat {

@@ -1,7 +1,7 @@
 // Keys out of the bytes that a terminal sends. Invariant: bytes that are no key of ours are dropped whole, so that the end of
 // an unknown sequence is never taken for text.
 
-/// What a person pressed.
+/// A key that a person pressed.
 package enum Key: Equatable, Sendable {
     /// Text without control characters; a paste has its line ends as spaces.
     case text(String)
@@ -22,7 +22,7 @@ package struct KeyDecoder {
 
     package init() {}
 
-    /// Whether the bytes so far may be the beginning of a key: what follows within a moment decides.
+    /// True while the bytes so far may be the beginning of a key; the next moment decides.
     package var isWithinKey: Bool { !waiting.isEmpty }
 
     /// Takes bytes, and gives the keys that they complete.
@@ -79,10 +79,12 @@ package struct KeyDecoder {
 
     /// - Returns: nil while it is not whole; without a key where it is none of ours.
     private mutating func sequence(at start: Int, isAtEnd: Bool) -> (key: Key?, byteCount: Int)? {
-        guard start + 1 < waiting.count else { return isAtEnd ? (.escape, 1) : nil }
+        // A paste is text: an escape in it is no key.
+        let escape: Key? = isPasting ? nil : .escape
+        guard start + 1 < waiting.count else { return isAtEnd ? (escape, 1) : nil }
         let kind = waiting[start + 1]
-        // A key with Alt is the escape and what was pressed.
-        guard kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O") else { return (.escape, 1) }
+        // A key with Alt is the escape and the key.
+        guard kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O") else { return (escape, 1) }
         var end = start + 2
         while end < waiting.count, end - start < Self.sequenceByteCountMax {
             // The final byte of ECMA-48.
@@ -100,6 +102,7 @@ package struct KeyDecoder {
         switch (UInt8(ascii: "~") == final, parameters) {
         case (true, "200"): isPasting = true
         case (true, "201"): isPasting = false
+        case (_, _) where isPasting: break
         case (true, "1"), (true, "7"): return .home
         case (true, "4"), (true, "8"): return .end
         case (true, "5"): return .pageUp

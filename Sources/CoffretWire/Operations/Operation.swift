@@ -217,10 +217,13 @@ enum OperationReplyForm {
         _ name: String, as type: Content.Type, _ bytes: [UInt8], isJSON: Bool
     ) throws(WireError) -> Content? {
         if isJSON {
-            guard case .object(let members)? = try? JSONValue(parsing: bytes), members.count == 1,
-                let member = members.first, member.name == name
+            // A message of another name is not read any further.
+            var reader = JSONReader(bytes)
+            guard (try? reader.next()) == .beginObject, (try? reader.next()) == .name(name),
+                let content = try? JSONValue(from: &reader), (try? reader.next()) == .endObject,
+                (try? reader.next()) == .end
             else { return nil }
-            return try Content(json: member.value)
+            return try Content(json: content)
         }
         return try unsafe bytes.span.withUnsafeBytes { (buffer) throws(WireError) in
             var decoder = unsafe CBORDecoder(over: buffer)
