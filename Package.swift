@@ -101,7 +101,7 @@ let libraries: [Target] = [
         "CoffretLogSync",
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretWire",
+            "CoffretHTTP", "CoffretWire",
         ]),
     // 5. Stores and serves what it cannot read; has no key and nothing that could use one.
     library(
@@ -334,8 +334,9 @@ let testTargets: [Target] = [
     tests(
         "CoffretServerTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretHistory", "CoffretNet", "CoffretWire",
-            "CoffretServer", "CoffretLogSync", "CoffretTestSupport",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretNet",
+            "CoffretWire", "CoffretHTTP", "CoffretServer", "CoffretLogs", "CoffretLogSync", "CoffretTestSupport",
+            "CoffretLogSimulation",
         ]),
     // Devices with vaults of logs, and the server's store, in one process.
     .target(

@@ -4,7 +4,7 @@
 package import CoffretBase
 package import CoffretCrypto
 internal import CoffretHistory
-internal import CoffretLogSync
+package import CoffretLogSync
 internal import CoffretLogs
 internal import CoffretServer
 internal import CoffretStorage
@@ -15,13 +15,13 @@ package import CoffretWire
 /// An account, its vault, and what all of its devices may know of keys.
 package final class LogPerson {
     package let random: SeededGenerator
-    package let server: LogServer
+    package let server: any LogSite
     package private(set) var chain: VerifiedDeviceChain
     package private(set) var devices: [LogDevice] = []
     package let vaultID: VaultID
     package let splitKey: SplitKey
 
-    package init(_ random: SeededGenerator, server: LogServer) throws {
+    package init(_ random: SeededGenerator, server: any LogSite) throws {
         self.random = random
         self.server = server
         let first = DeviceSecrets(random)
@@ -31,6 +31,7 @@ package final class LogPerson {
         splitKey = .generate(from: random)
         let key = VaultKey.generate(from: random)
         try server.register(chain.links[0].link)
+        server.admit(first, of: chain.accountID)
         let scope = random.bytes(count: 32)
         let foundation = VaultFoundation(
             random: scope, accountID: chain.accountID, deviceChainHead: chain.head.linkHash,
@@ -39,7 +40,8 @@ package final class LogPerson {
         vaultID = try VerifiedMemberChain.verify([link], founder: chain).vaultID
         let owner = SessionOwner(accountID: chain.accountID.bytes, deviceID: first.id.bytes)
         let item = LinkPost.Item(kind: ChainKind.member.rawValue, chainID: vaultID.bytes, link: link.encoded)
-        guard case .taken = try server.store.take([item], by: owner) else { throw SimulationFailure("no vault") }
+        let reply = try server.answer(.links(LinkPost([item])), in: vaultID.bytes, by: owner) { _ in }
+        guard case .links = reply else { throw SimulationFailure("no vault") }
         devices = [try LogDevice(self, first, keys: [1: key])]
     }
 
@@ -57,6 +59,7 @@ package final class LogPerson {
         let operation = DeviceOperation.add(
             id: secrets.id, kind: .ordinary, keys: secrets.keys, countersignature: proof)
         try post(chain.sign(operation, details: [], with: devices[other].secrets.signing), by: devices[other])
+        server.admit(secrets, of: account)
         let device = try LogDevice(self, secrets, keys: devices[other].vaultKeys)
         devices.append(device)
         return device
@@ -66,14 +69,20 @@ package final class LogPerson {
         try post(chain.sign(.revoke(id: device.id), details: [], with: other.secrets.signing), by: other)
     }
 
+    /// Asks the server by hand, as a device or as the first one.
+    package func ask(
+        _ request: LogRequest, by device: LogDevice? = nil, page: (LogPage) -> Void = { _ in }
+    ) throws -> LogReply {
+        try server.answer(request, in: vaultID.bytes, by: (device ?? devices[0]).owner, page: page)
+    }
+
+    /// The zone's head.
+    package func head() throws -> LogHead? { if case .head(let head) = try ask(.head) { head } else { nil } }
+
     /// All objects of the zone.
     package func objects() throws -> [ZoneObject] {
-        var (objects, cursor, isLast) = ([ZoneObject](), [UInt8](), false)
-        while !isLast {
-            let batch = try server.store.changes(in: vaultID.bytes, since: cursor, for: devices[0].owner)
-            objects += batch.objects.map { $0.object }
-            (cursor, isLast) = (batch.head.cursor, batch.isLast)
-        }
+        var objects: [ZoneObject] = []
+        _ = try ask(.changes(since: [])) { objects += $0.objects }
         return objects
     }
 
@@ -92,7 +101,7 @@ package final class LogPerson {
 
     private func post(_ link: UnverifiedLink, by device: LogDevice) throws {
         let item = LinkPost.Item(kind: ChainKind.device.rawValue, chainID: account.bytes, link: link.encoded)
-        guard case .taken = try server.store.take([item], by: device.owner) else { throw SimulationFailure("no link") }
+        guard case .links = try ask(.links(LinkPost([item])), by: device) else { throw SimulationFailure("no link") }
         chain = try chain.following([link]).chain
     }
 }

@@ -18,8 +18,24 @@ package final class MovedClock: WallClock, @unchecked Sendable {
     package init() {}
 }
 
+/// A server as devices reach it.
+package protocol LogSite: AnyObject {
+    /// The world's clock.
+    var clock: MovedClock { get }
+
+    func register(_ link: UnverifiedLink) throws
+    /// A device exists: it can log in once its account has it.
+    func admit(_ device: DeviceSecrets, of account: ChainID)
+    /// Answers a request about a zone.
+    ///
+    /// - Parameter page: called with the pages of a list before the reply.
+    func answer(
+        _ request: LogRequest, in zone: [UInt8], by owner: SessionOwner, page: (LogPage) throws -> Void
+    ) throws -> LogReply
+}
+
 /// The real store of the server.
-package final class LogServer {
+package final class LogServer: LogSite {
     package let store: ServerStore
     package let clock = MovedClock()
     private let folder: TemporaryDirectory
@@ -36,9 +52,8 @@ package final class LogServer {
         _ = try store.register(AccountRegistration(link: link.encoded), policy: .open)
     }
 
-    /// Answers a request about a zone.
-    ///
-    /// - Parameter page: called with the pages of a list before the reply.
+    package func admit(_: DeviceSecrets, of _: ChainID) {}
+
     package func answer(
         _ request: LogRequest, in zone: [UInt8], by owner: SessionOwner, page: (LogPage) throws -> Void
     ) throws -> LogReply {

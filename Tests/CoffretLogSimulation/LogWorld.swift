@@ -137,14 +137,7 @@ package final class LogWorld {
             tell("\(name(device)) breaks off: \(error)")
         }
         runs[device.id] = nil
-        if let head = try? head(), head.address != nil { heads.append(head) }
-    }
-
-    private func head() throws -> LogHead? {
-        guard case .logs(let head) = try person.server.store.state(person.vaultID.bytes, for: trusted[0].owner) else {
-            return nil
-        }
-        return head
+        if let head = try? person.head(), head.address != nil { heads.append(head) }
     }
 
     private func crash(_ device: LogDevice) throws {

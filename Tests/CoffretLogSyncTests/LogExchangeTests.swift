@@ -146,7 +146,7 @@ struct LogExchangeTests {
         try one.put(LogDevice.text(1), "first\n")
         try one.sync()
         try two.sync()
-        let old = try #require(try Self.state(of: person))
+        let old = try #require(try person.head())
         try two.put(LogDevice.text(2), "second\n")
         try two.sync()
         try one.sync()
@@ -168,11 +168,5 @@ struct LogExchangeTests {
         one.intercept = nil
         #expect(try one.sync().refusedHead != nil)
         #expect(try one.facts() == facts)
-    }
-
-    static func state(of person: LogPerson) throws -> LogHead? {
-        guard case .logs(let head) = try person.server.store.state(person.vaultID.bytes, for: person.devices[0].owner)
-        else { return nil }
-        return head
     }
 }
