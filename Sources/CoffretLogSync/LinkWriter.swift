@@ -17,6 +17,8 @@ package struct LinkDraft: Sendable {
     package let opens: UInt32?
     /// The head that its author had read: for links that close (K2).
     package let closes: Bool
+    /// What is left of tips that name what is deleted for good (P2); they are at the server before the link.
+    package let bareForms: [BlobName]
 
     package func item(in vaultID: VaultID, on head: [UInt8]?) -> LinkPost.Item {
         LinkPost.Item(
@@ -69,12 +71,11 @@ package struct LinkWriter {
     /// The link that is due (K2, K3, K6, C6, C9, a root by age or size, or what a person asked for).
     ///
     /// - Parameters:
-    ///   - purges: entities that the link deletes for good (P2), with the bare forms of tips that name them.
+    ///   - purges: entities that the link deletes for good (P2).
     ///   - cursor: of the zone, behind all that this device has received.
     /// - Returns: nil where the link would need a root and this device cannot write one.
     package func draft(
-        _ due: Due, purges: [EntityID] = [], bareTips: [InstanceID: BlobName] = [:], hasUnreadable: Bool,
-        cursor: [UInt8], now: Milliseconds
+        _ due: Due, purges: [EntityID] = [], hasUnreadable: Bool, cursor: [UInt8], now: Milliseconds
     ) throws -> Result<LinkDraft, LinkObstacle>? {
         let newest = members.state.states[members.state.count - 1]
         let (opensEpoch, links) = (due.opensEpoch, due.links)
@@ -92,13 +93,17 @@ package struct LinkWriter {
             operation, signedBy: repository.author.deviceID, accounts: accounts.mapValues(\.devices))
         let plan = try repository.plan(for: preview, purges: purges, covers: links.betterRoot, writesRoot: writesRoot)
         guard plan.root != nil || !purpose.refutes && purges.isEmpty else { return nil }
+        let bareTips = try repository.keepBareForms(of: plan.purgedTips)
         let base = plan.base.map { members.state.states[Int($0)].accepted } ?? Frontier()
         let checkpoint = Checkpoint(
             base: plan.base, accepted: plan.accepted.differing(from: base), root: plan.root,
             digest: plan.summary.digest.bytes32, factCount: plan.summary.factCount, ends: plan.ends,
             purges: plan.purges, bareTips: bareTips, refutes: plan.refutes)
         guard let link = sign(operation, checkpoint, made: made, cursor: cursor, now: now) else { return nil }
-        return .success(LinkDraft(link: link, root: plan.root, opens: made?.epoch, closes: !links.closings.isEmpty))
+        return .success(
+            LinkDraft(
+                link: link, root: plan.root, opens: made?.epoch, closes: !links.closings.isEmpty,
+                bareForms: bareTips.values.sorted()))
     }
 
     /// T6.

@@ -9,10 +9,10 @@ package import CoffretStorage
 ///
 /// Layout, deterministic CBOR: {0: cursor, ? 1: cursor before what was left, ? 2: cursor of the past, ? 3: newest head
 /// (name), ? 4: own full frontier (name), ? 5: {+ instance => number}, ? 6: time of the last replaced head, ? 7: true,
-/// ? 8: time, ? 9: true}.
+/// ? 8: time, ? 9: true, and what LogMemory+Words.swift says}.
 /// Spec: Spec/log-sync.md section 2.
-package struct LogMemory: Equatable, Sendable {
-    package static let servedCountMax = 2_000
+package struct LogMemory: Sendable {
+    package static let servedCountMax = 1_500
 
     /// Objects before it came.
     package var cursor: [UInt8] = []
@@ -38,6 +38,25 @@ package struct LogMemory: Equatable, Sendable {
     /// Something came since the head was judged.
     package var isUnjudged = false
 
+    // Words of devices (LogMemory+Words.swift).
+    /// This device's last acknowledgement, by the log that counted it.
+    package var acknowledged: (instance: InstanceID, counter: UInt64)?
+    package var others: [UniqueID: HeardWord] = [:]
+    /// What other devices stated of other vaults, and was not handed to these.
+    package var unchecked: [WitnessReport] = []
+    /// What was stated of this vault in others, and is not here.
+    package var stated: [UniqueID: LateWitness] = [:]
+    /// What this device was told when it was let in, until it is here (R7).
+    package var told: AppliedWord?
+
+    // Own work that goes on (LogMemory+Words.swift).
+    /// I2: the log that another copy writes, too, and the newest own entry in it; until what is lost is written again.
+    package var copied: LeftLog?
+    /// Logs that were left like that; what an end takes of them is written again (I4).
+    package var leftLogs: [LeftLog] = []
+    /// The link below which the server is to collect.
+    package var collects: UInt32?
+
     package init() {}
 
     package var encoded: [UInt8] {
@@ -62,6 +81,7 @@ package struct LogMemory: Equatable, Sendable {
                 if hasUnreadable { map.put(7) { $0.encode(bool: true) } }
                 if let linkAt { map.put(8) { $0.encode(signed: linkAt) } }
                 if isUnjudged { map.put(9) { $0.encode(bool: true) } }
+                encodeWords(in: &map)
             }
         }
     }
@@ -95,7 +115,7 @@ package struct LogMemory: Equatable, Sendable {
             case 7: hasUnreadable = try decoder.readBool()
             case 8: linkAt = try decoder.readSigned()
             case 9: isUnjudged = try decoder.readBool()
-            default: throw CBORError(.unexpectedKey, byteOffset: decoder.byteOffset)
+            default: try readWords(key, from: &decoder)
             }
         }
     }

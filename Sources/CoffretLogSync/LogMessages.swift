@@ -122,6 +122,12 @@ package struct LogReport: Equatable, Sendable {
     package var linkCount = 0
     /// Why a link that was due was not written.
     package var obstacle: LinkObstacle?
+    /// I2: another copy of this store writes its log, too (`sync.store.rolled-back`); a person is told once.
+    package var isCopy = false
+    /// I4: own entries that were written again.
+    package var writtenAgainCount = 0
+    /// P3: links whose purge waits for an objection.
+    package var waitingPurges: [Int] = []
     /// K8: links for which this account's person has to speak.
     package var unconfirmed: [Int] = []
     /// The chain ends here for now; nil: all links hold.

@@ -14,7 +14,7 @@ struct LogPusher {
     static let objectCountMax = 4_096
 
     private let repository: LogRepository
-    private let served: (InstanceID, EntryNumber) -> Bool
+    private let served: ServedLogs
     /// By height, so that who lists them can apply them as they come.
     private var queue: ArraySlice<BlobName>
     private var sent: Set<BlobName> = []
@@ -25,10 +25,7 @@ struct LogPusher {
 
     var isAtEnd: Bool { queue.isEmpty }
 
-    /// - Parameter served: whether the server has a log up to a number.
-    init(
-        repository: LogRepository, served: @escaping (InstanceID, EntryNumber) -> Bool
-    ) throws(StorageError) {
+    init(repository: LogRepository, served: ServedLogs) throws(StorageError) {
         self.repository = repository
         self.served = served
         queue = []
@@ -42,9 +39,9 @@ struct LogPusher {
             var records: [LogIndex.Record] = []
             for (instance, mark) in machine.frontier.marks {
                 let start = reached[instance] ?? 0
-                guard start < mark.number, !served(instance, mark.number) else { continue }
+                guard start < mark.number, !served.has(instance, mark.number) else { continue }
                 records += try machine.store.index.records(of: instance, from: start + 1, to: mark.number)
-                    .filter { !$0.isBare && !served(instance, $0.dot.number) }
+                    .filter { !$0.isBare && !served.has(instance, $0.dot.number) }
             }
             return records.sorted { ($0.height, $0.dot) < ($1.height, $1.dot) }.map(\.name)
         }[...]
@@ -78,7 +75,7 @@ struct LogPusher {
 
     /// Whether the context went with the entry before.
     private func hasServedContext(_ entry: VerifiedEntry) throws(StorageError) -> Bool {
-        guard let name = entry.body.before, served(entry.instance, entry.number - 1) else { return false }
+        guard let name = entry.body.before, served.has(entry.instance, entry.number - 1) else { return false }
         let before = try repository.ask { (machine) throws(StorageError) in try machine.store.entry(named: name) }
         return before?.entry.body.context == entry.body.context
     }
@@ -86,7 +83,10 @@ struct LogPusher {
     /// Whether the base of a change's delta went with what the change replaces: as that value itself, or as its base too.
     private func hasServedBase(_ change: Change) throws(StorageError) -> Bool {
         guard let base = try repository.baseName(of: change.content, under: change.key) else { return false }
-        for (dot, content) in try repository.replaced(by: change) where served(dot.instance, dot.number) {
+        let accepted = try repository.ask { (machine) in machine.accepted }
+        for (dot, content) in try repository.replaced(by: change)
+        // The server may collect the base of a value that lies below a checkpoint (G5).
+        where served.has(dot.instance, dot.number) && !accepted.covers(dot) {
             if case .inBlobs(let value) = content, value.name == base { return true }
             if try repository.baseName(of: content, under: change.key) == base { return true }
         }

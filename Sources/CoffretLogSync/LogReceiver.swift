@@ -33,8 +33,14 @@ final class LogReceiver {
     /// Something was left that links, keys or room may make wanted.
     private(set) var hasLeft = false
     private(set) var hasUnreadable = false
-    /// Numbers of this device's logs that the server showed.
+    /// Numbers of this device's logs that the server showed, but of the one that this copy writes only what it wrote.
     private(set) var ownShown: [InstanceID: EntryNumber] = [:]
+    /// The log that this copy writes, as it was before the page; once another copy is known, it stays.
+    private var watched: LeftLog?
+    /// I2: the server showed an entry of that log that this copy did not write.
+    private(set) var copied: LeftLog?
+    /// Sealed words of entries that came, of the own account's other devices (E9).
+    private(set) var statements: [(device: UniqueID, instance: InstanceID, bytes: [UInt8])] = []
     private(set) var takenCount = 0
     private(set) var refusedCount = 0
 
@@ -59,6 +65,13 @@ final class LogReceiver {
     }
 
     func forgetLeft() { hasLeft = false }
+
+    func watch(_ log: LeftLog?) { watched = log }
+
+    func takeStatements() -> [(device: UniqueID, instance: InstanceID, bytes: [UInt8])] {
+        defer { statements = [] }
+        return statements
+    }
 
     /// Takes a page in, durably with the memory.
     ///
@@ -135,7 +148,7 @@ final class LogReceiver {
             }
             return
         }
-        if signed.context.deviceID == repository.author.deviceID {
+        if signed.context.deviceID == repository.author.deviceID, try isOwn(signed) {
             ownShown[signed.context.instance] = max(ownShown[signed.context.instance] ?? 0, signed.body.number)
         }
         guard try batch.takes(signed, byteCount: offered.content.count) else { return }
@@ -158,6 +171,24 @@ final class LogReceiver {
         }
         arrived.append(offered.name)
         takenCount += 1
+        if let bytes = signed.body.statement, signed.context.accountID == repository.author.accountID,
+            signed.context.deviceID != repository.author.deviceID
+        {
+            statements.append((signed.context.deviceID, signed.context.instance, bytes))
+        }
+    }
+
+    /// I2: whether an entry of this device is none of another copy's in the log that this copy writes.
+    private func isOwn(_ entry: SignedEntry) throws(StorageError) -> Bool {
+        let instance = entry.context.instance
+        if copied?.instance == instance { return false }
+        guard let watched, watched.instance == instance else { return true }
+        let name = entry.name
+        let isKnown = try repository.ask { (machine) throws(StorageError) in
+            try machine.store.dot(of: name) != nil
+        }
+        if !isKnown { copied = watched }
+        return isKnown
     }
 
     private func deferEntry(_ offered: Offered, for names: [BlobName]) {

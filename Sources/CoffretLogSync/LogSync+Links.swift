@@ -80,11 +80,12 @@ extension LogSync {
     private func needs(of link: LinkDraft, behind before: Frontier) throws -> [BlobName] {
         guard link.opens == nil else { return [] }
         var names: [BlobName] = []
-        var pusher = try LogPusher(repository: repository, served: servedTest())
+        var pusher = try LogPusher(repository: repository, served: ServedLogs(memory, in: repository))
         while let name = pusher.nextName() {
             let entry = try repository.ask { (machine) throws(StorageError) in try machine.store.entry(named: name) }
             if let entry = entry?.entry { names += try repository.blobNames(of: entry) }
         }
+        names += link.bareForms
         guard let root = link.root else { return names }
         var known = Set(names)
         let base = try repository.ask { (machine) in machine.baseRoot }

@@ -21,7 +21,7 @@ extension LogSync {
         report.isEpochStale = isStale || !(state.oldestEpoch...max(state.oldestEpoch, state.epoch)).contains(epoch)
         guard mayWrite, !report.isEpochStale else { return nil }
         if pusher == nil {
-            pusher = try LogPusher(repository: repository, served: servedTest())
+            pusher = try LogPusher(repository: repository, served: ServedLogs(memory, in: repository))
             if pusher?.isAtEnd == true, !keeper.isReplacementDue { return nil }
         }
         guard var pusher else { return nil }
@@ -40,17 +40,6 @@ extension LogSync {
         let push = ZonePush(
             objects, from: zone.address, to: new, epoch: epoch, zone: repository.keys.vaultID.bytes, by: signingKey)
         return ask(.push(push), for: .push(isLast: isLast))
-    }
-
-    /// Whether the server has a log up to a number, as far as is known here.
-    func isServed(_ instance: InstanceID, _ number: EntryNumber) -> Bool { servedTest()(instance, number) }
-
-    /// The same for one who asks the repository meanwhile: the repository is asked here, and not by the result.
-    func servedTest() -> (InstanceID, EntryNumber) -> Bool {
-        let own = ownInstances
-        return { [unowned self] instance, number in
-            memory.served[instance].map { number <= $0 } ?? !own.contains(instance)
-        }
     }
 
     func pushed(_ receipt: PushReceipt, isLast: Bool) throws {
@@ -72,8 +61,9 @@ extension LogSync {
         written = nil
         // Logs of others that the server has again.
         let marks = try repository.ask { (machine) in machine.frontier.marks }
+        let logs = try ServedLogs(memory, in: repository)
         memory.served = memory.served.filter { instance, number in
-            ownInstances.contains(instance) || marks[instance].map(\.number) != number
+            logs.isOwn(instance) || marks[instance].map(\.number) != number
         }
         try repository.remember(memory.encoded, keeping: kept)
         stage = .linking

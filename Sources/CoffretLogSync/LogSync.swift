@@ -2,7 +2,7 @@
 // came is durable with the place up to which it came, and only a server that takes back what it gave ends a sync.
 
 package import CoffretBase
-internal import CoffretCrypto
+package import CoffretCrypto
 internal import CoffretHistory
 package import CoffretLogs
 package import CoffretStorage
@@ -24,12 +24,14 @@ package final class LogSync {
         package var writesCheckpoint = false
         /// Entities that a person deletes for good; what retracts them is written.
         package var purges: [EntityID] = []
+        /// Opens what other devices of the account state of other vaults (E9).
+        package var headsKey: HeadsKey?
 
         package init() {}
     }
 
     enum Stage {
-        case following, asking, beginning, listing, looking, closing, pushing, linking, past, done
+        case following, asking, beginning, listing, looking, mending, closing, pushing, linking, past, done
     }
 
     /// The purpose of the last request.
@@ -129,6 +131,7 @@ package final class LogSync {
                 case .beginning: try begin()
                 case .listing: try list()
                 case .looking: try look()
+                case .mending: try mend()
                 case .closing: try writeLink(closingOnly: true)
                 case .pushing: try push()
                 case .linking: try writeLink(closingOnly: false)
@@ -150,7 +153,8 @@ package final class LogSync {
         case .asking: stage = .beginning
         case .beginning: stage = .listing
         case .listing: stage = .looking
-        case .looking: stage = .closing
+        case .looking: stage = .mending
+        case .mending: stage = .closing
         case .closing: stage = .pushing
         case .pushing: stage = .linking
         case .linking: stage = .past
@@ -323,9 +327,18 @@ package final class LogSync {
 
     private func take(_ page: LogPage, memory bytes: ((Bool) -> [UInt8])?) throws {
         let before = receiver.takenCount
+        try lookAtOwnLog()
         // Durable with what came: a head of before is judged again, also after a crash.
         memory.isUnjudged = true
-        try receiver.take(page.objects, memory: bytes)
+        try receiver.take(
+            page.objects,
+            memory: bytes.map { bytes in
+                { [self] hasLeft in
+                    noteWords()
+                    return bytes(hasLeft)
+                }
+            })
+        noteWords()
         came = came || receiver.takenCount > before
         arrived += receiver.takeArrived()
         for (instance, number) in receiver.ownShown where number > memory.served[instance] ?? 0 {
@@ -334,6 +347,24 @@ package final class LogSync {
         if receiver.hasUnreadable { memory.hasUnreadable = true }
         report.receivedByteCount += page.objects.reduce(0) { $0 + $1.ciphertext.count }
         (report.receivedCount, report.refusedCount) = (receiver.takenCount, receiver.refusedCount)
+    }
+
+    /// What entries that came say of this copy, and of other vaults.
+    private func noteWords() {
+        if memory.copied == nil { memory.copied = receiver.copied }
+        for statement in receiver.takeStatements() {
+            guard let key = options.headsKey else { continue }
+            let heads = EntryStatement.open(
+                statement.bytes, key: key, vaultID: repository.keys.vaultID, instance: statement.instance)
+            for head in heads ?? [] where head.vaultID != repository.keys.vaultID {
+                let stated = WitnessReport(device: statement.device, head: head)
+                memory.unchecked.removeAll {
+                    $0.device == stated.device && $0.head.vaultID == head.vaultID
+                }
+                memory.unchecked.append(stated)
+            }
+        }
+        memory.unchecked = memory.unchecked.suffix(LogMemory.uncheckedCountMax)
     }
 
     // MARK: Looking at what came
@@ -362,30 +393,20 @@ package final class LogSync {
         try keeper.judge(
             zone, &memory, collected: collected, acceptsRestored: options.acceptsRestoredServer, now: now,
             report: &report)
+        try checkTold()
         report.isPresentHere = true
+        return nil
+    }
+
+    private func mend() throws -> LogRequest? {
+        try mendCopies()
         return nil
     }
 
     /// The frontier that this server took from here or gave (F4).
     private func remembered() throws -> Frontier {
-        let frontier = try repository.ask { (machine) in machine.frontier }
-        var result = frontier
-        for (instance, mark) in frontier.marks where !isServed(instance, mark.number) {
-            let number = memory.served[instance] ?? 0
-            let record = try repository.ask { (machine) throws(StorageError) in
-                try machine.store.index.records(of: instance, from: number, to: number).first { $0.wasApplied }
-            }
-            result[instance] = record.map { EntryMark(number: number, name: $0.name) }
-        }
-        return result
+        try ServedLogs(memory, in: repository).remembered(in: repository)
     }
-
-    /// Logs of this device.
-    private(set) lazy var ownInstances: Set<InstanceID> = {
-        let device = repository.author.deviceID
-        let all = try? repository.ask { (machine) in machine.owners.filter { $0.value.deviceID == device }.map(\.key) }
-        return Set(all ?? [])
-    }()
 
     private func moved(to head: LogHead) throws { try begin(anew: head) }
 
@@ -414,6 +435,8 @@ package final class LogSync {
     private func finish() throws {
         if came { try repository.settle(now: now) }
         guard repository.isWritable else { return }
+        try lookAtPurges()
+        report.unconfirmed = try repository.step { (machine) throws(StorageError) in try machine.due().unconfirmed }
         try repository.remember(memory.encoded)
         try repository.checkpoint()
     }

@@ -65,8 +65,60 @@ extension LogRepository {
         }
     }
 
+    /// G5: blobs at the server that nobody needs, once what lies below a checkpoint goes: of entries that may be dropped, of
+    /// those that were and whose blobs lie here still, and of trees of older checkpoints. Before the next compaction.
+    ///
+    /// - Parameters:
+    ///   - acknowledgedBy: who said that he has what the checkpoint accepts.
+    ///   - unacknowledged: own entries that the server has not acknowledged.
+    /// - Returns: nil: this device may not have the server collect below that checkpoint now.
+    /// - Complexity: reads what lives, and what goes, once.
+    package func collectableBlobs(
+        below link: Int, acknowledgedBy: Set<Acknowledgement>, unacknowledged: Set<BlobName>, now: Milliseconds
+    ) throws(StorageError) -> [BlobName]? {
+        let planned = try step { (machine) throws(StorageError) in
+            try machine.collectable(
+                below: link, acknowledgedBy: acknowledgedBy, unacknowledged: unacknowledged, now: now)
+        }
+        guard let planned else { return nil }
+        var going = planned
+        var roots: [BlobName] = []
+        try ask { (machine) throws(StorageError) in
+            let accepted = machine.members.chain.states[link].accepted
+            try machine.store.index.forEachDropped { (name, dropped) in
+                if dropped.wasApplied, accepted.covers(dropped.dot) { going.insert(name) }
+            }
+            roots = machine.members.chain.links[..<link].compactMap { $0.checkpoint?.root }
+        }
+        let live = try liveBlobs(without: planned)
+        var names: [BlobName] = []
+        var seen: Set<BlobName> = []
+        let meet = { (name: BlobName) in
+            guard seen.insert(name).inserted else { return false }
+            if !live.contains(name) { names.append(name) }
+            return true
+        }
+        for name in going.sorted() where try blobs.containsBlob(name) {
+            guard let entry = try files.entry(named: name) else { continue }
+            try walk(entry, visit: meet)
+        }
+        for root in roots where try blobs.containsBlob(root) && !live.contains(root) {
+            do throws(StorageError) {
+                try files.facts.walk(files.facts.stored(root), visit: meet) { (fact) throws(StorageError) in
+                    try walk(fact.content.inEntry, under: fact.key, visit: meet)
+                }
+            } catch {
+                // Part of it went with a compaction.
+                guard error.code == .blobMissing else { throw error }
+            }
+        }
+        return names
+    }
+
     /// All that the present, the base and the entries that are kept lead to.
-    func liveBlobs() throws(StorageError) -> Set<BlobName> {
+    ///
+    /// - Parameter going: entries that are taken to be dropped already.
+    func liveBlobs(without going: Set<BlobName> = []) throws(StorageError) -> Set<BlobName> {
         var live: Set<BlobName> = []
         let meet = { (name: BlobName) in live.insert(name).inserted }
         let roots = try ask { (machine) throws(StorageError) -> [BlobName] in
@@ -87,6 +139,7 @@ extension LogRepository {
         }
         try ask { (machine) throws(StorageError) in
             try machine.store.index.forEachRecord { (record) throws(StorageError) in
+                guard !going.contains(record.name) else { return }
                 try walk(machine.store.read(record), visit: meet)
             }
         }

@@ -119,9 +119,23 @@ package struct LogIndex {
         guard let fact = try index.facts(under: Self.droppedKey(name)).first, let flags = fact.inlineValue?.first else {
             return nil
         }
-        return Dropped(
-            dot: fact.dot, height: fact.height, wasApplied: flags & Self.appliedFlag != 0,
-            isForGood: flags & Self.forGoodFlag != 0)
+        return Self.dropped(fact, flags)
+    }
+
+    /// Calls `body` with each entry that was dropped.
+    package func forEachDropped(_ body: (BlobName, Dropped) throws(StorageError) -> Void) throws(StorageError) {
+        try index.forEachFact { (fact) throws(StorageError) in
+            guard fact.key.entity.kind == Self.droppedKind, let flags = fact.inlineValue?.first,
+                let name = BlobName(bytes: fact.key.entity.uuid.bytes + fact.key.element)
+            else { return }
+            try body(name, Self.dropped(fact, flags))
+        }
+    }
+
+    private static func dropped(_ fact: Fact, _ flags: UInt8) -> Dropped {
+        Dropped(
+            dot: fact.dot, height: fact.height, wasApplied: flags & appliedFlag != 0,
+            isForGood: flags & forGoodFlag != 0)
     }
 
     mutating func drop(_ record: Record, isForGood: Bool) throws(StorageError) {

@@ -42,6 +42,34 @@ package final class LogDevice: LogKeyring {
             isText: Self.isText)
     }
 
+    /// A copy of a device's store as it lies on its disk, or lay there.
+    package init(copying other: LogDevice, _ saved: SavedStore? = nil) throws {
+        let saved = saved ?? other.save()
+        (person, secrets, local) = (other.person, other.secrets, other.local)
+        (disk, followed, vaultKeys) = (saved.disk.syncedCopy(), saved.followed, saved.keys)
+        (offered, clockError) = (other.offered, other.clockError)
+        repository = try Self.open(person, secrets, vaultKeys, local, saved.chains, disk)
+    }
+
+    /// What a backup of the store has.
+    package struct SavedStore {
+        let disk: SimulatedFileSystem
+        let followed: [UInt8]?
+        let keys: [UInt32: VaultKey]
+        let chains: VaultChains
+    }
+
+    package func save() -> SavedStore {
+        SavedStore(disk: disk.syncedCopy(), followed: followed, keys: vaultKeys, chains: repository.chains)
+    }
+
+    /// Puts a backup in the place of the store.
+    package func putBack(_ saved: SavedStore) throws {
+        if !disk.isPoweredOff { repository.close() }
+        (disk, followed) = (saved.disk.syncedCopy(), saved.followed)
+        repository = try Self.open(person, secrets, vaultKeys, local, saved.chains, disk)
+    }
+
     package var id: UniqueID { secrets.id }
     package var owner: SessionOwner { SessionOwner(accountID: person.account.bytes, deviceID: id.bytes) }
     package var now: Milliseconds { person.server.clock.now + clockError }
@@ -96,11 +124,16 @@ package final class LogDevice: LogKeyring {
     /// Closes the store and opens it as the next process does, with the keys that are here now.
     package func reopen() throws {
         if !disk.isPoweredOff { repository.close() }
-        let chains = repository.chains
-        repository = try LogRepository.open(
-            directory: "vault", keys: Self.keys(person, vaultKeys, local), author: Self.author(person, secrets),
-            chains: chains, mode: .readWrite(lockTimeoutMilliseconds: 0),
-            environment: Self.environment(person, disk), isText: Self.isText)
+        repository = try Self.open(person, secrets, vaultKeys, local, repository.chains, disk)
+    }
+
+    private static func open(
+        _ person: LogPerson, _ secrets: DeviceSecrets, _ vaultKeys: [UInt32: VaultKey], _ local: LocalKey,
+        _ chains: VaultChains, _ disk: SimulatedFileSystem
+    ) throws -> LogRepository {
+        try LogRepository.open(
+            directory: "vault", keys: keys(person, vaultKeys, local), author: author(person, secrets), chains: chains,
+            mode: .readWrite(lockTimeoutMilliseconds: 0), environment: environment(person, disk), isText: isText)
     }
 
     /// One sync.
@@ -219,13 +252,28 @@ extension LogDevice {
     /// Own entries that the server has not taken, as far as this device knows.
     package func unacknowledged() throws -> Set<BlobName> {
         let memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
-        return try repository.ask { (machine) throws(StorageError) in
-            var names: Set<BlobName> = []
-            for (instance, owner) in machine.owners where owner.deviceID == id {
-                let records = try machine.store.index.records(of: instance, from: (memory.served[instance] ?? 0) + 1)
-                names.formUnion(records.map(\.name))
-            }
-            return names
+        return try ServedLogs(memory, in: repository).unacknowledged(in: repository)
+    }
+
+    /// What the devices say that they have; this one says its word.
+    @discardableResult
+    package func audit() throws -> LogAudit {
+        let acknowledger = LogAcknowledger(repository: repository)
+        while let request = try acknowledger.next(now: now) {
+            try acknowledger.take(lie(reply(to: request)), now: now)
         }
+        return acknowledger.audit
+    }
+
+    /// Has the server collect what was asked for.
+    package func collect(_ audit: LogAudit) throws -> LogCollector.Outcome {
+        let collector = LogCollector(repository: repository, audit: audit)
+        while let request = try collector.next(now: now) { try collector.take(reply(to: request)) }
+        return collector.outcome
+    }
+
+    private func reply(to request: LogRequest) throws -> LogReply {
+        if let reply = try intercept?(request) { return reply }
+        return try person.server.answer(request, in: person.vaultID.bytes, by: owner) { _ in }
     }
 }

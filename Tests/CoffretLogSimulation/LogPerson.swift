@@ -79,6 +79,10 @@ package final class LogPerson {
     /// The zone's head.
     package func head() throws -> LogHead? { if case .head(let head) = try ask(.head) { head } else { nil } }
 
+    package func acknowledgements() throws -> [Acknowledgements.Entry] {
+        if case .acknowledgements(let list) = try ask(.acknowledgements) { list } else { [] }
+    }
+
     /// All objects of the zone.
     package func objects() throws -> [ZoneObject] {
         var objects: [ZoneObject] = []

@@ -54,7 +54,7 @@ package enum EntryStatement {
         return decode(content)
     }
 
-    static func encode(_ heads: [WitnessedHead]) -> [UInt8] {
+    package static func encode(_ heads: [WitnessedHead]) -> [UInt8] {
         precondition((1...countMax).contains(heads.count), "a statement has one to eight heads")
         return CBOREncoder.encode(reservingByteCount: 16 + 140 * heads.count) { encoder in
             encoder.encodeArrayHeader(count: 2)
@@ -73,7 +73,7 @@ package enum EntryStatement {
         }
     }
 
-    static func decode(_ content: [UInt8]) -> [WitnessedHead]? {
+    package static func decode(_ content: [UInt8]) -> [WitnessedHead]? {
         try? withCBORDecoder(content) { (decoder) throws(CBORError) in
             let malformed = CBORError(.unexpectedItem, byteOffset: 0)
             try decoder.readArrayHeader(count: 2)

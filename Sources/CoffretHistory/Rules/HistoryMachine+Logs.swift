@@ -15,6 +15,11 @@ extension HistoryMachine {
         return found
     }
 
+    /// Whether a link that was taken closed or ended a log.
+    package mutating func isShut(_ instance: InstanceID) throws(Store.Failure) -> Bool {
+        try limit(of: instance) != nil
+    }
+
     private func computeLimit(of instance: InstanceID) throws(Store.Failure) -> Limit? {
         var link = owners[instance].flatMap { members.closingLink(of: $0) }
         if let ended = try end(of: instance, at: members.newest) { link = min(link ?? ended.link, ended.link) }
@@ -58,13 +63,24 @@ extension HistoryMachine {
     /// number.
     func bareForm(of mark: EntryMark, of instance: InstanceID) throws(Store.Failure) -> VerifiedEntry? {
         for number in 0..<members.takenCount {
-            guard let name = members.chain.links[number].checkpoint?.bareTips[instance],
-                members.chain.states[number].accepted[instance] == mark, let form = try store.bareForm(named: name),
+            guard let name = bareName(of: mark, of: instance, at: number), let form = try store.bareForm(named: name),
                 form.dot == Dot(instance, mark.number)
             else { continue }
             return form
         }
         return nil
+    }
+
+    /// The name of the bare form that the first link of those which list one says for this tip.
+    func bareName(of mark: EntryMark, of instance: InstanceID) -> BlobName? {
+        (0..<members.takenCount).lazy.compactMap { bareName(of: mark, of: instance, at: $0) }.first
+    }
+
+    private func bareName(of mark: EntryMark, of instance: InstanceID, at link: Int) -> BlobName? {
+        guard let name = members.chain.links[link].checkpoint?.bareTips[instance],
+            members.chain.states[link].accepted[instance] == mark
+        else { return nil }
+        return name
     }
 
     // MARK: Verdicts

@@ -73,8 +73,11 @@ extension HistoryMachine {
         if let head { try ask(head) }
         for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)
         where members.chain.links[link].checkpoint?.root != nil {
-            for mark in members.chain.states[link].accepted.marks.values {
-                if try store.dot(of: mark.name) == nil { missing.insert(mark.name) }
+            for (instance, mark) in members.chain.states[link].accepted.marks
+            where try store.dot(of: mark.name) == nil {
+                // Of a tip that was deleted for good its bare form is asked for.
+                let bare = bareName(of: mark, of: instance)
+                if try bareForm(of: mark, of: instance) == nil { missing.insert(bare ?? mark.name) }
             }
         }
         for name in names {

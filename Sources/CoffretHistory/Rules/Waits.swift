@@ -40,7 +40,7 @@ package struct Waits: Hashable, Sendable {
         }
 
         /// The same wait as a clock shows it later (N1).
-        func grown(to now: Milliseconds) -> Wait {
+        package func grown(to now: Milliseconds) -> Wait {
             let (step, overflow) = now.subtractingReportingOverflow(lastClock)
             let grown = overflow ? (now > 0 ? stepMax : 0) : min(max(step, 0), stepMax)
             return Wait(passed: passed + grown, lastClock: now)

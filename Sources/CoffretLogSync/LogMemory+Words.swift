@@ -1,0 +1,201 @@
+// What a device keeps of words: its own, those of others, and own work that goes on. The one thing to keep true: a word
+// takes nothing back that was heard before it.
+
+package import CoffretBase
+package import CoffretHistory
+internal import CoffretStorage
+
+/// The newest word of another device.
+package struct HeardWord: Equatable, Sendable {
+    package var counter: UInt64
+    /// Since it was heard, by N1.
+    package var heard: Waits.Wait
+    /// The oldest of its words that is ahead, and since when.
+    package var ahead: (word: AppliedWord, wait: Waits.Wait)?
+
+    package static func == (left: HeardWord, right: HeardWord) -> Bool {
+        left.counter == right.counter && left.heard == right.heard && left.ahead?.word == right.ahead?.word
+            && left.ahead?.wait == right.ahead?.wait
+    }
+}
+
+/// What a device said of another vault.
+package struct WitnessReport: Hashable, Sendable {
+    package let device: UniqueID
+    package let head: WitnessedHead
+
+    package init(device: UniqueID, head: WitnessedHead) {
+        self.device = device
+        self.head = head
+    }
+}
+
+/// What a device said of this vault elsewhere, and since when it is known.
+package struct LateWitness: Equatable, Sendable {
+    package var head: WitnessedHead
+    package var wait: Waits.Wait
+}
+
+/// An own log that another copy of the store writes, too.
+package struct LeftLog: Hashable, Sendable {
+    package let instance: InstanceID
+    /// The newest entry that this copy wrote; nil: none.
+    package let tip: EntryMark?
+}
+
+extension Waits.Wait {
+    /// So often a wait that grows is stored.
+    private static let step: Milliseconds = 3_600_000
+
+    static func began(_ now: Milliseconds) -> Self { Self(passed: 0, lastClock: now) }
+
+    /// Grown, if that is worth to be stored.
+    func looked(at now: Milliseconds) -> Self {
+        let (step, overflow) = now.subtractingReportingOverflow(lastClock)
+        return !overflow && 0..<Self.step ~= step ? self : grown(to: now)
+    }
+}
+
+// MARK: - The record
+
+extension LogMemory {
+    static let deviceCountMax = 32
+    /// Devices of which a whole word is kept.
+    static let aheadCountMax = 6
+    static let uncheckedCountMax = 32
+    static let leftCountMax = 16
+
+    /// Keys 10 to 17: `{10: [instance, counter], 11: {+ device => [counter, wait, ? word, ? wait]}, 12: [+ [device, heads]],
+    /// 13: {+ device => [heads, wait]}, 14: word, 15: left, 16: [+ left], 17: link}`; wait = [passed, clock]; word = [base /
+    /// null, {* instance => number}, digest]; heads as in a statement, of one; left = [instance, ? mark].
+    func encodeWords(in map: inout CBORMapWriter) {
+        if let acknowledged {
+            map.put(10) { encoder in
+                encoder.encodeArrayHeader(count: 2)
+                encoder.encode(id: acknowledged.instance)
+                encoder.encode(unsigned: acknowledged.counter)
+            }
+        }
+        if !others.isEmpty {
+            map.put(11) { encoder in
+                encoder.encodeMapHeader(count: others.count)
+                for (device, heard) in others.sorted(by: { $0.key < $1.key }) {
+                    encoder.encode(id: device)
+                    encoder.encodeArrayHeader(count: heard.ahead == nil ? 2 : 4)
+                    encoder.encode(unsigned: heard.counter)
+                    encoder.encode(wait: heard.heard)
+                    if let ahead = heard.ahead {
+                        encoder.encode(word: ahead.word)
+                        encoder.encode(wait: ahead.wait)
+                    }
+                }
+            }
+        }
+        if !unchecked.isEmpty {
+            map.put(12) { encoder in
+                encoder.encodeArrayHeader(count: unchecked.count)
+                for stated in unchecked {
+                    encoder.encodeArrayHeader(count: 2)
+                    encoder.encode(id: stated.device)
+                    encoder.encode(bytes: EntryStatement.encode([stated.head]))
+                }
+            }
+        }
+        if !stated.isEmpty {
+            map.put(13) { encoder in
+                encoder.encodeMapHeader(count: stated.count)
+                for (device, late) in stated.sorted(by: { $0.key < $1.key }) {
+                    encoder.encode(id: device)
+                    encoder.encodeArrayHeader(count: 2)
+                    encoder.encode(bytes: EntryStatement.encode([late.head]))
+                    encoder.encode(wait: late.wait)
+                }
+            }
+        }
+        if let told { map.put(14) { $0.encode(word: told) } }
+        if let copied { map.put(15) { $0.encode(left: copied) } }
+        if !leftLogs.isEmpty {
+            map.put(16) { encoder in
+                encoder.encodeArrayHeader(count: leftLogs.count)
+                for left in leftLogs { encoder.encode(left: left) }
+            }
+        }
+        if let collects { map.put(17) { $0.encode(unsigned: UInt64(collects)) } }
+    }
+
+    mutating func readWords(_ key: UInt64, from decoder: inout CBORDecoder) throws(CBORError) {
+        switch key {
+        case 10:
+            try decoder.readArrayHeader(count: 2)
+            acknowledged = (try decoder.readID(), try decoder.readUnsigned())
+        case 11:
+            var map = try decoder.readMapHeader()
+            while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {
+                let count = try decoder.readArrayHeader()
+                var heard = HeardWord(counter: try decoder.readUnsigned(), heard: try decoder.readWait())
+                if count == 4 { heard.ahead = (try decoder.readWord(), try decoder.readWait()) }
+                others[id] = heard
+            }
+        case 12:
+            for _ in 0..<(try decoder.readArrayHeader()) {
+                try decoder.readArrayHeader(count: 2)
+                unchecked.append(WitnessReport(device: try decoder.readID(), head: try decoder.readWitness()))
+            }
+        case 13:
+            var map = try decoder.readMapHeader()
+            while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {
+                try decoder.readArrayHeader(count: 2)
+                stated[id] = LateWitness(head: try decoder.readWitness(), wait: try decoder.readWait())
+            }
+        case 14: told = try decoder.readWord()
+        case 15: copied = try decoder.readLeft()
+        case 16: for _ in 0..<(try decoder.readArrayHeader()) { leftLogs.append(try decoder.readLeft()) }
+        case 17: collects = try decoder.readUnsigned(as: UInt32.self)
+        default: throw CBORError(.unexpectedKey, byteOffset: decoder.byteOffset)
+        }
+    }
+}
+
+extension CBOREncoder {
+    fileprivate mutating func encode(wait: Waits.Wait) {
+        encodeArrayHeader(count: 2)
+        encode(signed: wait.passed)
+        encode(signed: wait.lastClock)
+    }
+
+    mutating func encode(word: AppliedWord) {
+        encodeArrayHeader(count: 3)
+        word.encode(to: &self)
+    }
+
+    fileprivate mutating func encode(left: LeftLog) {
+        encodeArrayHeader(count: left.tip == nil ? 1 : 2)
+        encode(id: left.instance)
+        if let tip = left.tip { encode(mark: tip) }
+    }
+}
+
+extension CBORDecoder {
+    fileprivate mutating func readWait() throws(CBORError) -> Waits.Wait {
+        try readArrayHeader(count: 2)
+        return Waits.Wait(passed: try readSigned(), lastClock: try readSigned())
+    }
+
+    mutating func readWord() throws(CBORError) -> AppliedWord {
+        try readArrayHeader(count: 3)
+        return try AppliedWord(from: &self)
+    }
+
+    fileprivate mutating func readWitness() throws(CBORError) -> WitnessedHead {
+        let start = byteOffset
+        guard let head = EntryStatement.decode(try readBytes(countMax: 512))?.first else {
+            throw CBORError(.unexpectedItem, byteOffset: start)
+        }
+        return head
+    }
+
+    fileprivate mutating func readLeft() throws(CBORError) -> LeftLog {
+        let count = try readArrayHeader()
+        return LeftLog(instance: try readID(), tip: count == 2 ? try readMark() : nil)
+    }
+}

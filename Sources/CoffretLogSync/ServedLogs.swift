@@ -1,0 +1,55 @@
+// Up to where the server has each log. The one thing to keep true: an own entry counts as served only when the server took
+// it or gave it.
+
+internal import CoffretBase
+internal import CoffretHistory
+package import CoffretLogs
+package import CoffretStorage
+
+/// What one server has, as far as is known here. A value: the repository was asked before.
+package struct ServedLogs: Sendable {
+    private let served: [InstanceID: EntryNumber]
+    private let own: Set<InstanceID>
+
+    package init(_ memory: LogMemory, in repository: LogRepository) throws(StorageError) {
+        served = memory.served
+        let device = repository.author.deviceID
+        own = try repository.ask { (machine) in
+            Set(machine.owners.filter { $0.value.deviceID == device }.map(\.key))
+        }
+    }
+
+    /// Logs of this device.
+    func isOwn(_ instance: InstanceID) -> Bool { own.contains(instance) }
+
+    /// Whether the server has a log up to a number.
+    func has(_ instance: InstanceID, _ number: EntryNumber) -> Bool {
+        served[instance].map { number <= $0 } ?? !own.contains(instance)
+    }
+
+    /// The frontier that this server took from here or gave (F4).
+    func remembered(in repository: LogRepository) throws(StorageError) -> Frontier {
+        let frontier = try repository.ask { (machine) in machine.frontier }
+        var result = frontier
+        for (instance, mark) in frontier.marks where !has(instance, mark.number) {
+            let number = served[instance] ?? 0
+            let record = try repository.ask { (machine) throws(StorageError) in
+                try machine.store.index.records(of: instance, from: number, to: number).first { $0.wasApplied }
+            }
+            result[instance] = record.map { EntryMark(number: number, name: $0.name) }
+        }
+        return result
+    }
+
+    /// Own entries that the server has not acknowledged: they are never dropped (G2).
+    package func unacknowledged(in repository: LogRepository) throws(StorageError) -> Set<BlobName> {
+        try repository.ask { (machine) throws(StorageError) in
+            var names: Set<BlobName> = []
+            for instance in own {
+                let records = try machine.store.index.records(of: instance, from: (served[instance] ?? 0) + 1)
+                names.formUnion(records.map(\.name))
+            }
+            return names
+        }
+    }
+}
