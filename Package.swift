@@ -207,12 +207,24 @@ func isInstalled(_ library: String) -> Bool {
     return (named + usual).contains { FileManager.default.fileExists(atPath: "\($0)/\(library).pc") }
 }
 
-/// Programs that ask and show on a desktop. They hold no key, and link one library of the desktop each.
+/// Programs that ask and show on a desktop. They hold no key.
 let prompts: [Target] = [
     .systemLibrary(name: "CGTK", pkgConfig: "gtk4", providers: [.apt(["libgtk-4-dev"])]),
+    library("CoffretWidgets", ["CGTK", "CoffretBase", "CoffretTerminal"]),
     .executableTarget(
-        name: "coffret-prompt", dependencies: ["CGTK", "CoffretBase", "CoffretTerminal"], swiftSettings: settings,
-        linkerSettings: linking),
+        name: "coffret-prompt", dependencies: ["CGTK", "CoffretBase", "CoffretTerminal", "CoffretWidgets"],
+        swiftSettings: settings, linkerSettings: linking),
+]
+
+/// The window around the page.
+let windows: [Target] = [
+    .systemLibrary(name: "CWebKit", pkgConfig: "webkitgtk-6.0", providers: [.apt(["libwebkitgtk-6.0-dev"])]),
+    .executableTarget(
+        name: "coffret-desktop",
+        dependencies: [
+            "CGTK", "CWebKit", "CoffretBase", "CoffretNet", "CoffretWire", "CoffretTerminal", "CoffretClient",
+            "CoffretFront", "CoffretWidgets",
+        ], swiftSettings: settings, linkerSettings: linking),
 ]
 
 let desktopLibraries: [Target] = [
@@ -388,7 +400,6 @@ let package = Package(
         .executable(name: "coffret-web", targets: ["coffret-web"]),
     ],
     targets: systemLibraries + libraries + desktopLibraries + executables + (isInstalled("gtk4") ? prompts : [])
-        + samples
-        + testTargets,
+        + (isInstalled("webkitgtk-6.0") ? windows : []) + samples + testTargets,
     cxxLanguageStandard: .cxx17
 )

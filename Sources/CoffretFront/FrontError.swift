@@ -1,6 +1,7 @@
 // Refusals of a front. Invariant: none of them says more of the store than the request did.
 
 package import CoffretBase
+package import CoffretTerminal
 internal import CoffretWire
 
 /// The reason why a front refused its page, or the person who started it.
@@ -52,6 +53,11 @@ package enum FrontReply {
         var failure = OperationFailure()
         (failure.code, failure.message, failure.waitSeconds) = (code, message, waitSeconds.map { Int(clamping: $0) })
         return Array(JSONValue.object([JSONValue.Member("error", failure.json)]).text().utf8)
+    }
+
+    /// The answer to `front.copy` and `front.copyCode` once their command has ended.
+    package static func copied(_ outcome: ChildOutcome) -> [UInt8] {
+        outcome.isSuccess ? ok([("seconds", .integer(FrontRequest.clipboardSeconds))]) : error(FrontError(.copyFailed))
     }
 
     package static func error(_ error: FrontError) -> [UInt8] { self.error(code: error.code.rawValue, error.message) }

@@ -54,6 +54,12 @@ package final class PageDesk {
         }
     }
 
+    /// Ends the sessions. Requests that wait are not answered, since their page is gone.
+    package func end() {
+        main.end()
+        watching.end()
+    }
+
     /// Takes the body of a request, which is overwritten once it is answered if nobody else has it.
     ///
     /// - Returns: nil if it was refused.

@@ -70,6 +70,11 @@ final class PageSession {
         }
     }
 
+    /// Ends the session, and drops what waits without an answer.
+    func end() {
+        (queue, client, isAsking, isSecondTry, hasOpenQuestion) = ([], nil, false, false, false)
+    }
+
     /// Reads the message that has come.
     func process() {
         guard isAsking, let client else { return }
@@ -113,6 +118,7 @@ final class PageSession {
     /// A lock fails all requests that wait; another error fails the first.
     private func fail(_ error: any Error) {
         isSecondTry = false
+        if hasOpenQuestion { attendant?.questionIsOver() }
         hasOpenQuestion = false
         let failed = queue
         let isOver = PageDesk.isLocked(error) || isLockedNow

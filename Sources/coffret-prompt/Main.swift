@@ -2,6 +2,7 @@
 
 internal import CoffretBase
 internal import CoffretTerminal
+internal import CoffretWidgets
 internal import Glibc
 
 @main
@@ -18,7 +19,7 @@ struct Main {
         // Its few widgets need no graphics processor, nor the drivers that come with one.
         unsafe setenv("GSK_RENDERER", "cairo", 1)
         // Without a screen nobody can be asked, and whoever asks learns it at once.
-        guard PromptWindow.open() else { exit(ExitCode.unavailable.rawValue) }
+        guard QuestionWindow.open() else { exit(ExitCode.unavailable.rawValue) }
         PromptServer().run()
         exit(ExitCode.success.rawValue)
     }

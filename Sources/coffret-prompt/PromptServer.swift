@@ -3,8 +3,10 @@
 //
 // Source: the manuals of Assuan and pinentry (gnupg.org).
 
+internal import CGTK
 internal import CoffretBase
 internal import CoffretTerminal
+internal import CoffretWidgets
 internal import Glibc
 
 final class PromptServer {
@@ -22,7 +24,7 @@ final class PromptServer {
     /// As many bytes of a secret as fit a line when each is escaped.
     private static let dataByteCountMax = 300
 
-    private var question = PromptQuestion()
+    private var question = Question()
     private var waiting: [UInt8] = []
     private var isEnded = false
 
@@ -52,7 +54,7 @@ final class PromptServer {
         case "SETNOTOK": question.refuse = text
         case "SETCANCEL": question.cancel = text
         case "SETTIMEOUT": question.timeoutSeconds = UInt32(argument).flatMap { $0 > 0 ? $0 : nil }
-        case "RESET": question = PromptQuestion()
+        case "RESET": question = Question()
         case "OPTION":
             // Terminals and languages are the business of other pinentries; so are keyboards that are grabbed.
             let known = ["ttyname", "ttytype", "ttyalert", "lc-ctype", "lc-messages", "display", "grab", "no-grab"]
@@ -84,22 +86,31 @@ final class PromptServer {
         say("OK")
     }
 
-    private func ask(_ kind: PromptQuestion.Kind) {
+    private func ask(_ kind: Question.Kind) {
         question.kind = kind
         question.asker = AskingParent.words
-        let window = PromptWindow(question)
+        let loop = unsafe g_main_loop_new(nil, 0)
+        defer { unsafe g_main_loop_unref(loop) }
+        var outcome = QuestionWindow.Outcome.cancelled
+        let window = QuestionWindow(question) {
+            outcome = $0
+            unsafe g_main_loop_quit(loop)
+        }
         // A complaint about the last answer is shown once.
         question.complaint = nil
-        let outcome = window.run { [unowned self] in
-            guard fill() else {
-                isEnded = true
-                return true
-            }
+        let client = Source.readable(STDIN_FILENO) { [unowned self] in
+            guard !fill() else { return true }
+            isEnded = true
+            window.end(.abandoned)
             return false
         }
+        window.show()
+        unsafe g_main_loop_run(loop)
+        client.remove()
         let isTyped = outcome == .accepted && kind == .secret
         let lines = unsafe isTyped ? window.takeSecret(Self.lines) : nil
         window.close()
+        while g_main_context_iteration(nil, 0) != 0 {}
         switch outcome {
         case .accepted:
             if let lines { write(lines) }

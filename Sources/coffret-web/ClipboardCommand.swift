@@ -39,10 +39,7 @@ final class ClipboardCommand {
     func poll() {
         running = running.filter { running in
             guard let outcome = running.child.poll() else { return true }
-            running.reply(
-                outcome.isSuccess
-                    ? FrontReply.ok([("seconds", .integer(FrontRequest.clipboardSeconds))])
-                    : FrontReply.error(FrontError(.copyFailed)))
+            running.reply(FrontReply.copied(outcome))
             return false
         }
     }

@@ -44,6 +44,41 @@ package struct MemoryDump: CustomStringConvertible, CustomReflectable {
         }
     }
 
+    /// Larger regions are mostly reserved and never used, as those of a JavaScript engine.
+    private static let wholeByteCountMax: UInt = 64 << 20
+
+    /// The pages of a region that are in memory or swapped out, each run of them by itself.
+    private static func usedParts(of process: Int32, _ file: Int32, _ region: Range<UInt>) throws -> [[UInt8]] {
+        let map = unsafe open("/proc/\(process)/pagemap", O_RDONLY | O_CLOEXEC)
+        guard map >= 0 else { throw Failed(description: "the pages of \(process) cannot be listed: errno \(errno)") }
+        defer { close(map) }
+        let pageByteCount: UInt = 4096
+        var (parts, run) = ([[UInt8]](), [UInt8]())
+        var entries = [UInt64](repeating: 0, count: 65_536)
+        var page = region.lowerBound / pageByteCount
+        let end = region.upperBound / pageByteCount
+        while page < end {
+            let wanted = min(entries.count, Int(end - page))
+            let count = unsafe pread(map, &entries, 8 * wanted, off_t(8 * page))
+            guard count == 8 * wanted else { throw Failed(description: "the pages of \(process): errno \(errno)") }
+            for (index, entry) in entries[..<wanted].enumerated() {
+                // Bit 63: in memory; bit 62: swapped out.
+                let isUsed = entry >> 62 != 0
+                if isUsed {
+                    var bytes = [UInt8](repeating: 0, count: Int(pageByteCount))
+                    let address = (page + UInt(index)) * pageByteCount
+                    if unsafe pread(file, &bytes, bytes.count, off_t(address)) == bytes.count { run += bytes }
+                }
+                if !isUsed, !run.isEmpty {
+                    parts.append(run)
+                    run = []
+                }
+            }
+            page += UInt(wanted)
+        }
+        return run.isEmpty ? parts : parts + [run]
+    }
+
     private static func regions(of process: Int32) throws -> [[UInt8]] {
         let file = unsafe open("/proc/\(process)/mem", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw Failed(description: "the memory of \(process) cannot be opened: errno \(errno)") }
@@ -55,6 +90,10 @@ package struct MemoryDump: CustomStringConvertible, CustomReflectable {
             guard bounds.count == 2, words.count >= 5 else { throw Failed(description: "a line of maps: \(line)") }
             // The kernel's own pages, which hold no data of the process.
             if line.hasSuffix("[vvar]") || line.hasSuffix("[vvar_vclock]") || line.hasSuffix("[vsyscall]") { continue }
+            if bounds[1] - bounds[0] > wholeByteCountMax {
+                found += try usedParts(of: process, file, bounds[0]..<bounds[1])
+                continue
+            }
             var buffer = [UInt8](repeating: 0, count: Int(bounds[1] - bounds[0]))
             var filled = 0
             while filled < buffer.count {

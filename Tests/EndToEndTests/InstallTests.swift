@@ -70,7 +70,8 @@ struct InstallTests {
             ["--programs", built, "--output", folder.path, "--compression", "none"])
         try #require(made.exitCode == 0, "\(made.errorText)")
         let packages = made.text.split(separator: "\n").map(String.init)
-        try #require(packages.count == 2)
+        let hasDesktop = FileManager.default.isExecutableFile(atPath: built + "/coffret-desktop")
+        try #require(packages.count == (hasDesktop ? 3 : 2))
         for package in packages {
             let unpacked = package + ".d"
             #expect(try ProcessRunner.run("/usr/bin/dpkg-deb", ["--raw-extract", package, unpacked]).exitCode == 0)
@@ -88,6 +89,15 @@ struct InstallTests {
         let unit = try String(
             contentsOfFile: packages[1] + ".d/usr/lib/systemd/system/coffret-server.service", encoding: .utf8)
         #expect(unit.contains("User=coffret-server\n") && !unit.contains("DynamicUser"))
+        if hasDesktop {
+            #expect(control[2].contains("Package: coffret-desktop\n") && control[2].contains("libwebkitgtk-6.0-4"))
+            for name in [
+                "bin/coffret-desktop", "bin/coffret-prompt", "share/applications/coffret.desktop",
+                "share/icons/hicolor/48x48/apps/coffret.png", "share/icons/hicolor/scalable/apps/coffret.svg",
+            ] {
+                #expect(FileManager.default.fileExists(atPath: "\(packages[2]).d/usr/\(name)"), "\(name) is missing")
+            }
+        }
         let version = try ProcessRunner.run(packages[0] + ".d/usr/bin/coffret", ["--version"])
         #expect(version.exitCode == 0 && version.text.hasPrefix("coffret "))
     }

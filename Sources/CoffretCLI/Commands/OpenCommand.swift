@@ -14,10 +14,14 @@ enum OpenCommand {
     static let description = CommandDescription(
         "open", group: .find, "Show the store in a window, or in a browser",
         discussion: [
-            "The page in a browser is served to this user alone, at an address that nobody else knows, until the store locks, ten minutes pass without a request, or Ctrl-C. It shows no password; copying goes past the page."
+            "The window has no network, and none of a browser's extensions and services. While the store is locked it shows a lock screen, where the passphrase opens it. A second start brings the window to the front.",
+            "The page in a browser is served to this user alone, at an address that nobody else knows, until the store locks, ten minutes pass without a request, or Ctrl-C. It shows no password; copying goes past the page.",
         ],
         options: [browser],
-        examples: [CommandExample("coffret open --browser", "opens the page in a tab")],
+        examples: [
+            CommandExample("coffret open", "opens the window"),
+            CommandExample("coffret open --browser", "opens the page in a tab"),
+        ],
         run: run)
 
     private static func run(_ context: CommandContext) throws {
@@ -30,11 +34,22 @@ enum OpenCommand {
                 hint: context.arguments.isSet(browser)
                     ? "install it; coffret find shows the store on the terminal" : "coffret open --browser")
         }
-        // The front has no way to ask for a passphrase.
-        let isUnlocked = try CommandStore.open(context).isInAgent
-        guard isUnlocked, let store = AgentLocation.canonical(try StoreAccess.requireStore(context).path) else {
-            throw CommandFailure(
-                .unavailable, code: AgentErrorCode.storeLocked.rawValue, "the store is locked", hint: "coffret unlock")
+        let store: String?
+        if context.arguments.isSet(browser) {
+            // A tab has no way to ask for a passphrase.
+            guard try CommandStore.open(context).isInAgent else {
+                throw CommandFailure(
+                    .unavailable, code: AgentErrorCode.storeLocked.rawValue, "the store is locked",
+                    hint: "coffret unlock")
+            }
+            store = AgentLocation.canonical(try StoreAccess.requireStore(context).path)
+        } else {
+            // The window has a lock screen of its own, which needs an agent.
+            store = AgentLocation.canonical(try StoreAccess.requireStore(context).path)
+            _ = try AgentStarter.connect(context)
+        }
+        guard let store else {
+            throw CommandFailure(.unavailable, .frontFailed, "the store's folder is gone")
         }
         let words = [path, "--store", store] + (context.arguments.isSet(browser) ? ["--launch"] : [])
         let outcome: ChildOutcome

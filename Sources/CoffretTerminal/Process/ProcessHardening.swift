@@ -55,12 +55,16 @@ package enum ProcessHardening {
         for name in names where loadsCode(name) { unsafe unsetenv(name) }
     }
 
-    /// Starts this program anew where the loader was told to put code of others into it. For programs on the desktop, which
-    /// nothing needs to be put into.
-    package static func startAgainWithoutPreloads() {
+    /// Starts this program anew where the loader was told to put code of others into it, or where it lacks variables that
+    /// libraries read while they are loaded. For programs on the desktop, which nothing needs to be put into.
+    package static func startAgainWithoutPreloads(with variables: [(name: String, value: String)] = []) {
         let names = ["LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"]
-        guard names.contains(where: { unsafe getenv($0) != nil }) else { return }
+        let isComplete = variables.allSatisfy { variable in
+            unsafe getenv(variable.name).map { unsafe String(cString: $0) } == variable.value
+        }
+        guard !isComplete || names.contains(where: { unsafe getenv($0) != nil }) else { return }
         for name in names { unsafe unsetenv(name) }
+        for variable in variables { unsafe setenv(variable.name, variable.value, 1) }
         var path = [CChar](repeating: 0, count: 4096)
         guard unsafe readlink("/proc/self/exe", &path, path.count - 1) > 0 else { exit(ExitCode.permission.rawValue) }
         let arguments = unsafe (0..<coffret_argument_count()).map { unsafe strdup(coffret_argument($0)) }

@@ -1,0 +1,66 @@
+// The executable of the window: shows the page of one store, and locks with it.
+
+internal import CGTK
+internal import CWebKit
+internal import CoffretBase
+internal import CoffretClient
+internal import CoffretFront
+internal import CoffretTerminal
+internal import CoffretWidgets
+internal import Glibc
+
+@main
+struct Main {
+    private static let usage = "usage: coffret-desktop --store PATH [--page FOLDER]"
+
+    /// Memory that was freed is overwritten, by the C library and through it by GLib and WebKit: copies of texts lie in buffers of
+    /// theirs that nobody else can reach.
+    private static let wiping = [
+        (name: "GLIBC_TUNABLES", value: "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"),
+        (name: "G_SLICE", value: "always-malloc"), (name: PageView.wiping, value: "1"),
+    ]
+
+    static func main() {
+        exit(run(ProgramArguments.words))
+    }
+
+    /// Not bound to the main actor: GTK calls back from C.
+    private nonisolated static func run(_ words: [String]) -> Int32 {
+        ProcessHardening.apply()
+        ProcessHardening.startAgainWithoutPreloads(with: wiping)
+        // What it starts has memory of its own.
+        for variable in wiping where variable.name != PageView.wiping { unsafe unsetenv(variable.name) }
+        ProcessHardening.dropVariablesThatLoadCode()
+        let weakening = ["WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS", "WEBKIT_FORCE_SANDBOX", "WEBKIT_INSPECTOR_SERVER"]
+        for name in weakening { unsafe unsetenv(name) }
+        var (store, folder) = (String?.none, PageFiles.installedFolder)
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            switch word {
+            case "--store": store = rest.popFirst().flatMap(AgentLocation.canonical)
+            case "--page": folder = rest.popFirst()
+            default: return fail(64, usage)
+            }
+        }
+        guard let store, let folder else { return fail(64, usage) }
+        let files: PageFiles
+        do throws(FrontError) {
+            files = try PageFiles(folder: folder)
+        } catch { return fail(78, "coffret-desktop: error: \(error.message)   [\(error.code.rawValue)]") }
+        // Where the system refuses it, the page's own bounds hold: no address, no proxy, no navigation.
+        _ = coffret_leave_network()
+        guard QuestionWindow.open(style: DesktopWindow.style) else {
+            return fail(69, "coffret-desktop: error: there is no screen; coffret find shows the store on the terminal")
+        }
+        guard let only = OnlyWindow(of: store) else { return 0 }
+        let window = DesktopWindow(store: store, files: files, environment: ProcessEnvironment())
+        only.raised = { window.raise() }
+        window.run()
+        return 0
+    }
+
+    private static func fail(_ code: Int32, _ text: String) -> Int32 {
+        try? DescriptorIO.write(Array((text + "\n").utf8), to: STDERR_FILENO)
+        return code
+    }
+}
