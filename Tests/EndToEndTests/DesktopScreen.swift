@@ -3,12 +3,16 @@
 import CoffretTestSupport
 import Foundation
 
-/// Xvfb, and xdotool to press keys there.
+/// Xvfb, a session bus of its own, and xdotool to press keys there.
 final class DesktopScreen {
     private let server: SpawnedProcess
-    let display: String
+    private let bus: SpawnedProcess
+    private let display: String
+    /// The variables of a program on this screen. Screen readers are looked for on the same bus, so that no other one is started.
+    let environment: [String: String]
 
-    static let isAvailable = ["/usr/bin/Xvfb", "/usr/bin/xdotool"].allSatisfy(FileManager.default.isExecutableFile)
+    static let isAvailable = ["/usr/bin/Xvfb", "/usr/bin/xdotool", "/usr/bin/dbus-daemon"].allSatisfy(
+        FileManager.default.isExecutableFile)
 
     init() throws {
         // It chooses a free display and says which.
@@ -20,9 +24,23 @@ final class DesktopScreen {
             throw CoffretRunner.Failed(text: "Xvfb does not start")
         }
         display = ":\(number)"
+        bus = try SpawnedProcess(
+            "/usr/bin/dbus-daemon", ["--session", "--print-address", "--nofork", "--nopidfile"],
+            environment: ["PATH": "/usr/bin:/bin"], directory: "/", output: .pipe, error: .null)
+        guard let address = bus.readOutputLine() else {
+            server.kill()
+            bus.kill()
+            throw CoffretRunner.Failed(text: "dbus-daemon does not start")
+        }
+        environment = [
+            "DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address, "AT_SPI_BUS_ADDRESS": address,
+        ]
     }
 
-    deinit { server.kill() }
+    deinit {
+        server.kill()
+        bus.kill()
+    }
 
     @discardableResult
     func xdotool(_ arguments: String...) throws -> ProcessResult {

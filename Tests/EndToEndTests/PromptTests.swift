@@ -12,9 +12,10 @@ private final class Prompt {
     static let executable = CoffretRunner.executable + "-prompt"
     static let isAvailable = FileManager.default.isExecutableFile(atPath: executable)
 
-    init(display: String?, _ more: [String: String] = [:]) throws {
+    /// - Parameter screen: nil for none.
+    init(_ screen: DesktopScreen?, _ more: [String: String] = [:]) throws {
         var environment = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"]
-        environment["DISPLAY"] = display
+        if let screen { environment.merge(screen.environment) { $1 } }
         process = try SpawnedProcess(
             Self.executable, [], environment: environment.merging(more) { $1 }, directory: "/", input: .pipe,
             output: .pipe, error: .null)
@@ -42,12 +43,12 @@ private final class Prompt {
 
 @Suite(
     "The desktop's prompt", .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
-    .enabled(if: DesktopScreen.isAvailable, "Xvfb or xdotool is missing"))
+    .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct PromptTests {
     @Test("a passphrase with any character is typed, taken back, and given whole; a second question has its own")
     func secret() throws {
         let screen = try DesktopScreen()
-        let prompt = try Prompt(display: screen.display)
+        let prompt = try Prompt(screen)
         #expect(prompt.answer().last?.hasPrefix("OK") == true)
         for line in [
             "OPTION ttyname=/dev/pts/1", "OPTION lc-ctype=C.UTF-8", "OPTION grab", "SETTITLE Coffret asks",
@@ -72,7 +73,7 @@ struct PromptTests {
     @Test("R154: Escape, the end of time and the end of the client are no answer; a client answers nothing")
     func refusals() throws {
         let screen = try DesktopScreen()
-        let prompt = try Prompt(display: screen.display)
+        let prompt = try Prompt(screen)
         _ = prompt.answer()
         _ = prompt.ask("SETTITLE Coffret asks")
         prompt.send("GETPIN")
@@ -97,7 +98,7 @@ struct PromptTests {
     @Test("a question is answered by yes, no and cancel; a message by one button")
     func confirming() throws {
         let screen = try DesktopScreen()
-        let prompt = try Prompt(display: screen.display)
+        let prompt = try Prompt(screen)
         _ = prompt.answer()
         for line in ["SETTITLE Coffret asks", "SETDESC Send it?", "SETOK _Send", "SETNOTOK _Refuse"] {
             _ = prompt.ask(line)
@@ -120,7 +121,7 @@ struct PromptTests {
 
     @Test("R154: without a screen the prompt says so by its end, before any question")
     func noScreen() throws {
-        let prompt = try Prompt(display: nil)
+        let prompt = try Prompt(nil)
         #expect(prompt.answer().isEmpty)
         #expect(prompt.process.wait().code == 69)
     }
@@ -129,7 +130,7 @@ struct PromptTests {
     func environment() throws {
         let screen = try DesktopScreen()
         let prompt = try Prompt(
-            display: screen.display,
+            screen,
             ["LD_LIBRARY_PATH": "/nonexistent", "GTK_MODULES": "evil", "GTK_DEBUG": "interactive"])
         _ = prompt.answer()
         _ = prompt.ask("SETTITLE Coffret asks")
@@ -146,7 +147,7 @@ struct PromptTests {
     @Test("what was typed is nowhere in the prompt's memory once it is handed over")
     func memory() throws {
         let screen = try DesktopScreen()
-        let prompt = try Prompt(display: screen.display)
+        let prompt = try Prompt(screen)
         _ = prompt.answer()
         _ = prompt.ask("SETTITLE Coffret asks")
         prompt.send("GETPIN")
@@ -169,12 +170,12 @@ struct PromptTests {
 @Suite(
     "The agent asks at the desktop", .enabled(if: Prompt.isAvailable, "coffret-prompt is not built: GTK 4 is missing"),
     .enabled(if: AgentRunner.isAvailable, "coffret-agent is not built"),
-    .enabled(if: DesktopScreen.isAvailable, "Xvfb or xdotool is missing"))
+    .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct DesktopAskingTests {
     @Test("R32: R154: the agent asks by the prompt, says again what was wrong, and the store is open")
     func asking() throws {
         let screen = try DesktopScreen()
-        let agent = try AgentRunner(environment: ["DISPLAY": screen.display])
+        let agent = try AgentRunner(environment: screen.environment)
         defer { try? agent.stop() }
         try agent.runner.makeNote("# Tomatoes\n")
         try agent.succeed("agent", "start")

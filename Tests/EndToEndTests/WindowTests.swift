@@ -16,10 +16,8 @@ private final class Window {
     let screen: DesktopScreen
     let process: SpawnedProcess
 
-    /// - Parameters:
-    ///   - script: the page's module.
-    ///   - variables: beside the screen's.
-    init(_ script: String, _ variables: [String: String?] = [:]) throws {
+    /// - Parameter script: the page's module.
+    init(_ script: String) throws {
         screen = try DesktopScreen()
         agent = try AgentRunner()
         let runner = agent.runner
@@ -28,7 +26,7 @@ private final class Window {
         try #require(try agent.unlock().exitCode == 0)
         let page = runner.folder.file("page")
         try Self.makePage(page, script)
-        process = try Self.start(runner, page, agent.environment(variables.merging(["DISPLAY": screen.display]) { $1 }))
+        process = try Self.start(runner, page, agent.environment(screen.environment))
     }
 
     static func start(
@@ -87,7 +85,7 @@ private final class Window {
 
 @Suite(
     "The window", .enabled(if: Window.isAvailable, "coffret-desktop is not built: WebKitGTK is missing"),
-    .enabled(if: DesktopScreen.isAvailable, "Xvfb or xdotool is missing"))
+    .enabled(if: DesktopScreen.isAvailable, "Xvfb, xdotool or dbus is missing"))
 struct WindowTests {
     @Test(
         "R122: R123: the page reaches its session, and nothing else: no network, no other address, no code, no storage")
@@ -186,6 +184,8 @@ struct WindowTests {
             const locked = await ask("note.lock", { notes: [note], isNew: true });
             await ask("note.close", {});
             const refused = await ask("note.unlock", { note });
+            // The first window is seen to go before the second comes.
+            await new Promise((done) => setTimeout(done, 2000));
             const opened = await ask("note.unlock", { note });
             const text = opened.ok ? (await ask("item.read", { item: note })).ok.text : "";
             await report({ locked: locked.ok ? "done" : JSON.stringify(locked), refused: refused.ok ? "done" : "refused",
@@ -216,28 +216,21 @@ struct WindowTests {
 
     @Test(
         "a value is copied past the window's process, and a second start brings the window to the front",
-        .enabled(
-            if: ["/usr/bin/xclip", "/usr/bin/dbus-daemon"].allSatisfy(FileManager.default.isExecutableFile),
-            "needs xclip and dbus"))
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/xclip"), "needs xclip"))
     func copying() throws {
-        let bus = try SpawnedProcess(
-            "/usr/bin/dbus-daemon", ["--session", "--print-address", "--nofork", "--nopidfile"],
-            environment: ["PATH": "/usr/bin:/bin"], directory: "/", output: .pipe, error: .null)
-        defer { bus.kill() }
-        let address = bus.readOutputLine() ?? ""
         let window = try Window(
             """
             const item = (await ask("item.list", { kind: "login" })).ok.items[0].id;
             await report({ copied: String((await ask("front.copy", { item, field: "password" })).ok?.seconds) });
-            """, ["DBUS_SESSION_BUS_ADDRESS": address])
+            """)
         #expect(try window.report() == ["copied": "45"])
         let copied = try ProcessRunner.run(
-            "/usr/bin/xclip", ["-selection", "clipboard", "-o"], environment: ["DISPLAY": window.screen.display])
+            "/usr/bin/xclip", ["-selection", "clipboard", "-o"], environment: window.screen.environment)
         #expect(copied.text == "canary password 99")
         #expect(try !MemoryDump(of: window.process.processID).contains(Array("canary password 99".utf8)))
         let again = try Window.start(
             window.agent.runner, window.agent.runner.folder.file("page"),
-            window.agent.environment(["DISPLAY": window.screen.display, "DBUS_SESSION_BUS_ADDRESS": address]))
+            window.agent.environment(window.screen.environment))
         #expect(again.wait().code == 0)
         let windows = try window.screen.xdotool("search", "--onlyvisible", "--name", "^Coffret$").text
         #expect(windows.split(separator: "\n").count == 1)
