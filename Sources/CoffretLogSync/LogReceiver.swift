@@ -66,7 +66,7 @@ final class LogReceiver {
 
     func forgetLeft() { hasLeft = false }
 
-    func watch(_ log: LeftLog?) { watched = log }
+    func watch(_ log: LeftLog?, copied: LeftLog?) { (watched, self.copied) = (log, copied) }
 
     func takeStatements() -> [(device: UniqueID, instance: InstanceID, bytes: [UInt8])] {
         defer { statements = [] }
@@ -75,8 +75,8 @@ final class LogReceiver {
 
     /// Takes a page in, durably with the memory.
     ///
-    /// - Parameter memory: bytes of the sync, told whether something was left; nil: as they are.
-    func take(_ objects: [ZoneObject], memory: ((Bool) -> [UInt8])?) throws(StorageError) {
+    /// - Parameter memory: bytes of the sync, told whether something was left.
+    func take(_ objects: [ZoneObject], memory: (Bool) -> [UInt8]) throws(StorageError) {
         let members = try repository.ask { (machine) in machine.members }
         let verifier = EntryVerifier(vaultID: repository.keys.vaultID, authority: members)
         let batch = try repository.beginReceiving()
@@ -92,7 +92,7 @@ final class LogReceiver {
             (deferred, wanted, deferredByteCount) = ([:], [], 0)
             for entry in again + entries { try take(entry, verifier, batch) }
             hasLeft = hasLeft || batch.leftSome
-            try batch.finish(memory: memory?(hasLeft || !deferred.isEmpty))
+            try batch.finish(memory: memory(hasLeft || !deferred.isEmpty))
         } catch {
             batch.cancel()
             throw error
@@ -187,7 +187,7 @@ final class LogReceiver {
         let isKnown = try repository.ask { (machine) throws(StorageError) in
             try machine.store.dot(of: name) != nil
         }
-        if !isKnown { copied = watched }
+        if !isKnown, copied == nil { copied = watched }
         return isKnown
     }
 

@@ -22,8 +22,8 @@ package enum LogCopies {
 extension LogSync {
     /// Before a page is taken: the own log, and what of it is here.
     func lookAtOwnLog() throws {
-        guard memory.copied == nil else { return receiver.watch(nil) }
-        receiver.watch(try repository.ownLog().map { LeftLog(instance: $0.instance, tip: $0.tip) })
+        let own = try repository.ownLog().map { LeftLog(instance: $0.instance, tip: $0.tip) }
+        receiver.watch(own, copied: memory.copied)
     }
 
     /// I2, I4: leaves a log that another copy writes, too, and writes again what would be lost with it.
@@ -37,20 +37,33 @@ extension LogSync {
             }
             // Of a log that K1 closed a person decides.
             if own {
-                guard try writeAgain(repository.lostEntries(of: left.instance, tip: tip)) else { continue }
+                let lost = try repository.lostEntries(of: left.instance, tip: tip)
+                guard try writeAgain(lost, isWithdrawn: false) else { continue }
             }
             memory.leftLogs.removeAll { $0 == left }
             try repository.remember(memory.encoded)
         }
     }
 
+    func leaveLog(_ copied: LeftLog) throws {
+        if try repository.ownLog()?.instance == copied.instance { try repository.leaveOwnLog() }
+    }
+
     private func leave(_ copied: LeftLog) throws {
         report.isCopy = true
-        if try repository.ownLog()?.instance == copied.instance { try repository.leaveOwnLog() }
+        try leaveLog(copied)
         if let tip = copied.tip {
             let sent = memory.served[copied.instance] ?? 0
             let alone = try repository.branch(of: copied.instance, from: tip, above: sent)
-            guard try writeAgain(alone, withdrawnFrom: copied.instance) else { return }
+            // Entries that were written meanwhile say that they have seen these.
+            let own = alone.isEmpty ? nil : try repository.ownLog()
+            var later: [VerifiedEntry] = []
+            if let own, let newest = own.tip {
+                later = try repository.branch(
+                    of: own.instance, from: newest, above: memory.served[own.instance] ?? 0)
+            }
+            if !later.isEmpty { try repository.leaveOwnLog() }
+            guard try writeAgain(alone, later, isWithdrawn: true) else { return }
             let kept = alone.first.map { $0.number - 1 } ?? tip.number
             let mark = alone.first?.body.before.map { EntryMark(number: kept, name: $0) } ?? (kept > 0 ? tip : nil)
             let isKept = kept > 0 ? mark : nil
@@ -68,11 +81,14 @@ extension LogSync {
     }
 
     /// - Returns: false where this device can write no entry now; it is tried again.
-    private func writeAgain(_ entries: [VerifiedEntry], withdrawnFrom instance: InstanceID? = nil) throws -> Bool {
+    private func writeAgain(_ logs: [VerifiedEntry]..., isWithdrawn: Bool) throws -> Bool {
+        let entries = logs.flatMap(\.self)
         guard !entries.isEmpty else { return true }
         guard try repository.ownContext() != nil else { return false }
         // Nothing that is written says that it has seen them. Their blobs lie here until the next compaction.
-        if let instance { try repository.withdraw(entries, of: instance) }
+        for log in logs where isWithdrawn {
+            if let first = log.first { try repository.withdraw(log, of: first.instance) }
+        }
         try repository.writeAgain(entries)
         try repository.checkpoint()
         report.writtenAgainCount += entries.count

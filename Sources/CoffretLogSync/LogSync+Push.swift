@@ -11,7 +11,8 @@ internal import CoffretWire
 
 extension LogSync {
     func push() throws -> LogRequest? {
-        guard let zone, let signingKey = repository.author.signingKey else { return nil }
+        // Of a log that another copy writes nothing more is pushed.
+        guard let zone, memory.copied == nil, let signingKey = repository.author.signingKey else { return nil }
         let (mayWrite, isStale) = try repository.step { (machine) throws(StorageError) in
             (machine.mayWrite, try !machine.due().closings.isEmpty)
         }

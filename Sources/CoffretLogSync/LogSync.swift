@@ -178,7 +178,7 @@ package final class LogSync {
             guard hasPage else { throw LogSyncError(.unreachable) }
             hasPage = false
         case (.blobs, .page(let page)), (.headBlob, .page(let page)), (.probe, .page(let page)):
-            try take(page, memory: nil)
+            try take(page) { [self] _ in memory.encoded }
         case (.blobs(let names), .end):
             if !names.isSubset(of: receiver.takeShown()) { hasAskedInVain = true }
         case (.headBlob, .end): break
@@ -325,20 +325,17 @@ package final class LogSync {
         memory.past = page.hasMore ? page.cursor : nil
     }
 
-    private func take(_ page: LogPage, memory bytes: ((Bool) -> [UInt8])?) throws {
+    private func take(_ page: LogPage, memory bytes: @escaping (Bool) -> [UInt8]) throws {
         let before = receiver.takenCount
         try lookAtOwnLog()
         // Durable with what came: a head of before is judged again, also after a crash.
         memory.isUnjudged = true
-        try receiver.take(
-            page.objects,
-            memory: bytes.map { bytes in
-                { [self] hasLeft in
-                    noteWords()
-                    return bytes(hasLeft)
-                }
-            })
-        noteWords()
+        try receiver.take(page.objects) { [self] hasLeft in
+            noteWords()
+            return bytes(hasLeft)
+        }
+        // Own entries go into another log from now on.
+        if let copied = memory.copied { try leaveLog(copied) }
         came = came || receiver.takenCount > before
         arrived += receiver.takeArrived()
         for (instance, number) in receiver.ownShown where number > memory.served[instance] ?? 0 {

@@ -98,12 +98,9 @@ package struct LogIndex {
         index.set(rest.isEmpty ? [] : [Self.fact(key, rest)], under: key)
     }
 
-    /// Takes an own entry out, which was never applied from now on (I2). Its blob lies here until the next compaction.
-    mutating func withdraw(_ record: Record) throws(StorageError) {
-        var record = record
-        record.wasApplied = false
-        try drop(record, isForGood: false)
-    }
+    /// Takes an own entry out, as if it had never been here (I2): a server that has it gives it again. Its blob lies here
+    /// until the next compaction.
+    mutating func withdraw(_ record: Record) throws(StorageError) { try remove(record.name, at: record.dot) }
 
     /// Calls `body` with every record, ascending by log and number; for checks.
     package func forEachRecord(_ body: (Record) throws(StorageError) -> Void) throws(StorageError) {

@@ -19,7 +19,12 @@ extension LogRepository {
 
     /// The log that this copy writes, and its newest entry here.
     package func ownLog() throws(StorageError) -> (instance: InstanceID, tip: EntryMark?)? {
-        try change { (loaded) in loaded.own.map { ($0.instance, loaded.machine.frontier[$0.instance]) } }
+        try change { (loaded) throws(StorageError) in
+            guard let instance = loaded.own?.instance else { return nil }
+            // Also what is not applied: it may have seen what was taken out.
+            let tip = try loaded.machine.store.index.records(of: instance).last { !$0.isBare }
+            return (instance, tip.map { EntryMark(number: $0.dot.number, name: $0.name) })
+        }
     }
 
     /// Leaves the log that this copy wrote, durably: the next own entry begins another one.

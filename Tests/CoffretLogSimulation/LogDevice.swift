@@ -241,11 +241,19 @@ extension LogDevice {
         let keys = repository.keys.epochs
         return try repository.step { (machine) throws(StorageError) in
             let due = try machine.due()
+            var here: [String] = []
+            for instance in try machine.store.index.instances() {
+                let numbers = try machine.store.index.records(of: instance).map { $0.dot.number }
+                here.append("\(instance.hex.prefix(4)) \(numbers)")
+            }
             let marks = machine.frontier.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" }
             let state = machine.members.newestState
             return "epochs \(keys) of \(state.oldestEpoch)...\(state.epoch), links \(machine.members.takenCount) of "
                 + "\(machine.members.chain.count), base \(machine.base ?? -1) \(machine.baseTrust), writes \(machine.mayWrite), "
-                + "due \(due.closings.count) \(due.ends.count) \(due.betterRoot), frontier \(marks)"
+                + "due \(due.closings.count) \(due.ends.count) \(due.betterRoot), frontier \(marks), "
+                + "forked \(machine.forked.map { $0.hex.prefix(4) }), accepts "
+                + "\(machine.members.chain.states.map { $0.accepted.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" } }), "
+                + "here \(here)"
         }
     }
 

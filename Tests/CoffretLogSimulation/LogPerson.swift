@@ -65,6 +65,13 @@ package final class LogPerson {
         return device
     }
 
+    /// A copy of a device's store, which goes on beside it.
+    package func addCopy(of other: LogDevice) throws -> LogDevice {
+        let copy = try LogDevice(copying: other)
+        devices.append(copy)
+        return copy
+    }
+
     package func revoke(_ device: LogDevice, by other: LogDevice) throws {
         try post(chain.sign(.revoke(id: device.id), details: [], with: other.secrets.signing), by: other)
     }

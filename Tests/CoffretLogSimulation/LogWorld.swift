@@ -17,6 +17,8 @@ package struct LogWorldRules: Sendable {
     package var drops = true
     package var lies = true
     package var clocksAreWrong = true
+    package var copies = true
+    package var purges = true
 
     package init() {}
 }
@@ -30,11 +32,13 @@ package final class LogWorld {
     private let rules: LogWorldRules
     private let person: LogPerson
     private let tell: (String) -> Void
-    private var runs: [UniqueID: LogRun] = [:]
+    private var runs: [ObjectIdentifier: LogRun] = [:]
     /// Lines by key and device that were acknowledged to the person.
     private var lines: [(key: FactKey, line: String, device: UniqueID)] = []
     private var revoked: Set<UniqueID> = []
     private var lineCount = 0
+    /// Backups of stores, of a time when the server had all of them.
+    private var saved: [(device: ObjectIdentifier, store: LogDevice.SavedStore)] = []
     /// Heads that the server had.
     private var heads: [LogHead] = []
 
@@ -76,16 +80,20 @@ package final class LogWorld {
 
     private func happen() throws {
         let device = random.element(of: person.devices)
-        switch random.int(in: 0...39) {
+        switch random.int(in: 0...45) {
         case 0...9: try write(device)
         case 10...29: try step(device)
         case 30...31: try crash(device)
         case 32: person.server.clock.now += Milliseconds(random.int(in: 1...48)) * 3_600_000
         case 33 where person.devices.count < Self.deviceCountMax: try join(by: random.element(of: trusted))
-        case 34 where rules.revokes && trusted.count > 2: try revoke()
+        case 34 where rules.revokes && Set(trusted.map(\.id)).count > 2: try revoke()
         case 35 where rules.drops: try drop(device)
         case 36 where rules.lies: lie(device)
         case 37: try checkpoint(device)
+        case 38 where rules.copies: try copy(device)
+        case 39...40 where rules.copies: try putBack(device)
+        case 41 where rules.purges: try purge(device)
+        case 42...44: try audit(device)
         default: try step(device)
         }
     }
@@ -113,8 +121,8 @@ package final class LogWorld {
 
     /// A step of the device's sync, which goes wrong now and then.
     private func step(_ device: LogDevice) throws {
-        let run = runs[device.id] ?? device.begin()
-        runs[device.id] = run
+        let run = runs[ObjectIdentifier(device)] ?? device.begin()
+        runs[ObjectIdentifier(device)] = run
         let fault = random.int(in: 0...19)
         device.intercept = { [person] request in
             switch fault {
@@ -136,13 +144,13 @@ package final class LogWorld {
             guard error.code != .vaultFailed else { throw error }
             tell("\(name(device)) breaks off: \(error)")
         }
-        runs[device.id] = nil
+        runs[ObjectIdentifier(device)] = nil
         if let head = try? person.head(), head.address != nil { heads.append(head) }
     }
 
     private func crash(_ device: LogDevice) throws {
         tell("\(name(device)) crashes")
-        runs[device.id] = nil
+        runs[ObjectIdentifier(device)] = nil
         try device.crash()
     }
 
@@ -156,7 +164,7 @@ package final class LogWorld {
     private func revoke() throws {
         let all = trusted
         let lost = random.element(of: Array(all.dropFirst()))
-        guard let other = all.first(where: { $0 !== lost }) else { return }
+        guard let other = all.first(where: { $0.id != lost.id }) else { return }
         tell("\(name(lost)) is revoked")
         try person.revoke(lost, by: other)
         revoked.insert(lost.id)
@@ -165,18 +173,76 @@ package final class LogWorld {
     private func drop(_ device: LogDevice) throws {
         let link = try device.repository.ask { (machine) in machine.isSure ? machine.base : nil }
         guard let link else { return }
-        runs[device.id] = nil
+        runs[ObjectIdentifier(device)] = nil
         let own = try device.unacknowledged()
         guard let plan = try device.repository.droppingPlan(below: link, unacknowledged: own) else { return }
         tell("\(name(device)) drops \(plan.entries.count) entries below link \(link)")
         _ = try device.repository.drop(plan, unacknowledged: own)
-        if random.bool() { try device.repository.compact() }
+        if random.bool() { try LogCollector.request(below: link, in: device.repository) }
+        try compact(device)
     }
 
-    private func checkpoint(_ device: LogDevice) throws {
-        runs[device.id] = nil
+    private func compact(_ device: LogDevice) throws {
+        guard LogCollector.requested(in: device.repository) == nil, random.bool() else { return }
+        try device.repository.compact()
+    }
+
+    /// A copy of the store goes on beside it, on the same device.
+    private func copy(_ device: LogDevice) throws {
+        guard person.devices.count < Self.deviceCountMax, !revoked.contains(device.id) else { return }
+        let copy = try person.addCopy(of: device)
+        tell("\(name(device)) is copied to \(name(copy))")
+    }
+
+    /// A backup is made, or an old one is put in the place of the store, if the server has all of both.
+    private func putBack(_ device: LogDevice) throws {
+        guard try device.unacknowledged().isEmpty, runs[ObjectIdentifier(device)] == nil else { return }
+        let old = saved.filter { $0.device == ObjectIdentifier(device) }
+        if old.isEmpty || random.bool() {
+            saved.append((ObjectIdentifier(device), device.save()))
+        } else {
+            tell("\(name(device)) is put back")
+            try device.putBack(random.element(of: old).store)
+        }
+    }
+
+    /// An item that nobody's lines count in is written, retracted and deleted for good.
+    private func purge(_ device: LogDevice) throws {
+        guard try device.repository.ask({ (machine) in machine.mayWrite && machine.isSure }) else { return }
+        runs[ObjectIdentifier(device)] = nil
+        let key = LogDevice.text(Self.noteCount + 1)
+        do {
+            try device.put(key, "purged \(random.int(in: 0...1_000))\n")
+            guard random.bool() else { return }
+            try device.repository.commit([LogChange(key: key, value: nil)], time: device.now)
+        } catch let error as StorageError {
+            guard error.code == .readOnly else { throw error }
+            return
+        }
+        try checkpoint(device, purges: [key.entity])
+        let base = try device.repository.ask { (machine) in machine.base }
+        if let base, random.bool() { try LogCollector.request(below: base, in: device.repository) }
+    }
+
+    /// A device says its word, reads those of others, and has the server collect.
+    private func audit(_ device: LogDevice) throws {
+        runs[ObjectIdentifier(device)] = nil
+        do {
+            let audit = try device.audit()
+            if audit.isCopy { try LogCopies.note(in: device.repository) }
+            let outcome = try device.collect(audit)
+            if outcome != .none { tell("\(name(device)) has the server collect: \(outcome)") }
+            try compact(device)
+        } catch let error as LogSyncError {
+            guard error.code != .vaultFailed else { throw error }
+        }
+    }
+
+    private func checkpoint(_ device: LogDevice, purges: [EntityID] = []) throws {
+        runs[ObjectIdentifier(device)] = nil
         var options = LogSync.Options()
         options.writesCheckpoint = true
+        options.purges = purges
         do {
             let report = try device.sync(options)
             tell(
@@ -189,7 +255,7 @@ package final class LogWorld {
 
     /// For one whole sync the server shows an old head, or keeps objects back.
     private func lie(_ device: LogDevice) {
-        runs[device.id] = nil
+        runs[ObjectIdentifier(device)] = nil
         let old = heads.isEmpty ? nil : random.element(of: heads)
         let keeps = random.bool()
         let random = random
@@ -221,10 +287,17 @@ package final class LogWorld {
                 do { report = try device.sync() } catch {
                     throw SimulationFailure("\(name(device)) in round \(round): \(error)")
                 }
-                if report.sentCount + report.receivedCount + report.linkCount > 0 || report.isEpochStale {
+                if report.sentCount + report.receivedCount + report.linkCount > 0 || report.isEpochStale
+                    || report.isCopy
+                {
                     isQuiet = false
                 }
                 tell("\(name(device)) in round \(round): \(report)")
+                // A store that was put back and only read since then finds out by its own word.
+                if try device.audit().isCopy {
+                    try LogCopies.note(in: device.repository)
+                    isQuiet = false
+                }
             }
             quietCount = isQuiet ? quietCount + 1 : 0
             // A day of waits, of which each sync counts eight hours (N1), and the next step behind it.
@@ -239,7 +312,19 @@ package final class LogWorld {
         let all = trusted
         let facts = try all[0].facts()
         for device in all.dropFirst() where try device.facts() != facts {
+            for device in all {
+                tell("\(name(device)): \(try device.summary())")
+                for fact in try device.facts() { tell("\(fact.key) \(fact.dot) \(fact.height)") }
+            }
             throw SimulationFailure("\(name(all[0])) and \(name(device)) have other facts")
+        }
+        // Twice, so that each has read the last words.
+        for device in all + all {
+            let audit = try device.audit()
+            let peer = audit.peers.first { $0.standing == .ahead || $0.standing == .differs }
+            guard peer == nil, !audit.isCopy else {
+                throw SimulationFailure("\(name(device)) hears what is not so: \(audit)")
+            }
         }
         for device in all {
             guard device.repository.syncMemory.count < 4_096 else { throw SimulationFailure("a memory grows") }
@@ -257,6 +342,9 @@ package final class LogWorld {
             }
             for line in lines where line.key == key && !revoked.contains(line.device) {
                 guard values.contains(where: { $0.contains(line.line) }) else {
+                    for device in all { tell("\(name(device)): \(try device.summary())") }
+                    for version in try all[0].repository.history(of: key.entity) { tell("version \(version)") }
+                    tell("shown \(values)")
                     throw SimulationFailure("\(line.line.dropLast()) under \(key) is lost")
                 }
             }

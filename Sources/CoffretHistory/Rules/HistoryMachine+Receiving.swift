@@ -38,16 +38,20 @@ extension HistoryMachine {
         return UnappliedAllowance(held)
     }
 
-    /// Entries of open logs that lie here unapplied: something before them, or that they have seen, is missing. They are
-    /// looked at in each sync.
+    /// Entries that lie here unapplied, of closed and ended logs those up to their limit: something before them, or that they
+    /// have seen, is missing. They are looked at in each sync.
     ///
     /// - Complexity: one question to the store for each instance.
     package mutating func unappliedNames() throws(Store.Failure) -> [BlobName] {
         var names: [BlobName] = []
-        for instance in owners.keys.sorted() where try limit(of: instance) == nil {
+        for instance in owners.keys.sorted() {
+            let limit = try limit(of: instance)
+            let last = limit.map { $0.mark?.number ?? 0 } ?? .max
+            guard last > frontier.number(of: instance) else { continue }
             guard try store.unapplied(of: instance, above: frontier.number(of: instance)).count > 0 else { continue }
             for name in try store.entries(of: instance) {
-                guard let entry = try store.entry(named: name)?.entry, entry.number > frontier.number(of: instance)
+                guard let entry = try store.entry(named: name)?.entry, entry.number > frontier.number(of: instance),
+                    entry.number <= last
                 else { continue }
                 names.append(name)
             }
@@ -71,6 +75,8 @@ extension HistoryMachine {
             }
         }
         if let head { try ask(head) }
+        // Limits of links without a root count only with the entries up to them.
+        if members.takenCount > 0 { try ask(members.newestState.accepted) }
         for link in ((base ?? -1) + 1)..<max(members.takenCount, (base ?? -1) + 1)
         where members.chain.links[link].checkpoint?.root != nil {
             for (instance, mark) in members.chain.states[link].accepted.marks
