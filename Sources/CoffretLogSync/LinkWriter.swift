@@ -56,7 +56,7 @@ package struct LinkWriter {
         let random = repository.sealingRandom
         return try repository.step { (machine) throws(StorageError) -> Due? in
             let links = try machine.due()
-            let isRootDue = machine.isRootDue(now: now, byteCount: 0)
+            let isRootDue = try machine.isRootDue(now: now, byteCount: machine.byteCountBehindBase())
             let lacksKey = lacksOwn && machine.lacksKey(ofEpoch: newest, now: now)
             let isPressing = !links.closings.isEmpty || !links.ends.isEmpty || links.betterRoot
             guard isPressing || lacksKey || isRootDue || asked else { return nil }

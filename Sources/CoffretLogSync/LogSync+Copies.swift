@@ -10,12 +10,13 @@ internal import CoffretTrust
 /// A store that finds out that it is a copy.
 package enum LogCopies {
     /// Notes, durably, that another copy of this store writes this log, too: by a marker that does not fit (I5), or by an
-    /// acknowledgement that this copy does not remember. The next sync leaves the log.
+    /// acknowledgement that this copy does not remember. The log is left; the next sync writes again what only this copy has.
     package static func note(in repository: LogRepository) throws(StorageError) {
         var memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
         guard memory.copied == nil, let own = try repository.ownLog() else { return }
         memory.copied = LeftLog(instance: own.instance, tip: own.tip)
         try repository.remember(memory.encoded)
+        try repository.leaveOwnLog()
     }
 }
 

@@ -80,3 +80,20 @@ extension LogRepository {
         return names
     }
 }
+
+extension HistoryMachine<DiskHistoryStore> {
+    /// Bytes of the entries that are applied and not in the base. Below 256 entries nobody has to know: they cannot make a
+    /// root due, since none has more than 256 KiB.
+    ///
+    /// - Complexity: reads the index from there on.
+    package func byteCountBehindBase() throws(StorageError) -> Int {
+        guard entryCountBehindBase >= LinkSchedule.entryCountMin else { return 0 }
+        var byteCount = 0
+        for (instance, mark) in frontier.marks where mark.number > accepted.number(of: instance) {
+            let records = try store.index.records(
+                of: instance, from: accepted.number(of: instance) + 1, to: mark.number)
+            byteCount += records.reduce(0) { $0 + $1.byteCount }
+        }
+        return byteCount
+    }
+}

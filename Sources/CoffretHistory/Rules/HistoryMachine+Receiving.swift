@@ -70,7 +70,8 @@ extension HistoryMachine {
         func ask(_ marks: Frontier) throws(Store.Failure) {
             for (instance, mark) in marks.marks
             where mark.number > accepted.number(of: instance) {
-                guard try store.dot(of: mark.name) == nil else { continue }
+                // Of a tip that was deleted for good nobody asks for more than the bare form, below.
+                guard try store.dot(of: mark.name) == nil, bareName(of: mark, of: instance) == nil else { continue }
                 missing.insert(mark.name)
             }
         }
