@@ -183,7 +183,10 @@ package final class LogAcknowledger {
     private func inspectOwn(_ own: Word?) throws {
         guard let context = try repository.ownContext() else { return }
         if let own, own.counter > memory.acknowledged?.counter ?? 0 {
-            if let known = memory.acknowledged, known.instance == own.context.instance {
+            // A log that this copy left says nothing of the one that it writes now.
+            if let known = memory.acknowledged, known.instance == own.context.instance,
+                known.instance == context.instance
+            {
                 audit.isCopy = true
                 return
             }
