@@ -50,7 +50,7 @@ package final class HTTPLogTransport: LogTransport {
     private let renew: () -> Bool
     /// Asked before each request and while an answer comes: false ends all as an unreachable server does.
     package var isWanted: () -> Bool = { true }
-    /// What the last failure was, for people.
+    /// The last failure, for people.
     package private(set) var lastError: HTTPError?
 
     /// - Parameters:

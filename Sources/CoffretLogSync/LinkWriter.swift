@@ -17,7 +17,7 @@ package struct LinkDraft: Sendable {
     package let opens: UInt32?
     /// The head that its author had read: for links that close (K2).
     package let closes: Bool
-    /// What is left of tips that name what is deleted for good (P2); they are at the server before the link.
+    /// Bare forms of tips that name what is deleted for good (P2); they are at the server before the link.
     package let bareForms: [BlobName]
 
     package func item(in vaultID: VaultID, on head: [UInt8]?) -> LinkPost.Item {

@@ -1,4 +1,4 @@
-// What devices tell each other through a zone about what they have. The one thing to keep true: a word of another device
+// Devices tell each other through a zone which entries they have. The one thing to keep true: a word of another device
 // counts only with its signature, and one that is older than a word that was heard takes nothing back.
 
 package import CoffretBase
@@ -9,7 +9,7 @@ internal import CoffretStorage
 package import CoffretTrust
 internal import CoffretWire
 
-/// What the words of all devices of a vault come to.
+/// The sum of the words of all devices of a vault.
 package struct LogAudit: Sendable {
     package struct Peer: Sendable {
         package let account: ChainID
@@ -30,7 +30,7 @@ package struct LogAudit: Sendable {
     package internal(set) var isStale = false
     /// This device's log has said more than this copy of the store remembers: it was copied or put back (I2).
     package internal(set) var isCopy = false
-    /// What is stated of this vault in others, and is not here (E9).
+    /// Heads of this vault that are stated in others, and are not here (E9).
     package internal(set) var stated: [LogStatements.Late] = []
     /// Words by who said them, for G5.
     var words: [Acknowledgement: AppliedWord] = [:]
@@ -179,7 +179,7 @@ package final class LogAcknowledger {
         try repository.remember(memory.encoded)
     }
 
-    /// What this device has said itself: it is the only witness of what it read where it wrote nothing.
+    /// The own word is the only witness of what this device read where it wrote nothing.
     private func inspectOwn(_ own: Word?) throws {
         guard let context = try repository.ownContext() else { return }
         if let own, own.counter > memory.acknowledged?.counter ?? 0 {

@@ -1,4 +1,4 @@
-// What a device keeps of words: its own, those of others, and own work that goes on. The one thing to keep true: a word
+// Words that a device keeps: its own, those of others, and own work that goes on. The one thing to keep true: a word
 // takes nothing back that was heard before it.
 
 package import CoffretBase
@@ -19,7 +19,7 @@ package struct HeardWord: Equatable, Sendable {
     }
 }
 
-/// What a device said of another vault.
+/// The statement of a device about another vault.
 package struct WitnessReport: Hashable, Sendable {
     package let device: UniqueID
     package let head: WitnessedHead
@@ -30,7 +30,7 @@ package struct WitnessReport: Hashable, Sendable {
     }
 }
 
-/// What a device said of this vault elsewhere, and since when it is known.
+/// The statement of a device about this vault elsewhere, and since when it is known.
 package struct LateWitness: Equatable, Sendable {
     package var head: WitnessedHead
     package var wait: Waits.Wait

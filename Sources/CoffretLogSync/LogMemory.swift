@@ -42,11 +42,11 @@ package struct LogMemory: Sendable {
     /// This device's last acknowledgement, by the log that counted it.
     package var acknowledged: (instance: InstanceID, counter: UInt64)?
     package var others: [UniqueID: HeardWord] = [:]
-    /// What other devices stated of other vaults, and was not handed to these.
+    /// Statements of other devices about other vaults, which were not handed to these.
     package var unchecked: [WitnessReport] = []
-    /// What was stated of this vault in others, and is not here.
+    /// Heads of this vault that were stated in others, and are not here.
     package var stated: [UniqueID: LateWitness] = [:]
-    /// What this device was told when it was let in, until it is here (R7).
+    /// The word that let this device in, until all of it is here (R7).
     package var told: AppliedWord?
 
     // Own work that goes on (LogMemory+Words.swift).

@@ -1,4 +1,4 @@
-// What devices state of one vault in entries of another. The one thing to keep true: a statement is kept until what it
+// Devices state heads of one vault in entries of another. The one thing to keep true: a statement is kept until what it
 // speaks of has come, and one that fits proves nothing and is forgotten (E9).
 
 package import CoffretBase
@@ -10,7 +10,7 @@ internal import CoffretTrust
 
 /// Statements of an account's devices about its vaults. All of it is local.
 package enum LogStatements {
-    /// What a device stated of this vault, and is not here.
+    /// A head that a device stated of this vault, and that is not here.
     package struct Late: Equatable, Sendable {
         package let device: UniqueID
         package let head: WitnessedHead
@@ -23,8 +23,8 @@ package enum LogStatements {
     private static let statedCountMax = 16
     private static let withheldTime: Milliseconds = 24 * 3_600_000
 
-    /// What a device may state of this vault in others: a head of its place, and what of it was applied here. Nil: there is
-    /// none.
+    /// The head that a device may state of this vault in others, with the newest entry of it that was applied here; nil: there
+    /// is none.
     package static func witnessed(in repository: LogRepository) throws(StorageError) -> WitnessedHead? {
         guard let memory = LogMemory(decoding: repository.syncMemory), let head = memory.head else { return nil }
         let remembered = try ServedLogs(memory, in: repository).remembered(in: repository)
@@ -56,7 +56,7 @@ package enum LogStatements {
             random: repository.sealingRandom)
     }
 
-    /// What entries of this vault state of others, and was not handed to these yet.
+    /// Statements about other vaults in entries of this one, which were not handed to these yet.
     package static func unchecked(in repository: LogRepository) -> [WitnessReport] {
         LogMemory(decoding: repository.syncMemory)?.unchecked ?? []
     }
@@ -85,7 +85,7 @@ package enum LogStatements {
             switch try self.standing(of: old.head, in: repository) {
             case .contradicted: return false
             case .ahead:
-                // What stays away does so since it was first heard of, whatever its device says after it.
+                // A head that stays away does so since it was first heard of, whatever its device says after it.
                 late.wait = old.wait
                 let isOlder = old.head.newest.instance == head.newest.instance && head.newest < old.head.newest
                 if isOlder, standing == .ahead { return false }

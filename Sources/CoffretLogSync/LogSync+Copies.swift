@@ -116,7 +116,7 @@ extension LogSync {
         }
     }
 
-    /// R7: what this device was told when it was let in has to come with the server's first answer.
+    /// R7: the word that let this device in has to come true with the server's first answer.
     func checkTold() throws {
         guard let told = memory.told else { return }
         let isThere = try repository.ask { (machine) throws(StorageError) in
@@ -127,7 +127,7 @@ extension LogSync {
     }
 }
 
-/// What a device tells one that it lets in (N2).
+/// The word of a device to one that it lets in (N2).
 package enum PairingWord {
     /// Of what the server has; nil: entries are to be pushed first.
     package static func encoded(of repository: LogRepository) throws(StorageError) -> [UInt8]? {

@@ -346,7 +346,7 @@ package final class LogSync {
         (report.receivedCount, report.refusedCount) = (receiver.takenCount, receiver.refusedCount)
     }
 
-    /// What entries that came say of this copy, and of other vaults.
+    /// Notes what entries that came say of this copy, and of other vaults.
     private func noteWords() {
         if memory.copied == nil { memory.copied = receiver.copied }
         for statement in receiver.takeStatements() {

@@ -6,7 +6,7 @@ internal import CoffretHistory
 package import CoffretLogs
 package import CoffretStorage
 
-/// What one server has, as far as is known here. A value: the repository was asked before.
+/// The logs that one server has, as far as is known here. A value: the repository was asked before.
 package struct ServedLogs: Sendable {
     private let served: [InstanceID: EntryNumber]
     private let own: Set<InstanceID>

@@ -28,7 +28,7 @@ struct Main {
     private nonisolated static func run(_ words: [String]) -> Int32 {
         ProcessHardening.apply()
         ProcessHardening.startAgainWithoutPreloads(with: wiping)
-        // What it starts has memory of its own.
+        // Processes that it starts have memory of their own.
         for variable in wiping where variable.name != PageView.wiping { unsafe unsetenv(variable.name) }
         ProcessHardening.dropVariablesThatLoadCode()
         let weakening = ["WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS", "WEBKIT_FORCE_SANDBOX", "WEBKIT_INSPECTOR_SERVER"]

@@ -1,5 +1,5 @@
-// What a device says that it has applied, in numbers. The one thing to keep true: it is a claim of its device, and nothing
-// is applied or dropped for it.
+// The word of a device, in numbers, about what it has applied. The one thing to keep true: it is a claim, and nothing is
+// applied or dropped for it.
 
 package import CoffretBase
 internal import CoffretStorage
@@ -67,7 +67,7 @@ package enum WitnessVerdict: Sendable {
 }
 
 extension HistoryMachine {
-    /// What this device says.
+    /// The word of this device.
     package var word: AppliedWord {
         let above = frontier.marks.filter { $0.value.number > accepted.number(of: $0.key) }
             .sorted { ($0.value.number, $1.key) > ($1.value.number, $0.key) }.prefix(AppliedWord.instanceCountMax)
@@ -78,7 +78,7 @@ extension HistoryMachine {
 
     /// How a word of somebody who states a member link stands to what is here.
     ///
-    /// What is closed, ended, forked or of a revoked device is nobody's lack.
+    /// A log that is closed, ended, forked or of a revoked device is nobody's lack.
     package mutating func standing(of word: AppliedWord, at link: Int) throws(Store.Failure) -> WordVerdict {
         let (own, here, below) = (self.word, frontier, accepted)
         var isBehind = false
