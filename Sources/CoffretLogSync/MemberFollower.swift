@@ -4,22 +4,9 @@
 package import CoffretBase
 package import CoffretCrypto
 package import CoffretHistory
+package import CoffretLogs
 package import CoffretTrust
 package import CoffretWire
-
-/// Why chains are not followed; nothing of the answer was taken.
-package enum FollowFailure: Error, Equatable, Sendable {
-    /// An answer that no server gives (`sync.answer.malformed`).
-    case answerMalformed
-    /// The server does not give the newest link any more that it gave before, of this chain (`trust.chain.rolled-back`).
-    case rolledBack(chain: [UInt8])
-    /// A device chain does not verify, or differs from the one that was there.
-    case devices(account: ChainID, TrustError)
-    /// Link 0 of the vault does not verify.
-    case foundation(TrustError)
-    /// The member chain differs from the one here (K9), or its links cannot be read.
-    case members(MemberError)
-}
 
 /// A state machine: it gives requests and takes answers, and does no I/O.
 ///
@@ -51,28 +38,28 @@ package struct MemberFollower: Sendable {
         }
     }
 
-    package let vaultID: VaultID
-    /// All accounts that the links name, as far as the server has them.
-    package private(set) var accounts: [ChainID: FollowedAccount] = [:]
-    /// Verified links; nil: link 0 did not come yet.
-    package private(set) var members: VerifiedMembers?
-    /// All links that came, verified or waiting for a chain or a key.
-    private var links: [UnverifiedLink] = []
+    /// All that came and was verified.
+    package private(set) var chains: FollowedChains
     private var asked: [Asked] = []
     private var waiting: [Asked] = []
     /// Accounts that were asked for since `begin`.
     private var looked: Set<ChainID> = []
 
+    /// Goes on from what is known here.
+    package init(_ chains: FollowedChains) { self.chains = chains }
+
     /// - Parameter own: the own account as it is known here, if it is: a server cannot go back behind it.
     package init(vaultID: VaultID, own: FollowedAccount? = nil) {
-        self.vaultID = vaultID
-        if let own { accounts[own.chain.accountID] = own }
+        self.init(FollowedChains(vaultID: vaultID, own: own))
     }
 
+    package var vaultID: VaultID { chains.vaultID }
+    package var accounts: [ChainID: FollowedAccount] { chains.accounts }
+    package var members: VerifiedMembers? { chains.members }
     /// For `HistoryMachine.follow`.
-    package var devices: [ChainID: AccountDevices] { accounts.mapValues(\.devices) }
+    package var devices: [ChainID: AccountDevices] { chains.devices }
     /// Links that came and were not taken in, behind the verified ones.
-    package var waitingLinkCount: Int { links.count - (members?.state.count ?? 0) }
+    package var waitingLinkCount: Int { chains.waitingLinkCount }
 
     // MARK: Asking
 
@@ -82,7 +69,7 @@ package struct MemberFollower: Sendable {
         waiting = accounts.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }.map { id, account in
             ask(.device, id.bytes, known: account.chain.links.count, branches: account.branches.count)
         }
-        waiting.insert(ask(.member, vaultID.bytes, known: links.count, branches: 0), at: 0)
+        waiting.insert(ask(.member, vaultID.bytes, known: chains.links.count, branches: 0), at: 0)
         askNext()
     }
 
@@ -134,7 +121,7 @@ package struct MemberFollower: Sendable {
         for chain in whole where chain.kind == .device { try takeDevices(chain, now: now) }
         for chain in whole where chain.kind == .member { try takeLinks(chain) }
         if waiting.isEmpty {
-            let named = try named().subtracting(looked)
+            let named = try chains.namedAccounts().subtracting(looked)
             looked.formUnion(named)
             waiting = named.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
                 .map { ask(.device, $0.bytes, known: 0, branches: 0) }
@@ -144,21 +131,17 @@ package struct MemberFollower: Sendable {
 
     private mutating func takeDevices(_ chain: Asked, now: Milliseconds) throws(FollowFailure) {
         guard let id = ChainID(chain.id), !chain.links.isEmpty else { return }
+        let links: [UnverifiedLink]
+        var branches: [ReplacedLinks] = []
         do throws(TrustError) {
-            let links = try chain.decoded(chain.links)
-            var branches: [ReplacedLinks] = []
+            links = try chain.decoded(chain.links)
             for branch in chain.branches {
                 branches.append(ReplacedLinks(start: Int(branch.start), links: try chain.decoded(branch.links)))
-            }
-            if var account = accounts[id] {
-                try account.follow(links, branches: branches, now: now)
-                accounts[id] = account
-            } else {
-                accounts[id] = try FollowedAccount(id, links: links, branches: branches, now: now)
             }
         } catch {
             throw .devices(account: id, error)
         }
+        try chains.take(devices: links, branches: branches, of: id, now: now)
     }
 
     private mutating func takeLinks(_ chain: Asked) throws(FollowFailure) {
@@ -166,95 +149,26 @@ package struct MemberFollower: Sendable {
         do throws(TrustError) { served = try chain.decoded(chain.links) } catch {
             throw .members(MemberError(.linkMalformed, at: UInt64(chain.start)))
         }
-        for (offset, link) in served.enumerated() {
-            let number = chain.start + offset
-            guard link.kind == .member, link.sequenceNumber == UInt64(number) else { throw .answerMalformed }
-            guard number < links.count else {
-                links.append(link)
-                continue
-            }
-            // The signature may differ; what is signed may not.
-            guard hash(of: link) == hash(of: links[number]) else {
-                throw .members(MemberError(.forked, at: UInt64(number)))
-            }
-        }
+        try chains.take(links: served, from: chain.start)
     }
 
-    private func hash(of link: UnverifiedLink) -> [UInt8] {
-        link.hash(inChain: link.sequenceNumber == 0 ? nil : ChainID(vaultID.bytes))
-    }
+    // MARK: Own links and verifying
 
-    /// Accounts of which a link states a head.
-    private func named() throws(FollowFailure) -> Set<ChainID> {
-        var named: Set<ChainID> = []
-        for link in links {
-            if link.sequenceNumber == 0 {
-                do throws(TrustError) { named.insert(try VaultFoundation(decoding: link).accountID) } catch {
-                    throw .foundation(error)
-                }
-            } else if let operation = try? MemberOperation(decoding: link) {
-                named.formUnion(operation.statedAccounts)
-            }
-        }
-        return named
-    }
-
-    // MARK: Own links
-
-    /// Takes a link that this device wrote for its own chain, before or after a server has it.
-    ///
-    /// - Throws: `FollowFailure`; nothing is changed then.
+    /// As `FollowedChains.takeOwn(deviceLink:of:now:)`.
     package mutating func takeOwn(deviceLink link: UnverifiedLink, of account: ChainID, now: Milliseconds)
         throws(FollowFailure)
     {
-        guard var own = accounts[account] else { throw .devices(account: account, TrustError(.chainEmpty)) }
-        do throws(TrustError) { try own.follow([link], branches: [], now: now) } catch {
-            throw .devices(account: account, error)
-        }
-        accounts[account] = own
+        try chains.takeOwn(deviceLink: link, of: account, now: now)
     }
 
-    /// Takes a link of the vault that this device wrote and the server took.
+    /// As `FollowedChains.takeOwn(link:keys:)`, for a link that the server took.
     package mutating func takeOwn(link: UnverifiedLink, keys: any MemberKeys) throws(FollowFailure) {
-        guard link.sequenceNumber == UInt64(links.count) else { throw .answerMalformed }
-        links.append(link)
-        if let failure = try finish(keys: keys) { throw .members(failure) }
+        try chains.takeOwn(link: link, keys: keys)
     }
 
-    // MARK: Verifying
-
-    /// Verifies what came, when there is no further `request`.
-    ///
-    /// - Parameter keys: open sealed parts. With a key that came later it is called again.
-    /// - Returns: why the chain ends for now before its newest link; nil: all of it holds. One that `waits` is looked at again,
-    ///   and any other stays there for good.
-    /// - Throws: `.foundation`, `.members(.forked)`.
+    /// As `FollowedChains.finish`, when there is no further `request`.
     package mutating func finish(keys: any MemberKeys) throws(FollowFailure) -> MemberError? {
-        if members == nil {
-            guard let first = links.first else { return MemberError(.chainMissing, at: 0) }
-            members = try founded(by: first)
-            guard members != nil else { return MemberError(.chainMissing, at: 0) }
-        }
-        guard var verified = members else { return nil }
-        let failure = verified.follow(Array(links[verified.state.count...]), accounts: devices, keys: keys)
-        if let failure, failure.code == .forked { throw .members(failure) }
-        members = verified
-        return failure
-    }
-
-    /// - Returns: nil if its founder's chain is not here.
-    private func founded(by link: UnverifiedLink) throws(FollowFailure) -> VerifiedMembers? {
-        do throws(TrustError) {
-            let foundation = try VaultFoundation(decoding: link)
-            guard let founder = accounts[foundation.accountID] else { return nil }
-            let devices = founder.devices
-            // The head that it states may lie on a branch.
-            let line = founder.branches.first { $0.links.contains { $0.hash == foundation.deviceChainHead } }
-            return try VerifiedMembers(
-                founding: link, founder: devices, chain: line ?? founder.chain, vaultID: vaultID)
-        } catch {
-            throw .foundation(error)
-        }
+        try chains.finish(keys: keys)
     }
 }
 
@@ -293,40 +207,14 @@ extension MemberFollower.Asked {
 // MARK: - The record
 
 extension MemberFollower {
-    private static let version: UInt64 = 1
+    /// As `FollowedChains.encoded`.
+    package var encoded: [UInt8] { chains.encoded }
 
-    /// The record that the next process goes on from, sealed by who keeps it: `[1, vault id, [* link], [* account]]`.
-    package var encoded: [UInt8] {
-        CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 4)
-            encoder.encode(unsigned: Self.version)
-            encoder.encode(bytes: vaultID.bytes)
-            encoder.encode(links: links)
-            encoder.encodeArrayHeader(count: accounts.count)
-            for (_, account) in accounts.sorted(by: { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }) {
-                account.encode(to: &encoder)
-            }
-        }
-    }
-
-    /// Reads what `encoded` wrote. Links of devices are not verified again; those of members are, by `finish`.
+    /// Reads what `encoded` wrote.
     ///
     /// - Returns: nil for anything else; the chains are then followed from their beginning.
     package init?(decoding bytes: [UInt8]) {
-        let read = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) -> MemberFollower? in
-            try decoder.readArrayHeader(count: 4)
-            guard try decoder.readUnsigned() == Self.version, let id = VaultID(try decoder.readBytes(count: 32)) else {
-                return nil
-            }
-            var follower = MemberFollower(vaultID: id)
-            follower.links = try decoder.readLinks()
-            for _ in 0..<(try decoder.readArrayHeader()) {
-                let account = try FollowedAccount(from: &decoder)
-                follower.accounts[account.chain.accountID] = account
-            }
-            return follower
-        }
-        guard let read else { return nil }
-        self = read
+        guard let chains = FollowedChains(decoding: bytes) else { return nil }
+        self.init(chains)
     }
 }

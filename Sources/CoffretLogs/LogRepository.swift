@@ -20,6 +20,10 @@ package final class LogRepository {
     package var policy = LocalCheckpointPolicy.shortLived
     package private(set) var chains: VaultChains
 
+    /// Gives the newest chains that are kept; asked whenever the state is read from the journal, which may be of another
+    /// process that had followed more. Nil: those that the repository was opened with.
+    package var readChains: (() throws(StorageError) -> VaultChains)?
+
     let blobs: BlobStore
     let files: LogFiles
     let random: any RandomSource
@@ -97,6 +101,7 @@ package final class LogRepository {
     func adopt(_ fresh: Loaded) { loaded = fresh }
 
     private func load() throws(StorageError) -> Loaded {
+        if let readChains { chains = try readChains() }
         let rebuilds = isIndexInDoubt && !wasRebuilt
         isIndexInDoubt = false
         wasRebuilt = wasRebuilt || rebuilds

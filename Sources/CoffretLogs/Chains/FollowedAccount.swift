@@ -28,6 +28,20 @@ package struct FollowedAccount: Equatable, Sendable {
         try add(branches)
     }
 
+    /// An account whose chains somebody else verified.
+    ///
+    /// - Parameter replaced: the branches that recoveries replaced, each from link 0 on, the oldest first.
+    package init(_ chain: VerifiedDeviceChain, replaced: [VerifiedDeviceChain], watch: ChainWatch) {
+        self.chain = chain
+        branches = replaced
+        self.watch = watch
+    }
+
+    /// Whether a link of that hash is known of the account, in its chain or on a branch.
+    package func knows(_ linkHash: [UInt8]) -> Bool {
+        ([chain] + branches).contains { line in line.links.contains { $0.hash == linkHash } }
+    }
+
     /// Goes on with links from some place of the chain to its end, and the branches that are new.
     ///
     /// - Throws: `TrustError`: `.chainForked` where a link differs and no recovery replaced it, or where the branch of a

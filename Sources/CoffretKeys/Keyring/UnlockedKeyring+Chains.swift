@@ -1,0 +1,18 @@
+// Keys and chains of vaults, for who follows their member chains.
+
+package import CoffretCrypto
+package import CoffretTrust
+
+extension UnlockedKeyring {
+    /// The key of a vault's epoch; nil: it is not here.
+    package func vaultKey(of id: VaultID, epoch: UInt32) throws(KeyError) -> VaultKey? {
+        try vault(id).vaultKeys[epoch]
+    }
+
+    /// The key that cuts values and trees of a vault.
+    package func splitKey(of id: VaultID) throws(KeyError) -> SplitKey { try vault(id).splitKey }
+
+    /// Chains of devices that count no more, the oldest first: those that recoveries of this account replaced, and those of
+    /// accounts of before.
+    package func formerChains() throws(KeyError) -> [VerifiedDeviceChain] { try body().formerChains }
+}

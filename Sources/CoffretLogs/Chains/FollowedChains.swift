@@ -1,0 +1,207 @@
+// What a device has verified of a vault's member chain and of the device chains of all accounts that it names. The one thing
+// to keep true: what was verified stays, and a record that is read again says no more than what was kept.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretHistory
+package import CoffretTrust
+
+/// Why chains are not followed; nothing of what came was taken.
+package enum FollowFailure: Error, Equatable, Sendable {
+    /// An answer that no server gives (`sync.answer.malformed`).
+    case answerMalformed
+    /// The server does not give the newest link any more that it gave before, of this chain (`trust.chain.rolled-back`).
+    case rolledBack(chain: [UInt8])
+    /// A device chain does not verify, or differs from the one that was there.
+    case devices(account: ChainID, TrustError)
+    /// Link 0 of the vault does not verify.
+    case foundation(TrustError)
+    /// The member chain differs from the one here (K9), or its links cannot be read.
+    case members(MemberError)
+}
+
+/// The chains of one vault as this device follows them.
+package struct FollowedChains: Sendable {
+    package let vaultID: VaultID
+    /// All accounts that the links name, as far as they came.
+    package private(set) var accounts: [ChainID: FollowedAccount] = [:]
+    /// Verified links; nil: link 0 did not come yet.
+    package private(set) var members: VerifiedMembers?
+    /// All links that came, verified or waiting for a chain or a key.
+    package private(set) var links: [UnverifiedLink] = []
+
+    /// - Parameter own: the own account as it is known here, if it is: a server cannot go back behind it.
+    package init(vaultID: VaultID, own: FollowedAccount? = nil) {
+        self.vaultID = vaultID
+        if let own { accounts[own.chain.accountID] = own }
+    }
+
+    /// For `HistoryMachine.follow`.
+    package var devices: [ChainID: AccountDevices] { accounts.mapValues(\.devices) }
+    /// Links that came and were not taken in, behind the verified ones.
+    package var waitingLinkCount: Int { links.count - (members?.state.count ?? 0) }
+
+    /// For a repository; no members before link 0 is verified.
+    package var vaultChains: VaultChains {
+        VaultChains(accounts: devices, members: members?.state ?? MemberState())
+    }
+
+    // MARK: What comes
+
+    /// Takes links of an account's devices, from some place of its chain to its end, and new branches.
+    ///
+    /// - Throws: `.devices`; nothing is changed then.
+    package mutating func take(
+        devices links: [UnverifiedLink], branches: [ReplacedLinks], of id: ChainID, now: Milliseconds
+    ) throws(FollowFailure) {
+        do throws(TrustError) {
+            if var account = accounts[id] {
+                try account.follow(links, branches: branches, now: now)
+                accounts[id] = account
+            } else {
+                accounts[id] = try FollowedAccount(id, links: links, branches: branches, now: now)
+            }
+        } catch {
+            throw .devices(account: id, error)
+        }
+    }
+
+    /// Puts what is known elsewhere of the own account in the place of what is known here.
+    package mutating func set(_ own: FollowedAccount) { accounts[own.chain.accountID] = own }
+
+    /// Takes links of the member chain from `start` to its newest; `finish` verifies them.
+    ///
+    /// - Throws: `.answerMalformed`, `.members(.forked)`.
+    package mutating func take(links served: [UnverifiedLink], from start: Int) throws(FollowFailure) {
+        for (offset, link) in served.enumerated() {
+            let number = start + offset
+            guard link.kind == .member, link.sequenceNumber == UInt64(number), number <= links.count else {
+                throw .answerMalformed
+            }
+            guard number < links.count else {
+                links.append(link)
+                continue
+            }
+            // The signature may differ; what is signed may not.
+            guard hash(of: link) == hash(of: links[number]) else {
+                throw .members(MemberError(.forked, at: UInt64(number)))
+            }
+        }
+    }
+
+    private func hash(of link: UnverifiedLink) -> [UInt8] {
+        link.hash(inChain: link.sequenceNumber == 0 ? nil : ChainID(vaultID.bytes))
+    }
+
+    /// Accounts of which a link states a head.
+    package func namedAccounts() throws(FollowFailure) -> Set<ChainID> {
+        var named: Set<ChainID> = []
+        for link in links {
+            if link.sequenceNumber == 0 {
+                do throws(TrustError) { named.insert(try VaultFoundation(decoding: link).accountID) } catch {
+                    throw .foundation(error)
+                }
+            } else if let operation = try? MemberOperation(decoding: link) {
+                named.formUnion(operation.statedAccounts)
+            }
+        }
+        return named
+    }
+
+    // MARK: Own links
+
+    /// Takes a link that this device wrote for its own chain, before or after a server has it.
+    ///
+    /// - Throws: `FollowFailure`; nothing is changed then.
+    package mutating func takeOwn(deviceLink link: UnverifiedLink, of account: ChainID, now: Milliseconds)
+        throws(FollowFailure)
+    {
+        guard accounts[account] != nil else { throw .devices(account: account, TrustError(.chainEmpty)) }
+        try take(devices: [link], branches: [], of: account, now: now)
+    }
+
+    /// Takes a link of the vault that this device wrote and that is in the chain from now on.
+    package mutating func takeOwn(link: UnverifiedLink, keys: any MemberKeys) throws(FollowFailure) {
+        guard link.sequenceNumber == UInt64(links.count) else { throw .answerMalformed }
+        links.append(link)
+        if let failure = try finish(keys: keys) { throw .members(failure) }
+    }
+
+    // MARK: Verifying
+
+    /// Verifies what came.
+    ///
+    /// - Parameter keys: open sealed parts. With a key that came later it is called again.
+    /// - Returns: why the chain ends for now before its newest link; nil: all of it holds. One that `waits` is looked at again,
+    ///   and any other stays there for good.
+    /// - Throws: `.foundation`, `.members(.forked)`.
+    @discardableResult
+    package mutating func finish(keys: any MemberKeys) throws(FollowFailure) -> MemberError? {
+        if members == nil {
+            guard let first = links.first else { return MemberError(.chainMissing, at: 0) }
+            members = try founded(by: first)
+            guard members != nil else { return MemberError(.chainMissing, at: 0) }
+        }
+        guard var verified = members else { return nil }
+        let failure = verified.follow(Array(links[verified.state.count...]), accounts: devices, keys: keys)
+        if let failure, failure.code == .forked { throw .members(failure) }
+        members = verified
+        return failure
+    }
+
+    /// - Returns: nil if its founder's chain is not here.
+    private func founded(by link: UnverifiedLink) throws(FollowFailure) -> VerifiedMembers? {
+        do throws(TrustError) {
+            let foundation = try VaultFoundation(decoding: link)
+            guard let founder = accounts[foundation.accountID] else { return nil }
+            let devices = founder.devices
+            // The head that it states may lie on a branch.
+            let line = founder.branches.first { $0.links.contains { $0.hash == foundation.deviceChainHead } }
+            return try VerifiedMembers(
+                founding: link, founder: devices, chain: line ?? founder.chain, vaultID: vaultID)
+        } catch {
+            throw .foundation(error)
+        }
+    }
+}
+
+// MARK: - The record
+
+extension FollowedChains {
+    private static let version: UInt64 = 1
+
+    /// The record that the next process goes on from, sealed by who keeps it: `[1, vault id, [* link], [* account]]`.
+    package var encoded: [UInt8] {
+        CBOREncoder.encode { encoder in
+            encoder.encodeArrayHeader(count: 4)
+            encoder.encode(unsigned: Self.version)
+            encoder.encode(bytes: vaultID.bytes)
+            encoder.encode(links: links)
+            encoder.encodeArrayHeader(count: accounts.count)
+            for (_, account) in accounts.sorted(by: { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }) {
+                account.encode(to: &encoder)
+            }
+        }
+    }
+
+    /// Reads what `encoded` wrote. Links of devices are not verified again; those of members are, by `finish`.
+    ///
+    /// - Returns: nil for anything else; the chains are then followed from their beginning.
+    package init?(decoding bytes: [UInt8]) {
+        let read = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) -> FollowedChains? in
+            try decoder.readArrayHeader(count: 4)
+            guard try decoder.readUnsigned() == Self.version, let id = VaultID(try decoder.readBytes(count: 32)) else {
+                return nil
+            }
+            var chains = FollowedChains(vaultID: id)
+            chains.links = try decoder.readLinks()
+            for _ in 0..<(try decoder.readArrayHeader()) {
+                let account = try FollowedAccount(from: &decoder)
+                chains.accounts[account.chain.accountID] = account
+            }
+            return chains
+        }
+        guard let read else { return nil }
+        self = read
+    }
+}
