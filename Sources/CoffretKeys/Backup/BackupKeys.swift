@@ -3,7 +3,7 @@
 
 package import CoffretBase
 package import CoffretCrypto
-internal import CoffretTrust
+package import CoffretTrust
 
 extension KeyPurposes {
     /// Seals one backup.
@@ -41,6 +41,14 @@ package struct RestoredKeys: Sendable {
     let sheet: (key: RecoveryKey, slotID: UniqueID)?
 
     package var vaults: [VaultRecord] { body.vaults }
+    /// The device chain of the account that was backed up.
+    package var ownChain: VerifiedDeviceChain { body.deviceChain }
+    package var formerChains: [VerifiedDeviceChain] { body.formerChains }
+
+    /// A vault's key; nil for an epoch that the backup has none of.
+    package func vaultKey(of id: VaultID, epoch: UInt32) -> VaultKey? {
+        body.vaults.first { $0.vaultID == id }?.vaultKeys[epoch]
+    }
 
     /// The keys of a vault, to verify what the backup holds before anything is written.
     package func vaultKeys(for id: VaultID) throws(KeyError) -> VaultKeys {
@@ -175,10 +183,10 @@ package enum BackupHeader {
 
 extension Keyring {
     /// Makes the keyring of a store that is restored from a backup: a new store id, a new account of one
-    /// new device, a new instance; the vaults with their ids, keys and history; the sheets stay valid.
+    /// new device, a new instance, no vault; the sheets stay valid.
     ///
-    /// The account that was backed up becomes a former one: its devices' commits are still accepted. The sheet that opened
-    /// the backup is made one of the new account; others say that they are of the former one.
+    /// The account that was backed up becomes a former one. The sheet that opened the backup is made one of the new account;
+    /// others say that they are of the former one.
     package static func create(
         restoring restored: RestoredKeys, passphrase: Passphrase, parameters: PasswordParameters,
         deviceName: String, environment: KeyringEnvironment
@@ -191,7 +199,6 @@ extension Keyring {
                 guard let sheet = restored.sheet, sheet.slotID == slot.id else { return slot }
                 return sheet.key.slot(id: slot.id, anchor: anchor)
             }
-            body.vaults = restored.body.vaults
             body.formerChains = restored.body.formerChains + [restored.body.deviceChain]
             body.slotDetails += restored.body.slotDetails.filter { $0.kind == .recovery }
         }

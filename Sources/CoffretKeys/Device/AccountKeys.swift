@@ -8,7 +8,7 @@ internal import CoffretTrust
 /// The content of a device box.
 ///
 /// Layout: [details key (32), [former chain...], [vault...]], vault = [id, name, kind, member chain,
-/// {epoch: vault key}, split key].
+/// {epoch: vault key}, [offered key...], split key].
 struct AccountKeys {
     let detailsKey: LinkDetailsKey
     let formerChains: [VerifiedDeviceChain]
@@ -32,17 +32,8 @@ struct AccountKeys {
         for chain in body.formerChains { KeyringBody.encode(chain.links, to: &encoder) }
         encoder.encodeArrayHeader(count: vaults.count)
         for vault in vaults {
-            encoder.encodeArrayHeader(count: 6)
-            encoder.encode(bytes: vault.vaultID.bytes)
-            encoder.encode(text: vault.name)
-            encoder.encode(unsigned: UInt64(vault.kind.rawValue))
-            KeyringBody.encode(vault.memberChain.links, to: &encoder)
-            encoder.encodeMapHeader(count: vault.vaultKeys.count)
-            for (epoch, key) in vault.vaultKeys.sorted(by: { $0.key < $1.key }) {
-                encoder.encode(unsigned: UInt64(epoch))
-                KeyringBody.encode(key, to: &encoder)
-            }
-            KeyringBody.encode(vault.splitKey, to: &encoder)
+            encoder.encodeArrayHeader(count: 7)
+            KeyringBody.encodeShared(vault, to: &encoder)
         }
         precondition(encoder.bytes.count <= body.encodedByteCountMax, "the buffer grew and left a copy")
         defer { encoder.zero() }
@@ -66,6 +57,7 @@ struct AccountKeys {
         let detailsKey: LinkDetailsKey
         let formerLinks: [[UnverifiedLink]]
         let unverified: [UnverifiedVault]
+        var vaults: [VaultRecord] = []
         do throws(CBORError) {
             (detailsKey, formerLinks, unverified) = try unsafe withCBORDecoder(over: bytes) {
                 (decoder) throws(CBORError) in
@@ -84,15 +76,19 @@ struct AccountKeys {
         do throws(TrustError) {
             var former: [VerifiedDeviceChain] = []
             for links in formerLinks { former.append(try VerifiedDeviceChain.verify(links)) }
-            var vaults: [VaultRecord] = []
             for vault in unverified { vaults.append(try KeyringBody.verify(vault, accounts: [chain] + former)) }
             self.detailsKey = detailsKey
             formerChains = former
-            self.vaults = vaults
         } catch {
             throw KeyError(.boxInvalid, at: "chain", cause: error)
         }
         for vault in vaults where !vault.keysFitFoundation { throw KeyError(.boxInvalid, at: "vault key") }
+        // What another device calls the key of an epoch counts when the chain says so.
+        self.vaults = vaults.map { vault in
+            let others = vault.vaultKeys.filter { $0.key != 1 }.sorted { $0.key < $1.key }
+                .map { OfferedKey(epoch: $0.key, key: $0.value, since: 0) }
+            return vault.replacing(vaultKeys: vault.vaultKeys.filter { $0.key == 1 }, offered: others + vault.offered)
+        }
     }
 }
 
@@ -104,9 +100,27 @@ extension VaultRecord {
         return EpochKeys.deriveCommitment(to: first, scope: foundation.random, epoch: 1) == foundation.keyCommitment
     }
 
-    func replacing(kind: VaultKind? = nil, vaultKeys: [UInt32: VaultKey]? = nil) -> VaultRecord {
+    func replacing(
+        kind: VaultKind? = nil, vaultKeys: [UInt32: VaultKey]? = nil, offered: [OfferedKey]? = nil
+    ) -> VaultRecord {
         VaultRecord(
             vaultID: vaultID, name: name, kind: kind ?? self.kind, memberChain: memberChain,
-            vaultKeys: vaultKeys ?? self.vaultKeys, splitKey: splitKey, localKey: localKey)
+            vaultKeys: vaultKeys ?? self.vaultKeys, offered: offered ?? self.offered, splitKey: splitKey,
+            localKey: localKey)
     }
+
+    /// Takes keys that are new here aside.
+    func offering(_ keys: [OfferedKey], at now: Milliseconds) -> VaultRecord {
+        var offered = offered
+        for key in keys where vaultKeys[key.epoch] == nil && offered.count < Limits.epochCountMax {
+            if offered.contains(where: { $0.epoch == key.epoch && $0.commitment == key.commitment }) { continue }
+            offered.append(OfferedKey(epoch: key.epoch, key: key.key, since: now))
+        }
+        return replacing(offered: offered)
+    }
+}
+
+extension OfferedKey {
+    /// Tells keys apart; it is bound to no vault.
+    fileprivate var commitment: [UInt8] { EpochKeys.deriveCommitment(to: key, scope: [], epoch: epoch) }
 }

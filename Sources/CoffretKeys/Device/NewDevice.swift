@@ -25,25 +25,22 @@ package struct NewDevice: Sendable {
 
 /// The message from a trusted device to a new one at the end of pairing.
 ///
-/// Layout, deterministic CBOR: [3, device chain, device box, server name, {vault id: trusted anchor, with its number
-/// if that is known}, {vault id: description of the bootstrap snapshot}]. Version 2 had anchors without numbers, and
-/// no snapshots.
+/// Layout, deterministic CBOR: [4, device chain, device box, server name, {vault id: word}].
 package enum AccountWelcome {
-    private static let presentByteCountMax = 16 << 10
+    private static let version: UInt64 = 4
+    private static let wordByteCountMax = 64 << 10
 
     static func encode(
-        _ chain: VerifiedDeviceChain, _ box: DeviceBox, serverName: String, zoneHeads: [VaultID: [UInt8]],
-        presents: [VaultID: [UInt8]]
+        _ chain: VerifiedDeviceChain, _ box: DeviceBox, serverName: String, words: [VaultID: [UInt8]]
     ) -> [UInt8] {
         CBOREncoder.encode { encoder in
-            encoder.encodeArrayHeader(count: 6)
-            encoder.encode(unsigned: 3)
+            encoder.encodeArrayHeader(count: 5)
+            encoder.encode(unsigned: version)
             encoder.encodeArrayHeader(count: chain.links.count)
             for link in chain.links { encoder.encode(bytes: link.link.encoded) }
             encoder.encode(bytes: box.encoded)
             encoder.encode(text: serverName)
-            encode(zoneHeads, to: &encoder)
-            encode(presents, to: &encoder)
+            encode(words, to: &encoder)
         }
     }
 
@@ -56,7 +53,7 @@ package enum AccountWelcome {
     }
 
     private static func decodeMap(
-        _ decoder: inout CBORDecoder, byteCounts: ClosedRange<Int>
+        _ decoder: inout CBORDecoder
     ) throws(CBORError) -> [VaultID: [UInt8]] {
         let malformed = CBORError(.unexpectedItem, byteOffset: decoder.byteOffset)
         var entries: [VaultID: [UInt8]] = [:]
@@ -65,8 +62,8 @@ package enum AccountWelcome {
         while let key = try decoder.readKey(
             in: &map, { (decoder) throws(CBORError) in try decoder.readBytes(count: 32) })
         {
-            let bytes = try decoder.readBytes(countMax: byteCounts.upperBound)
-            guard let vault = VaultID(key), byteCounts.contains(bytes.count) else { throw malformed }
+            let bytes = try decoder.readBytes(countMax: wordByteCountMax)
+            guard let vault = VaultID(key), !bytes.isEmpty else { throw malformed }
             entries[vault] = bytes
         }
         return entries
@@ -81,22 +78,17 @@ package enum AccountWelcome {
     package static func open(
         _ bytes: [UInt8], for device: NewDevice, accountID: ChainID, head: RememberedHead, random: any RandomSource
     ) throws(KeyError) -> JoinedAccount {
-        let (encodedLinks, boxBytes, serverName, zoneHeads, presents) = try withCBORDecoder(
+        let (encodedLinks, boxBytes, serverName, words) = try withCBORDecoder(
             bytes, convert: { KeyError(.boxInvalid, at: "welcome", cause: $0) }
         ) { (decoder) throws(CBORError) in
-            let count = try decoder.readArrayHeader()
+            try decoder.readArrayHeader(count: 5)
             let start = decoder.byteOffset
-            let version = try decoder.readUnsigned()
-            guard version == 2 && count == 5 || version == 3 && count == 6 else {
-                throw CBORError(.unexpectedItem, byteOffset: start)
-            }
+            guard try decoder.readUnsigned() == version else { throw CBORError(.unexpectedItem, byteOffset: start) }
             var links: [[UInt8]] = []
             for _ in 0..<(try decoder.readArrayHeader()) { links.append(try decoder.readBytes()) }
             let box = try decoder.readBytes(countMax: DeviceBox.byteCountMax)
             let name = try decoder.readText(byteCountMax: Limits.nameByteCountMax)
-            let heads = try decodeMap(&decoder, byteCounts: 32...(version == 3 ? 56 : 32))
-            let presents = version == 3 ? try decodeMap(&decoder, byteCounts: 1...presentByteCountMax) : [:]
-            return (links, box, name, heads, presents)
+            return (links, box, name, try decodeMap(&decoder))
         }
         let chain: VerifiedDeviceChain
         do throws(TrustError) {
@@ -119,8 +111,7 @@ package enum AccountWelcome {
         switch content {
         case .success(let keys):
             return JoinedAccount(
-                device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: zoneHeads,
-                presents: presents)
+                device: device, chain: chain, keys: keys, serverName: serverName, words: words)
         case .failure(let error): throw error
         }
     }
@@ -132,10 +123,8 @@ package struct JoinedAccount {
     package let chain: VerifiedDeviceChain
     let keys: AccountKeys
     package let serverName: String
-    /// The trusted anchors: the head of each vault's place at the server, as the approving device saw it.
-    package let zoneHeads: [VaultID: [UInt8]]
-    /// Descriptions of bootstrap snapshots at the server, in the bytes of CoffretSync.
-    package let presents: [VaultID: [UInt8]]
+    /// What the approving device has of each vault, in the bytes of CoffretSync.
+    package let words: [VaultID: [UInt8]]
 
     package var vaultNames: [String] { keys.vaults.map(\.name) }
 }
@@ -157,7 +146,10 @@ extension Keyring {
             device: account.device.keys, instanceID: account.device.instanceID,
             markerKey: .generate(from: environment.random), detailsKey: account.keys.detailsKey,
             deviceChain: account.chain, formerChains: account.keys.formerChains,
-            slotDetails: [details(of: slot, name: "", environment)], vaults: account.keys.vaults, server: server)
+            slotDetails: [details(of: slot, name: "", environment)],
+            vaults: account.keys.vaults.map {
+                $0.replacing(offered: []).offering($0.offered, at: environment.clock.now)
+            }, server: server)
         var slots = [slot]
         // A person who comes back with a sheet has confirmed its purpose by that.
         if let own = account.chain.device(account.device.deviceID), let paper = account.chain.bringer(of: own),

@@ -52,7 +52,7 @@ extension KeyringBody {
             vaults.append(
                 VaultRecord(
                     vaultID: chain.vaultID, name: name, kind: kind, memberChain: chain, vaultKeys: [1: vaultKey],
-                    splitKey: splitKey, localKey: .generate(from: random)))
+                    offered: [], splitKey: splitKey, localKey: .generate(from: random)))
             return chain.vaultID
         } catch {
             // A device that was revoked founds no vaults.

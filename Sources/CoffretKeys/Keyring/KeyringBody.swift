@@ -20,7 +20,10 @@ package struct VaultRecord: Sendable {
     package let name: String
     package let kind: VaultKind
     package let memberChain: VerifiedMemberChain
+    /// By epoch: those that the member chain commits to.
     let vaultKeys: [UInt32: VaultKey]
+    /// Keys of epochs that no link has yet, as far as this device knows; they open nothing.
+    let offered: [OfferedKey]
     let splitKey: SplitKey
     /// Of this vault on this device: its journal and search keys come from it.
     let localKey: LocalKey
@@ -28,8 +31,16 @@ package struct VaultRecord: Sendable {
     func renamed(_ name: String) -> VaultRecord {
         VaultRecord(
             vaultID: vaultID, name: name, kind: kind, memberChain: memberChain, vaultKeys: vaultKeys,
-            splitKey: splitKey, localKey: localKey)
+            offered: offered, splitKey: splitKey, localKey: localKey)
     }
+}
+
+/// A key that another device sent or that was made here. It becomes a vault's key when the chain commits to it.
+struct OfferedKey: Sendable {
+    let epoch: UInt32
+    let key: VaultKey
+    /// When it came, by this device's clock.
+    let since: Milliseconds
 }
 
 /// The name and time of a slot, for people.
@@ -125,6 +136,7 @@ extension KeyringBody {
         for slot in slotDetails { byteCount += 64 + slot.name.utf8.count }
         for vault in vaults {
             byteCount += 256 + vault.name.utf8.count + size(vault.memberChain.links) + vault.vaultKeys.count * 64
+            byteCount += vault.offered.count * 64
         }
         return byteCount
     }
@@ -149,7 +161,13 @@ extension KeyringBody {
     }
 
     private static func encode(_ vault: VaultRecord, to encoder: inout CBOREncoder) {
-        encoder.encodeArrayHeader(count: 7)
+        encoder.encodeArrayHeader(count: 8)
+        encodeShared(vault, to: &encoder)
+        encode(vault.localKey, to: &encoder)
+    }
+
+    /// The seven items that all of a person's devices have.
+    static func encodeShared(_ vault: VaultRecord, to encoder: inout CBOREncoder) {
         encoder.encode(bytes: vault.vaultID.bytes)
         encoder.encode(text: vault.name)
         encoder.encode(unsigned: UInt64(vault.kind.rawValue))
@@ -161,7 +179,13 @@ extension KeyringBody {
             encoder.encode(unsigned: UInt64(epoch))
             encode(key, to: &encoder)
         }
+        encoder.encodeArrayHeader(count: vault.offered.count)
+        for offered in vault.offered {
+            encoder.encodeArrayHeader(count: 3)
+            encoder.encode(unsigned: UInt64(offered.epoch))
+            encode(offered.key, to: &encoder)
+            encoder.encode(signed: offered.since)
+        }
         encode(vault.splitKey, to: &encoder)
-        encode(vault.localKey, to: &encoder)
     }
 }

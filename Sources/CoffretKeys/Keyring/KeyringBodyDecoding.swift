@@ -25,6 +25,7 @@ struct UnverifiedVault {
     let kind: VaultKind
     let links: [UnverifiedLink]
     let vaultKeys: [UInt32: VaultKey]
+    let offered: [OfferedKey]
     let splitKey: SplitKey
     let localKey: LocalKey
 }
@@ -90,7 +91,8 @@ extension KeyringBody {
                 let chain = try VerifiedMemberChain.verify(vault.links, founder: account, vaultID: vault.vaultID)
                 return VaultRecord(
                     vaultID: vault.vaultID, name: vault.name, kind: vault.kind, memberChain: chain,
-                    vaultKeys: vault.vaultKeys, splitKey: vault.splitKey, localKey: vault.localKey)
+                    vaultKeys: vault.vaultKeys, offered: vault.offered, splitKey: vault.splitKey,
+                    localKey: vault.localKey)
             } catch {
                 failure = error
             }
@@ -137,7 +139,7 @@ extension UnverifiedBody {
 extension UnverifiedVault {
     /// - Parameter localKey: of this device, where the bytes come from another one, which has its own.
     init(from decoder: inout CBORDecoder, localKey: LocalKey? = nil) throws(CBORError) {
-        try decoder.readArrayHeader(count: localKey == nil ? 7 : 6)
+        try decoder.readArrayHeader(count: localKey == nil ? 8 : 7)
         let start = decoder.byteOffset
         guard let vaultID = VaultID(try decoder.readBytes(count: VaultID.byteCount)) else {
             throw CBORError(.unexpectedItem, byteOffset: start)
@@ -157,6 +159,17 @@ extension UnverifiedVault {
             keys[epoch] = VaultKey(try decoder.readSecret())
         }
         vaultKeys = keys
+        var offered: [OfferedKey] = []
+        let count = try decoder.readArrayHeader()
+        guard count <= Limits.epochCountMax else { throw CBORError(.unexpectedItem, byteOffset: start) }
+        for _ in 0..<count {
+            try decoder.readArrayHeader(count: 3)
+            offered.append(
+                OfferedKey(
+                    epoch: try decoder.readUnsigned(as: UInt32.self), key: VaultKey(try decoder.readSecret()),
+                    since: try decoder.readSigned()))
+        }
+        self.offered = offered
         splitKey = SplitKey(try decoder.readSecret())
         if let localKey {
             self.localKey = localKey

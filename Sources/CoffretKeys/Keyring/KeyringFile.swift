@@ -6,7 +6,7 @@ internal import CoffretCrypto
 
 /// The outer layer of `store.keyring`.
 ///
-/// Layout, deterministic CBOR: ["coffret keyring", version 2, store id (16), generation, [slot...],
+/// Layout, deterministic CBOR: ["coffret keyring", version 3, store id (16), generation, [slot...],
 /// body, author (32), signature (64), MAC (32)].
 /// body = ENV(storage key, "keyring/body", store id ‖ generation (8), keys).
 /// author = signing key of the device that wrote it; signature: its own, context "keyring/signature", in a backup
@@ -16,7 +16,7 @@ internal import CoffretCrypto
 /// Spec: Spec/keys.md §2.
 struct KeyringFile: Equatable {
     static let magic = "coffret keyring"
-    static let version: UInt64 = 2
+    static let version: UInt64 = 3
     static let slotCountMax = 64
 
     let storeID: UniqueID

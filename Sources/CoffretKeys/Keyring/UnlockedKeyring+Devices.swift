@@ -82,16 +82,14 @@ extension UnlockedKeyring {
     }
 
     /// The message that a device needs that was just added: the chain, the keys of all synced vaults, sealed to it,
-    /// and this device's last head of each vault's place at the server (R7).
-    ///
-    /// - Parameter presents: descriptions of the bootstrap snapshots that are at the server for the new device.
+    /// and this device's word of each vault (R7).
     package func makeWelcome(
-        for device: UniqueID, zoneHeads: [VaultID: [UInt8]] = [:], presents: [VaultID: [UInt8]] = [:]
+        for device: UniqueID, words: [VaultID: [UInt8]] = [:]
     ) throws(KeyError) -> [UInt8] {
         let body = try body()
         let box = try sealBox(to: device)
         return AccountWelcome.encode(
-            body.deviceChain, box, serverName: body.server?.name ?? "", zoneHeads: zoneHeads, presents: presents)
+            body.deviceChain, box, serverName: body.server?.name ?? "", words: words)
     }
 
     /// Boxes with the keys of all synced vaults, for every other device that the chain trusts.
@@ -117,13 +115,14 @@ extension UnlockedKeyring {
         }
     }
 
-    /// Takes keys from another device: vaults that are new here, epochs that are new here. What is known stays as it is.
+    /// Takes keys from another device: vaults that are new here, and aside keys of epochs that are new here. What is known
+    /// stays as it is.
     ///
-    /// - Returns: the ids of vaults that are new or have new keys.
+    /// - Returns: the ids of vaults that are new, and of those that were offered new keys.
     /// - Throws: `.boxInvalid`; then nothing is changed.
     package func accept(_ box: DeviceBox) throws(KeyError) -> (added: [VaultID], renewed: [VaultID]) {
         let (body, own) = (try body(), try trustedDevice())
-        let random = environment.random
+        let (random, now) = (environment.random, environment.clock.now)
         let content = try unsafe box.open(with: own, chain: body.deviceChain) {
             unsafe AccountKeys.decode($0, chain: body.deviceChain, random: random)
         }
@@ -133,14 +132,15 @@ extension UnlockedKeyring {
         for vault in keys.vaults {
             guard let index = vaults.firstIndex(where: { $0.vaultID == vault.vaultID }) else {
                 try Self.addFounder(of: vault, to: &formerChains, keys.formerChains, account: body.deviceChain)
-                vaults.append(vault.renamed(Self.freeName(vault.name, among: vaults)))
+                vaults.append(
+                    vault.renamed(Self.freeName(vault.name, among: vaults)).replacing(offered: [])
+                        .offering(vault.offered, at: now))
                 added.append(vault.vaultID)
                 continue
             }
-            let merged = vaults[index].vaultKeys.merging(vault.vaultKeys) { known, _ in known }
-            guard merged.count > vaults[index].vaultKeys.count else { continue }
-            guard merged.count <= Limits.epochCountMax else { throw KeyError(.boxInvalid, at: "epochs") }
-            vaults[index] = vaults[index].replacing(vaultKeys: merged)
+            let known = vaults[index].offered.count
+            vaults[index] = vaults[index].offering(vault.offered, at: now)
+            guard vaults[index].offered.count > known else { continue }
             renewed.append(vault.vaultID)
         }
         guard !added.isEmpty || !renewed.isEmpty else { return ([], []) }
@@ -172,45 +172,6 @@ extension UnlockedKeyring {
     /// Two devices may have called different vaults the same.
     static func freeName(_ name: String, among vaults: [VaultRecord]) -> String {
         KeyringName.free(name, among: Set(vaults.map { $0.name.lowercased() }))
-    }
-
-    /// The newest link by which this very device, or the sheet that brought it, revoked another one; nil if none did.
-    package func newestOwnRevocation() throws(KeyError) -> UInt64? {
-        let (body, own) = (try body(), try trustedDevice())
-        var keys = [own.signing.verifyingKey.bytes]
-        // The sheet that brought this device revoked others for this device.
-        if let addedAt = body.deviceChain.device(own.deviceID)?.addedAt {
-            let signer = body.deviceChain.links[Int(addedAt)].link.signerKey
-            if body.deviceChain.devices.contains(where: { $0.kind == .paper && $0.keys.signing.bytes == signer }) {
-                keys.append(signer)
-            }
-        }
-        // Paper holds no vault keys that are not renewed with the next device, and writes nothing.
-        return body.deviceChain.devices.filter { $0.kind == .ordinary }.compactMap(\.revokedAt).filter { number in
-            keys.contains(body.deviceChain.links[Int(number)].link.signerKey)
-        }.max()
-    }
-
-    /// Opens a new epoch of every synced vault's key: what is written from now on, a revoked device cannot read.
-    ///
-    /// The epoch's number is the revoking link's and one, so that two devices that revoke at one time never give one number
-    /// to two keys: links have one order. Calling it again changes nothing.
-    /// - Parameter link: the number of the link by which this device revoked another.
-    /// - Returns: the vaults whose key is new.
-    package func renewSyncedVaultKeys(after link: UInt64) throws(KeyError) -> [VaultID] {
-        guard let epoch = UInt32(exactly: link + 1) else { throw KeyError(.keyringInconsistent, at: "epoch") }
-        let due = try body().vaults.filter { $0.kind == .synced && ($0.vaultKeys.keys.max() ?? 0) < epoch }
-            .map(\.vaultID)
-        guard !due.isEmpty else { return [] }
-        let random = environment.random
-        try change { (body, _) throws(KeyError) in
-            for index in body.vaults.indices where due.contains(body.vaults[index].vaultID) {
-                var keys = body.vaults[index].vaultKeys
-                keys[epoch] = .generate(from: random)
-                body.vaults[index] = body.vaults[index].replacing(vaultKeys: keys)
-            }
-        }
-        return due
     }
 
     /// Says whether a vault is on this device only, or on all of the person's.

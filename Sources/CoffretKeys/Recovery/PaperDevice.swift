@@ -139,18 +139,17 @@ package struct PaperContents {
     package func account(
         of device: NewDevice, chain: VerifiedDeviceChain, serverName: String
     ) -> JoinedAccount {
-        JoinedAccount(device: device, chain: chain, keys: keys, serverName: serverName, zoneHeads: [:], presents: [:])
+        JoinedAccount(device: device, chain: chain, keys: keys, serverName: serverName, words: [:])
     }
 }
 
 extension AccountKeys {
-    /// The keys that two devices sent, as one; where both have a vault's key, the first counts.
+    /// The keys that two devices sent, as one.
     fileprivate func joined(by other: AccountKeys) -> AccountKeys {
         var vaults = vaults
         for vault in other.vaults {
             if let index = vaults.firstIndex(where: { $0.vaultID == vault.vaultID }) {
-                vaults[index] = vaults[index].replacing(
-                    vaultKeys: vaults[index].vaultKeys.merging(vault.vaultKeys) { known, _ in known })
+                vaults[index] = vaults[index].offering(vault.offered, at: 0)
             } else {
                 vaults.append(vault.renamed(UnlockedKeyring.freeName(vault.name, among: vaults)))
             }
