@@ -185,16 +185,31 @@ package final class LogRepository {
     package func refresh() throws(StorageError) -> Bool {
         let before = blobs.state.logs
         guard try blobs.refresh() else { return false }
+        try goOn(from: before)
+        return true
+    }
+
+    /// Gives the writer's lock back for as long as something else is waited for, such as an answer; `resume` takes it again.
+    /// Meanwhile it may be read.
+    package func rest() { blobs.rest() }
+
+    /// Takes the writer's lock again, and picks up what other processes wrote.
+    ///
+    /// - Throws: as `open`; it rests then.
+    package func resume(lockTimeoutMilliseconds: Int) throws(StorageError) {
+        let before = blobs.state.logs
+        if try blobs.resume(lockTimeoutMilliseconds: lockTimeoutMilliseconds) { try goOn(from: before) }
+    }
+
+    private func goOn(from before: RepositoryState.Logs?) throws(StorageError) {
         guard let before, let now = blobs.state.logs, now.kept == before.kept, now.entries.starts(with: before.entries)
         else {
-            reload()
-            return true
+            return reload()
         }
-        guard loaded != nil else { return true }
+        guard loaded != nil else { return }
         try change { (loaded) throws(StorageError) in
             try takeTail(Array(now.entries.dropFirst(before.entries.count)), into: &loaded)
         }
-        return true
     }
 
     // MARK: Files

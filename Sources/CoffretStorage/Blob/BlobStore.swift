@@ -20,7 +20,8 @@ package final class BlobStore: BlobRepositoryBackend {
     let context: StorageContext
     let keys: VaultKeys
     let sealer: BlobSealer
-    private let lock: (any OpenFile)?
+    /// Nil for a reader, and for a writer that rests.
+    private var lock: (any OpenFile)?
     private let damagedTail: DamagedTailPolicy
     let scratch = ScratchPool()
 
@@ -166,6 +167,38 @@ package final class BlobStore: BlobRepositoryBackend {
         active.writeHint(isClosed: true)
         isBroken = true
         try? lock?.unlock()
+    }
+
+    /// Gives the writer's lock back until `resume`. Meanwhile this is a reader.
+    package func rest() {
+        guard lock != nil, !isBroken else { return }
+        precondition(!isInTransaction, "a transaction needs the lock")
+        active.writeHint(isClosed: true)
+        try? lock?.unlock()
+        lock = nil
+    }
+
+    /// Takes the writer's lock again, and goes on from what others wrote meanwhile.
+    ///
+    /// - Returns: whether the state is another one.
+    /// - Throws: as `open`; it rests then.
+    package func resume(lockTimeoutMilliseconds: Int) throws(StorageError) -> Bool {
+        guard lock == nil, !isBroken else { return false }
+        let before = state
+        let taken = try StoreLock.take(context, timeoutMilliseconds: lockTimeoutMilliseconds)
+        do throws(StorageError) {
+            let (manifest, active) = try Self.load(
+                context: context, sealer: sealer, isWriter: true, damagedTail: damagedTail)
+            lock = taken
+            self.active = active
+            adopt(manifest)
+            try makeFitForWriting()
+        } catch {
+            lock = nil
+            try? taken.unlock()
+            throw error
+        }
+        return state != before
     }
 
     // MARK: Reading
