@@ -75,6 +75,27 @@ struct IndexTree {
         }
     }
 
+    /// The entities whose ids begin with `prefix` and of which there are facts, ascending.
+    ///
+    /// - Complexity: a node for each level and entity, and what is not stored yet.
+    func entities(withPrefix prefix: [UInt8]) throws(StorageError) -> [EntityID] {
+        var found: Set<EntityID> = []
+        for (entity, changed) in pending where entity.bytes.starts(with: prefix) {
+            if changed.facts.values.contains(where: { !$0.isEmpty }) { found.insert(entity) }
+        }
+        var start = prefix
+        while true {
+            var next: EntityID?
+            try trees.forEachFact(in: tree, from: start) { (fact) throws(StorageError) in
+                if fact.key.entity.bytes.starts(with: prefix) { next = fact.key.entity }
+                return false
+            }
+            guard let next else { return found.sorted() }
+            if !found.contains(next), try !facts(of: next).isEmpty { found.insert(next) }
+            start = next.bytes + [0xFF]
+        }
+    }
+
     /// All facts, ascending by key; for checks.
     func forEachFact(_ body: (Fact) throws(StorageError) -> Void) throws(StorageError) {
         var copy = self

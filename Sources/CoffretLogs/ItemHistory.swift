@@ -7,7 +7,7 @@ package import CoffretStorage
 package import CoffretTrust
 
 /// What one entry changed of an item.
-package struct ItemVersion: Sendable {
+package struct ItemEntry: Sendable {
     package let entry: BlobName
     package let rank: EntryRank
     package let accountID: ChainID
@@ -25,15 +25,15 @@ extension LogRepository {
     ///
     /// Where history was dropped it begins with what is kept; `compaction` of a dot says so (G7).
     /// - Complexity: one read for each version; what others wrote in between costs nothing.
-    package func history(of entity: EntityID) throws(StorageError) -> [ItemVersion] {
+    package func history(of entity: EntityID) throws(StorageError) -> [ItemEntry] {
         try ask { (machine) throws(StorageError) in
-            var versions: [ItemVersion] = []
+            var versions: [ItemEntry] = []
             for rank in try machine.store.items.versions(of: entity).reversed() {
                 for stored in try machine.store.entries(at: rank.dot) where stored.entry.height == rank.height {
                     let entry = stored.entry
                     let changes = try files.changes(of: entry).filter { $0.key.entity == entity }
                     versions.append(
-                        ItemVersion(
+                        ItemEntry(
                             entry: entry.name, rank: entry.rank, accountID: entry.context.accountID,
                             deviceID: entry.context.deviceID, time: entry.body.time,
                             counts: try machine.counts(entry), changes: changes))

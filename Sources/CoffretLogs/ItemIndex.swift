@@ -23,6 +23,11 @@ package struct ItemIndex {
         try index.facts(of: entity).map { EntryRank(height: $0.height, dot: $0.dot) }.sorted()
     }
 
+    /// The entities whose ids begin with these bytes and that an entry changed, ascending.
+    package func entities(withPrefix prefix: [UInt8]) throws(StorageError) -> [EntityID] {
+        try index.entities(withPrefix: prefix)
+    }
+
     mutating func put(_ rank: EntryRank, for entities: some Sequence<EntityID>) throws(StorageError) {
         for entity in entities {
             let (key, fact) = Self.fact(rank, entity)

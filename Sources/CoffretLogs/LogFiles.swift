@@ -94,6 +94,11 @@ package final class LogFiles {
         }
     }
 
+    /// Forgets what was read, since blobs of it are here no more.
+    func forgetAll() {
+        (young, old, contexts, computed, summaries) = ([:], [:], [:], [:], [:])
+    }
+
     func context(named name: BlobName) throws(HistoryError) -> EntryContext {
         if let known = contexts[name] { return known }
         let content: [UInt8]

@@ -43,11 +43,13 @@ package struct LogFsckReport: Sendable {
 extension LogRepository {
     /// Checks files, entries, signatures, both indexes, the state, its tree and all values; reports all it finds.
     ///
-    /// - Parameter progress: called with entries done and in all; an error that it throws ends the check.
+    /// - Parameter progress: an error that it throws ends the check.
     /// - Complexity: reads everything, and verifies a signature for each entry.
-    package func fsck(progress: (_ done: Int, _ total: Int) throws -> Void) rethrows -> LogFsckReport {
+    package func fsck(progress: (FsckProgress) throws -> Void) rethrows -> LogFsckReport {
         var report = LogFsckReport()
-        report.blobs = blobs.check()
+        report.blobs = try blobs.check { done, total in
+            try progress(FsckProgress(phase: .files, doneCount: done, totalCount: total))
+        }
         var records: [LogIndex.Record] = []
         report.collect { (_) throws(StorageError) in
             records = try ask { (machine) throws(StorageError) in
@@ -58,7 +60,9 @@ extension LogRepository {
         }
         var items: Set<ItemRecord> = []
         for (place, record) in records.enumerated() {
-            if place % 256 == 0 { try progress(place, records.count) }
+            if place % 256 == 0 {
+                try progress(FsckProgress(phase: .entries, doneCount: place, totalCount: records.count))
+            }
             report.collect { (report) throws(StorageError) in try check(record, &items, &report) }
         }
         report.collect { (report) throws(StorageError) in try checkIndexes(Set(records.map(\.name)), items, &report) }
@@ -68,7 +72,7 @@ extension LogRepository {
     }
 
     /// As above, in silence.
-    package func fsck() -> LogFsckReport { fsck { _, _ in } }
+    package func fsck() -> LogFsckReport { fsck { _ in } }
 
     /// Makes everything that is derived anew from the entries that lie here, and stores it.
     ///

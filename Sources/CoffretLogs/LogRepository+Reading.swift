@@ -31,6 +31,21 @@ package struct LogSnapshot {
         }
     }
 
+    /// All facts of an entity, ascending.
+    package func facts(of entity: EntityID) throws(StorageError) -> [Fact] {
+        var facts: [Fact] = []
+        try forEachFact(withPrefix: entity.bytes) { facts.append($0) }
+        return facts
+    }
+
+    /// The facts whose encoded key begins with `prefix`, one by one.
+    package func walk(withPrefix prefix: [UInt8]) throws(StorageError) -> FactWalk {
+        try files.facts.walk(of: tree, withPrefix: prefix)
+    }
+
+    /// How many facts there are.
+    package var factCount: UInt64 { summary.factCount }
+
     /// Calls `body` with each key whose facts are others in `newer`, ascending.
     ///
     /// - Complexity: reads about twice the nodes on the paths to what differs.

@@ -26,9 +26,10 @@ package final class LogRepository {
 
     let blobs: BlobStore
     let files: LogFiles
-    let random: any RandomSource
-    let clock: any WallClock
-    let notify: (StorageNotice) -> Void
+    private let environment: StorageEnvironment
+    var random: any RandomSource { environment.random }
+    var clock: any WallClock { environment.clock }
+    var notify: (StorageNotice) -> Void { environment.notify }
     /// Whether a key's shape is text: such values are compressed (Z1) and merged.
     let isText: (FactKey) -> Bool
     private(set) lazy var cutter = ValueCutter(keys: keys)
@@ -60,9 +61,7 @@ package final class LogRepository {
         self.author = author
         self.chains = chains
         self.isText = isText
-        random = environment.random
-        clock = environment.clock
-        notify = environment.notify
+        self.environment = environment
         files = LogFiles(blobs: blobs, keys: keys)
     }
 
@@ -93,6 +92,14 @@ package final class LogRepository {
             loaded = nil
             throw error
         }
+    }
+
+    /// The same vault over other open files, to read.
+    func over(_ blobs: BlobStore) throws(StorageError) -> LogRepository {
+        let other = LogRepository(
+            blobs: blobs, keys: keys, author: author, chains: chains, environment: environment, isText: isText)
+        other.readChains = readChains
+        return other
     }
 
     /// Forgets what is in memory; the next step reads it from the journal.

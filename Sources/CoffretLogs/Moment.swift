@@ -12,9 +12,16 @@ extension LogRepository {
     /// - Throws: `.historyCompacted` with the number of the checkpoint, where history before that time was dropped (G7).
     /// - Complexity: reads the entries behind the time, and those of the items that they touched.
     package func moment(at time: Milliseconds) throws(StorageError) -> LogSnapshot {
+        try moment(at: ask { (machine) throws(StorageError) in try machine.frontier(at: time) })
+    }
+
+    /// The state of a frontier that is closed under what its entries had seen.
+    ///
+    /// - Throws: as above; `.historyPending` where entries are on their way that it needs.
+    package func moment(at frontier: Frontier) throws(StorageError) -> LogSnapshot {
         let present = try present()
+        guard try isPastWhole() else { throw StorageError(.historyPending, place: directory) }
         let changed = try ask { (machine) throws(StorageError) in
-            let frontier = try machine.frontier(at: time)
             if let link = machine.droppedBelow {
                 guard frontier.covers(machine.members.chain.states[link].accepted) else {
                     throw StorageError(.historyCompacted, place: "link \(link)")

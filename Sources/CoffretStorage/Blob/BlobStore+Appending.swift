@@ -33,6 +33,10 @@ extension BlobStore {
     package func begin() throws(StorageError) -> BlobTransaction {
         guard isWritable else { throw StorageError(isBroken ? .unusable : .readOnly, place: directory) }
         precondition(!isInTransaction, "one transaction at a time")
+        if let staging {
+            guard !staging.hasFailed else { throw StorageError(.unusable, place: directory) }
+            return BlobTransaction(store: self, partOf: staging.transaction)
+        }
         return BlobTransaction(store: self)
     }
 

@@ -38,7 +38,9 @@ package final class BlobStore: BlobRepositoryBackend {
     /// Set after a failure that leaves open what is on disk; the store must be opened anew.
     var isBroken = false
 
-    package var state: RepositoryState { active.state }
+    package var state: RepositoryState { staging?.state ?? active.state }
+    /// Transactions that become visible as one.
+    var staging: Staging?
     package var isWritable: Bool { lock != nil && !isBroken }
     package var directory: String { context.directory }
     /// Where the journal segment in use ends; grows with each transaction, starts anew in each segment.
@@ -206,6 +208,7 @@ package final class BlobStore: BlobRepositoryBackend {
     package func readBlob<Result>(
         _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
+        if let staging, let found = try staging.transaction.readOwn(name, type: type, body) { return found }
         var isDamaged = false
         for _ in 0..<2 {
             do throws(StorageError) {
@@ -233,6 +236,7 @@ package final class BlobStore: BlobRepositoryBackend {
     }
 
     package func containsBlob(_ name: BlobName) throws(StorageError) -> Bool {
+        if let staging, try staging.transaction.holds(name) { return true }
         for epoch in sealer.epochsNewestFirst {
             if try contains(sealer.address(of: name, epoch: epoch)) { return true }
         }

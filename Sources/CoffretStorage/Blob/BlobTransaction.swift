@@ -20,9 +20,12 @@ package final class BlobTransaction: BlobTransactionWriter {
     private var bulkLocations: [BlobAddress: RecordLocation] = [:]
     private var finishedBulk: [Manifest.SealedEntry] = []
     private var isEnded = false
+    /// The transaction of which this one is a part (`BlobStore.beginStaging`).
+    private let whole: BlobTransaction?
 
-    init(store: BlobStore) {
+    init(store: BlobStore, partOf whole: BlobTransaction? = nil) {
         self.store = store
+        self.whole = whole
         tuning = store.context.environment.tuning
         store.isInTransaction = true
     }
@@ -32,6 +35,7 @@ package final class BlobTransaction: BlobTransactionWriter {
     @discardableResult
     package func writeBlob(type: BlobType, content: Span<UInt8>) throws(StorageError) -> BlobName {
         precondition(!isEnded, "the transaction has ended")
+        if let whole { return try whole.writeBlob(type: type, content: content) }
         let prepared = try store.sealer.prepare(type: type, content: content)
         let address = store.sealer.address(of: prepared.name, epoch: store.sealer.currentEpoch)
         guard try !holds(address), try !store.contains(address) else { return prepared.name }
@@ -43,12 +47,14 @@ package final class BlobTransaction: BlobTransactionWriter {
     /// Appends a blob from elsewhere, which was verified, as it is.
     func append(sealed blob: SealedBlob) throws(StorageError) {
         precondition(!isEnded, "the transaction has ended")
+        if let whole { return try whole.append(sealed: blob) }
         if records.count + blob.bytes.count > tuning.bulkByteCountMin { try moveToBulk() }
         pending[blob.address] = BlobSealer.appendRecord(blob, to: &records)
     }
 
     package func commit(state: RepositoryState, isCheckpoint: Bool) throws(StorageError) {
         precondition(!isEnded, "the transaction has ended")
+        if whole != nil { return endPart(state) }
         if bulk != nil || !finishedBulk.isEmpty { try finishBulk() }
         let appendedHead = isCheckpoint ? nil : appendedHead(in: state)
         let change = isCheckpoint ? nil : appendedHead ?? difference(to: state)
@@ -67,6 +73,11 @@ package final class BlobTransaction: BlobTransactionWriter {
 
     package func commit(appendingHead head: BlobName) throws(StorageError) {
         precondition(!isEnded, "the transaction has ended")
+        if whole != nil {
+            var state = store.state
+            state.append(head: head)
+            return endPart(state)
+        }
         if store.state.logs != nil, bulk != nil || !finishedBulk.isEmpty {
             // Not in a file that counts before the state does: an entry that was never acknowledged must not lie there.
             try finishBulk(except: store.sealer.address(of: head, epoch: store.sealer.currentEpoch))
@@ -78,6 +89,13 @@ package final class BlobTransaction: BlobTransactionWriter {
             return try commit(state: state, isCheckpoint: false)
         }
         try end(appended, isCheckpoint: false)
+    }
+
+    /// The state is that of the store for who works inside, and nobody else's.
+    private func endPart(_ state: RepositoryState) {
+        isEnded = true
+        store.isInTransaction = false
+        store.stage(state)
     }
 
     private func end(_ change: StateChange, isCheckpoint: Bool) throws(StorageError) {
@@ -92,6 +110,8 @@ package final class BlobTransaction: BlobTransactionWriter {
         guard !isEnded else { return }
         isEnded = true
         store.isInTransaction = false
+        // Of what a part wrote something lies in the whole.
+        if whole != nil { return store.failStaging() }
         records = []
         pending = [:]
         var abandoned = finishedBulk.map(\.id)
@@ -170,6 +190,14 @@ package final class BlobTransaction: BlobTransactionWriter {
     package func readBlob<Result>(
         _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
+        if let found = try readOwn(name, type: type, body) { return found }
+        return try store.readBlob(name, type: type, body)
+    }
+
+    /// As `readBlob`, of what this transaction wrote; nil for anything else.
+    func readOwn<Result>(
+        _ name: BlobName, type: BlobType, _ body: (Span<UInt8>) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result? {
         for epoch in store.sealer.epochsNewestFirst {
             let address = store.sealer.address(of: name, epoch: epoch)
             let found = try unsafe withSealedBlob(address) { (sealed) throws(StorageError) -> Result? in
@@ -179,14 +207,20 @@ package final class BlobTransaction: BlobTransactionWriter {
             }
             if let found { return found }
         }
-        return try store.readBlob(name, type: type, body)
+        return nil
     }
 
     package func containsBlob(_ name: BlobName) throws(StorageError) -> Bool {
+        if try holds(name) { return true }
+        return try store.containsBlob(name)
+    }
+
+    /// Whether this transaction wrote a blob.
+    func holds(_ name: BlobName) throws(StorageError) -> Bool {
         for epoch in store.sealer.epochsNewestFirst {
             if try holds(store.sealer.address(of: name, epoch: epoch)) { return true }
         }
-        return try store.containsBlob(name)
+        return false
     }
 
     private func holds(_ address: BlobAddress) throws(StorageError) -> Bool {

@@ -86,9 +86,9 @@ package struct Fact: Equatable, Sendable, Comparable {
 }
 
 extension [Fact] {
-    /// The value that a register with these concurrent facts shows: that of the greatest dot.
+    /// The value that a register with these concurrent facts shows: that of the greatest height and dot (S8).
     package var winner: Fact? {
-        self.max { $0.dot.isShadowed(by: $1.dot) }
+        self.max { ($0.height, $0.dot) < ($1.height, $1.dot) }
     }
 }
 

@@ -29,25 +29,3 @@ package struct FsckReport: Sendable {
     package var allProblems: [StorageError] { blobs.problems + problems }
     package var isClean: Bool { allProblems.isEmpty }
 }
-
-/// How far a check has come.
-package struct FsckProgress: Sendable {
-    package enum Phase: String, Sendable {
-        case files
-        case commits
-        case trees
-        /// Files of items; how many there are is known at the end.
-        case attachments
-    }
-
-    package let phase: Phase
-    package let doneCount: Int
-    /// Nil where it is not known.
-    package let totalCount: Int?
-
-    package init(phase: Phase, doneCount: Int, totalCount: Int?) {
-        self.phase = phase
-        self.doneCount = doneCount
-        self.totalCount = totalCount
-    }
-}

@@ -57,6 +57,11 @@ package final class FactTrees {
         }
     }
 
+    /// Stands before the first fact whose encoded key is not below `prefix`, and gives those that begin with it.
+    package func walk(of tree: FactTree, withPrefix prefix: [UInt8]) throws(StorageError) -> FactWalk {
+        FactWalk(cursor: try FactCursor(root: nodes.node(of: tree.root), store: nodes, from: prefix), prefix: prefix)
+    }
+
     /// Calls `body` with each key whose facts differ, ascending.
     ///
     /// - Complexity: reads about twice the nodes on the paths to what differs.
@@ -129,6 +134,17 @@ package final class FactTrees {
             if let content = values[value.name] { try writer.writeBlob(type: .value, bytes: content) }
         }
         return WrittenTree(written: written, nodes: nodes)
+    }
+}
+
+/// Facts of a tree whose keys begin with some bytes, in ascending order.
+package struct FactWalk {
+    fileprivate var cursor: FactCursor
+    fileprivate let prefix: [UInt8]
+
+    package mutating func next() throws(StorageError) -> Fact? {
+        guard let fact = try cursor.next(), fact.key.bytes.starts(with: prefix) else { return nil }
+        return fact
     }
 }
 

@@ -1,0 +1,157 @@
+// All entries that count, in one order. The one thing to keep true: an entry comes after all that build on it, and one read
+// gives one entry.
+
+package import CoffretBase
+package import CoffretHistory
+package import CoffretStorage
+
+/// Entries that count here, newest first: descending by height, instance and number, which no entry's predecessors precede.
+///
+/// It holds some records of each log; what is written meanwhile is not in it.
+package struct EntryWalk {
+    /// One log, from its newest entry down.
+    private struct Log {
+        let instance: InstanceID
+        /// Everything above was given out.
+        var end: EntryNumber
+        var records: [LogIndex.Record] = []
+    }
+
+    private static let recordCount: EntryNumber = 64
+
+    private let repository: LogRepository
+    private var logs: [Log]
+
+    init(_ repository: LogRepository) throws(StorageError) {
+        self.repository = repository
+        logs = try repository.ask { (machine) in
+            machine.frontier.sorted.map { Log(instance: $0.instance, end: $0.mark.number) }
+        }
+    }
+
+    /// The next entry; nil at the end of what is kept here.
+    package mutating func next() throws(StorageError) -> VerifiedEntry? {
+        var newest: Int?
+        for index in logs.indices {
+            try fill(&logs[index])
+            guard let last = logs[index].records.last else { continue }
+            if let other = newest.flatMap({ logs[$0].records.last }), rank(last) < rank(other) { continue }
+            newest = index
+        }
+        guard let newest, let record = logs[newest].records.popLast() else { return nil }
+        return try repository.ask { (machine) throws(StorageError) in try machine.store.read(record) }
+    }
+
+    private func rank(_ record: LogIndex.Record) -> EntryRank { EntryRank(height: record.height, dot: record.dot) }
+
+    private func fill(_ log: inout Log) throws(StorageError) {
+        while log.records.isEmpty, log.end > 0 {
+            let start = log.end > Self.recordCount ? log.end - Self.recordCount + 1 : 1
+            let (instance, end) = (log.instance, log.end)
+            log.records = try repository.ask { (machine) throws(StorageError) in
+                try machine.store.index.records(of: instance, from: start, to: end).filter(\.isListed)
+            }
+            log.end = start - 1
+        }
+    }
+}
+
+extension LogIndex.Record {
+    /// Of a forked log the entries that do not count were not applied, or were taken back.
+    fileprivate var isListed: Bool { !isBare && wasApplied }
+}
+
+extension LogRepository {
+    /// All entries that count here, newest first.
+    package func walk() throws(StorageError) -> EntryWalk { try EntryWalk(self) }
+
+    /// The entry of that name; nil: it is not kept here.
+    package func entry(named name: BlobName) throws(StorageError) -> VerifiedEntry? {
+        try ask { (machine) throws(StorageError) in try machine.store.entry(named: name)?.entry }
+    }
+
+    /// The names of kept entries that begin with these hex digits.
+    ///
+    /// - Complexity: reads the index.
+    package func entryNames(beginningWith digits: String) throws(StorageError) -> [BlobName] {
+        try ask { (machine) throws(StorageError) in
+            var names: [BlobName] = []
+            try machine.store.index.forEachRecord { (record) in
+                if !record.isBare, record.name.description.hasPrefix(digits) { names.append(record.name) }
+            }
+            return names
+        }
+    }
+
+    /// When the entries of these dots were written, by their authors' clocks; those that are not here are left out.
+    package func times(of dots: Set<Dot>) throws(StorageError) -> [Dot: Milliseconds] {
+        try ask { (machine) throws(StorageError) in
+            var times: [Dot: Milliseconds] = [:]
+            for dot in dots { times[dot] = try machine.store.entries(at: dot).first?.entry.body.time }
+            return times
+        }
+    }
+
+    /// Of each log the newest entry that is not behind this one in the order of `walk`: what all devices that have the same
+    /// entries take for the state at it.
+    ///
+    /// - Complexity: some reads of the index for each log.
+    package func frontier(upTo rank: EntryRank) throws(StorageError) -> Frontier {
+        try ask { (machine) throws(StorageError) in
+            var result = Frontier()
+            for (instance, mark) in machine.frontier.marks {
+                var (low, high) = (EntryNumber(0), mark.number)
+                var found: EntryMark?
+                while low < high {
+                    let middle = high - (high - low) / 2
+                    let record = try machine.store.index.records(of: instance, from: middle, to: middle)
+                        .first { !$0.isBare && $0.wasApplied }
+                    // Heights ascend in a log. What is not here was dropped, and lies below what is.
+                    guard let record else {
+                        low = middle
+                        found = nil
+                        continue
+                    }
+                    if EntryRank(height: record.height, dot: record.dot) <= rank {
+                        low = middle
+                        found = EntryMark(number: middle, name: record.name)
+                    } else {
+                        high = middle - 1
+                    }
+                }
+                if found == nil, low > 0 {
+                    // The tip of a checkpoint is kept, or its name is in the link.
+                    found = machine.accepted[instance].flatMap { $0.number == low ? $0 : nil }
+                }
+                result[instance] = found
+            }
+            return result
+        }
+    }
+
+    /// Whether nothing is missing of what lies above the tree below which history was dropped.
+    ///
+    /// - Complexity: reads the index of entries below the base.
+    package func isPastWhole() throws(StorageError) -> Bool {
+        try ask { (machine) throws(StorageError) in
+            let floor = machine.droppedBelow.map { machine.members.chain.states[$0].accepted } ?? Frontier()
+            var dropped: Set<Dot>?
+            for (instance, mark) in machine.accepted.marks where mark.number > floor.number(of: instance) {
+                let first = floor.number(of: instance) + 1
+                let records = try machine.store.index.records(of: instance, from: first, to: mark.number)
+                let known = Set(records.map(\.dot.number))
+                if UInt64(known.count) == mark.number - first + 1 { continue }
+                // What was deleted for good comes from nowhere.
+                if dropped == nil {
+                    var dots: Set<Dot> = []
+                    try machine.store.index.forEachDropped { (_, entry) in dots.insert(entry.dot) }
+                    dropped = dots
+                }
+                for number in first...mark.number where !known.contains(number) {
+                    if dropped?.contains(Dot(instance, number)) != true { return false }
+                }
+            }
+            return true
+        }
+    }
+}
