@@ -96,13 +96,6 @@ let libraries: [Target] = [
     library("CoffretHTTP", ["CoffretBase", "CoffretCrypto", "CoffretNet", "CCurl"]),
     // 4. Every message between programs, and what may follow what.
     library("CoffretWire", ["CoffretBase"]),
-    // 6. A vault of logs and its place on a server, brought together; not used by stores yet.
-    library(
-        "CoffretLogSync",
-        [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretHTTP", "CoffretWire",
-        ]),
     // 5. Stores and serves what it cannot read; has no key and nothing that could use one.
     library(
         "CoffretServer",
@@ -140,9 +133,8 @@ let libraries: [Target] = [
     library(
         "CoffretSync",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretWire", "CoffretHTTP",
-            "CoffretKeys",
-            "CoffretCore",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretWire", "CoffretHTTP", "CoffretKeys", "CoffretCore",
         ]),
     // 5. A program and its person: terminal, text, processes; knows no vault and no key.
     library("CoffretTerminal", ["CoffretBase", "CPlatform"]),
@@ -347,36 +339,24 @@ let testTargets: [Target] = [
         "CoffretServerTests",
         [
             "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretNet",
-            "CoffretWire", "CoffretHTTP", "CoffretServer", "CoffretLogs", "CoffretLogSync", "CoffretTestSupport",
-            "CoffretLogSimulation",
+            "CoffretWire", "CoffretHTTP", "CoffretServer", "CoffretLogs", "CoffretSync", "CoffretTestSupport",
+            "CoffretSimulation",
         ]),
-    // Devices with vaults of logs, and the server's store, in one process.
-    .target(
-        name: "CoffretLogSimulation",
-        dependencies: [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretWire", "CoffretServer", "CoffretLogSync", "CoffretTestSupport",
-        ], path: "Tests/CoffretLogSimulation", swiftSettings: settings),
-    tests(
-        "CoffretLogSyncTests",
-        [
-            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
-            "CoffretWire", "CoffretServer", "CoffretLogSync", "CoffretTestSupport", "CoffretLogSimulation",
-        ]),
-    // Devices, a server and a network in one process; thousands of seeds want an optimised build.
+    // Devices, and the server's store, in one process; thousands of seeds want an optimised build.
     .target(
         name: "CoffretSimulation",
         dependencies: [
-            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport",
         ], path: "Tests/CoffretSimulation", swiftSettings: settings),
     .executableTarget(
-        name: "coffret-simulator", dependencies: ["CoffretSimulation", "CoffretLogSimulation", "CoffretTestSupport"],
+        name: "coffret-simulator", dependencies: ["CoffretSimulation", "CoffretTestSupport"],
         path: "Tests/coffret-simulator", swiftSettings: settings),
     tests(
         "CoffretSyncTests",
         [
-            "CoffretBase", "CoffretCrypto", "CoffretStorage", "CoffretWire", "CoffretSync", "CoffretTestSupport",
-            "CoffretSimulation",
+            "CoffretBase", "CoffretCrypto", "CoffretTrust", "CoffretStorage", "CoffretHistory", "CoffretLogs",
+            "CoffretWire", "CoffretServer", "CoffretSync", "CoffretTestSupport", "CoffretSimulation",
         ]),
     // The real executable, driven as a person or a script would.
     tests(

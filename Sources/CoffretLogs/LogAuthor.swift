@@ -76,3 +76,11 @@ package struct LogChange: Equatable, Sendable {
         self.replaces = replaces
     }
 }
+
+/// Words of this device about its other vaults.
+package protocol LogStatementSource: AnyObject {
+    /// The sealed words of the next own entry; nil: there are none.
+    func next(of instance: InstanceID) -> [UInt8]?
+    /// The entry is durable.
+    func written()
+}

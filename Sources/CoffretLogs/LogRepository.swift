@@ -24,6 +24,9 @@ package final class LogRepository {
     /// process that had followed more. Nil: those that the repository was opened with.
     package var readChains: (() throws(StorageError) -> VaultChains)?
 
+    /// Words about other vaults for own entries (E9); nil: none.
+    package var statements: (any LogStatementSource)?
+
     let blobs: BlobStore
     let files: LogFiles
     private let environment: StorageEnvironment

@@ -235,7 +235,7 @@ extension HTTPZoneTransport: FileTransport {
     }
 
     func refusedFile(_ status: Int, _ body: [UInt8]) -> SyncError {
-        guard case .refused(let code) = refusal(status: status, body: body) else { return SyncError(.unreachable) }
+        guard case .refused(let code) = Self.refusal(status, body) else { return SyncError(.unreachable) }
         return SyncError(refusal: code)
     }
 }

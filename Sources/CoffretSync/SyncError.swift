@@ -1,25 +1,21 @@
 // What can go wrong between a vault and a server. The one thing to keep true: an error of this file has changed
 // nothing here, and says whether the server lied or was merely not there.
 
-package import CoffretStorage
+internal import CoffretStorage
 
 /// A failure of syncing; listed with causes and remedies in `Spec/errors.md`.
 package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable, CaseIterable {
-        /// The server shows an ancestor of what it showed before, or nothing (R1, R7).
+        /// The server does not give what it acknowledged, and shows nothing new (R1, R7).
         case headRolledBack = "sync.head.rolled-back"
-        /// The server shows a head that has not seen what it showed before (R2).
+        /// The same, and it shows what was not there before (R2).
         case headForked = "sync.head.forked"
-        /// Something that the head needs is not on the server (R5).
-        case chainBroken = "sync.chain.broken"
-        /// A head that this device may not believe; the cause says why.
-        case headRefused = "sync.head.refused"
-        /// The head was written by a revoked device (R22).
-        case headRevoked = "sync.head.revoked-signer"
-        /// This copy of the store is older than it was (R1).
+        /// A chain is not what it was; the cause is a `FollowFailure`.
+        case chainsRefused = "sync.chains.refused"
+        /// This copy of the store is older than it was, or one of two (I2).
         case storeRolledBack = "sync.store.rolled-back"
-        /// A device acknowledged a commit that the server does not deliver (R4).
-        case commitWithheld = "sync.commit.withheld"
+        /// A device has what the server does not deliver (R4).
+        case entryWithheld = "sync.entry.withheld"
         /// Again and again the server did not show what other devices say they have (R8).
         case auditFailed = "sync.audit.failed"
         /// The zone has a newer key epoch than this device knows.
@@ -53,31 +49,22 @@ package struct SyncError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     package let code: Code
-    /// A commit, or the server's own code; never content.
+    /// The server's own code, or a device; never content.
     package let place: String?
     package let cause: (any Error)?
-    /// Both heads, where a person has to compare what was seen with what is shown (R1, R2).
-    package let heads: Heads?
 
-    /// The commit that was seen last, here or by who told of it, and the one that the server shows; nil if it shows none.
-    package struct Heads: Equatable, Sendable {
-        package let seen: BlobName
-        package let shown: BlobName?
-    }
-
-    package init(_ code: Code, at place: String? = nil, heads: Heads? = nil, cause: (any Error)? = nil) {
+    package init(_ code: Code, at place: String? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.place = place
-        self.heads = heads
         self.cause = cause
     }
 
-    /// The server shows something else than what was seen.
-    ///
-    /// - Parameter shown: nil if it shows nothing.
-    init(_ code: Code, seen: BlobName?, shown: BlobName?) {
-        let place = (shown ?? seen).map { "commit \($0)" }
-        self.init(code, at: place, heads: seen.map { Heads(seen: $0, shown: shown) })
+    /// A failure below, as the sync tells it.
+    static func translating(_ error: any Error) -> SyncError {
+        if let error = error as? SyncError { return error }
+        let storage = error as? StorageError
+        if storage?.code == .lockBusy { return SyncError(.busy, cause: error) }
+        return SyncError(.vaultFailed, at: storage?.code.rawValue ?? "\(error)", cause: error)
     }
 
     /// What a refusal of the server means.

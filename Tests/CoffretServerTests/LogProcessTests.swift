@@ -4,8 +4,8 @@
 import CoffretBase
 import CoffretCrypto
 import CoffretHTTP
-import CoffretLogSimulation
-import CoffretLogSync
+import CoffretSimulation
+import CoffretSync
 import CoffretLogs
 import CoffretServer
 import CoffretTestSupport
@@ -20,7 +20,7 @@ private final class ServerSite: LogSite {
     private let client: HTTPClient
     private var devices: [[UInt8]: (secrets: DeviceSecrets, account: ChainID)] = [:]
     private var tokens: [[UInt8]: String] = [:]
-    private var transports: [[UInt8]: HTTPLogTransport] = [:]
+    private var transports: [[UInt8]: HTTPZoneTransport] = [:]
     private(set) var loginCount = 0
 
     init() throws {
@@ -42,10 +42,10 @@ private final class ServerSite: LogSite {
     ) throws -> LogReply {
         var failure: (any Error)?
         do {
-            return try transport(zone, owner.deviceID).send(request) { (shown) throws(LogSyncError) in
+            return try transport(zone, owner.deviceID).send(request) { (shown) throws(SyncError) in
                 do { try page(shown) } catch {
                     failure = error
-                    throw LogSyncError(.unreachable)
+                    throw SyncError(.unreachable)
                 }
             }
         } catch { throw failure ?? error }
@@ -54,9 +54,9 @@ private final class ServerSite: LogSite {
     /// Ends the sessions of all devices, which they do not know.
     func endSessions() { for device in tokens.keys { tokens[device] = Hex.encode([UInt8](repeating: 7, count: 32)) } }
 
-    private func transport(_ zone: [UInt8], _ device: [UInt8]) -> HTTPLogTransport {
+    private func transport(_ zone: [UInt8], _ device: [UInt8]) -> HTTPZoneTransport {
         if let known = transports[zone + device] { return known }
-        let transport = HTTPLogTransport(
+        let transport = HTTPZoneTransport(
             client: client, zone: zone, device: device,
             fields: { [unowned self] in [("Authorization", "Bearer \(tokens[device] ?? "none")")] },
             renew: { [unowned self] in (try? logIn(device)) != nil })
@@ -147,7 +147,7 @@ struct LogProcessTests {
         try one.sync()
         try two.sync()
         #expect(try one.facts() == two.facts())
-        let refused = try #require(throws: LogSyncError.self) { try three.sync() }
+        let refused = try #require(throws: SyncError.self) { try three.sync() }
         #expect(refused.code == .refused)
         #expect(site.loginCount >= 5)
         #expect(site.process.stop() == 0)
@@ -162,12 +162,12 @@ struct LogProcessTests {
         for number in 1...30 { try one.put(LogDevice.text(number), String(repeating: "x\(number) ", count: 900)) }
         try one.sync()
         two.lie = { if case .page = $0 { .unreachable } else { $0 } }
-        let half = try #require(throws: LogSyncError.self) { try two.sync() }
+        let half = try #require(throws: SyncError.self) { try two.sync() }
         #expect(half.code == .unreachable)
         two.lie = { $0 }
         #expect(try two.sync().receivedCount == 30)
         site.process.killAtOnce()
-        let failure = try #require(throws: LogSyncError.self) { try two.sync() }
+        let failure = try #require(throws: SyncError.self) { try two.sync() }
         #expect(failure.code == .unreachable)
     }
 }

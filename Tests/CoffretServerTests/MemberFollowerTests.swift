@@ -3,7 +3,7 @@
 import CoffretBase
 import CoffretCrypto
 import CoffretHistory
-import CoffretLogSync
+import CoffretSync
 import CoffretServer
 import CoffretTestSupport
 import CoffretTrust

@@ -1,54 +1,32 @@
 // Runs simulated worlds, on all cores. The one thing to keep true: a world that fails is named by its seed, and that
 // seed alone runs it again.
 
-import CoffretLogSimulation
 import CoffretSimulation
 import CoffretTestSupport
 import Dispatch
 import Glibc
 
-/// `coffret-simulator --logs WORLDS`, or `--logs --seed SEED`: worlds of logs. Else
-/// `coffret-simulator [--revoke] [--drop-history | --all-drop-history] WORLDS`, or the same with `--seed SEED`, which also tells what
-/// happens.
+/// `coffret-simulator WORLDS`, or `--seed SEED`, which also tells what happens.
 @main
 enum Main {
     static func main() {
-        var arguments = CommandLine.arguments.dropFirst()
-        if arguments.first == "--logs" {
-            arguments.removeFirst()
-            return runLogs(Array(arguments))
-        }
-        let revokes = arguments.first == "--revoke"
-        if revokes { arguments.removeFirst() }
-        let droppers = HistoryDroppers.allCases.first { $0.option == arguments.first } ?? .none
-        if droppers != .none { arguments.removeFirst() }
+        let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.first == "--seed", arguments.count == 2, let seed = arguments.last.flatMap({ UInt64($0) }) {
-            exit(run(seed, isTold: true, droppers, revokes) ? 0 : 1)
-        }
-        guard let text = arguments.popFirst(), let count = Int(text), count > 0, arguments.isEmpty else {
-            print("usage: coffret-simulator [--revoke] [--drop-history | --all-drop-history] WORLDS | --seed SEED")
-            exit(64)
-        }
-        play(count) { run($0, isTold: false, droppers, revokes) }
-    }
-
-    private static func runLogs(_ arguments: [String]) {
-        if arguments.first == "--seed", arguments.count == 2, let seed = arguments.last.flatMap({ UInt64($0) }) {
-            exit(runLogs(seed, isTold: true) ? 0 : 1)
+            exit(run(seed, isTold: true) ? 0 : 1)
         }
         guard arguments.count == 1, let count = Int(arguments[0]), count > 0 else {
-            print("usage: coffret-simulator --logs WORLDS | --logs --seed SEED")
+            print("usage: coffret-simulator WORLDS | --seed SEED")
             exit(64)
         }
-        play(count) { runLogs($0, isTold: false) }
+        play(count) { run($0, isTold: false) }
     }
 
-    private static func runLogs(_ seed: UInt64, isTold: Bool) -> Bool {
+    private static func run(_ seed: UInt64, isTold: Bool) -> Bool {
         do {
             try LogWorld.run(SeededGenerator(seed: seed)) { if isTold { print($0) } }
             return true
         } catch {
-            print("FAILED: \(error)\nrun it again: Scripts/simulate --logs --seed \(seed)")
+            print("FAILED: \(error)\nrun it again: Scripts/simulate --seed \(seed)")
             return false
         }
     }
@@ -65,17 +43,6 @@ enum Main {
         guard failures.count == 0 else { exit(1) }
         let spent = seconds() - start
         print("\(count) worlds came to one state each, nothing lost or doubled, in \(Int(spent)) s; seed \(first.seed)")
-    }
-
-    private static func run(_ seed: UInt64, isTold: Bool, _ droppers: HistoryDroppers, _ revokes: Bool) -> Bool {
-        do {
-            try SimulatedWorld.run(SeededGenerator(seed: seed), isTold: isTold, droppers: droppers, revokes: revokes)
-            return true
-        } catch {
-            let option = (revokes ? "--revoke " : "") + (droppers.option.map { "\($0) " } ?? "")
-            print("FAILED: \(error)\nrun it again: Scripts/simulate \(option)--seed \(seed)")
-            return false
-        }
     }
 
     private static func seconds() -> Double {

@@ -1,0 +1,103 @@
+// Requests of a sync to the server, and the replies. The one thing to keep true: all of it is values, so that a
+// simulator, a test and the real program drive the same sync.
+
+internal import CoffretBase
+package import CoffretHistory
+package import CoffretStorage
+package import CoffretTrust
+package import CoffretWire
+
+/// A request about one vault; each has one reply, and those for objects have pages before it.
+package enum LogRequest: Equatable, Sendable {
+    case chains(ChainUpdateRequest)
+    case head
+    /// All objects since a cursor; empty for the beginning.
+    case changes(since: [UInt8])
+    case fetch([BlobAddress])
+    case push(ZonePush)
+    case links(LinkPost)
+    /// Signed collections, from a place on.
+    case collections(after: [UInt8])
+    case sweep(ZoneSweep)
+    case acknowledgements
+    case acknowledge([UInt8])
+}
+
+/// Objects up to a mark of the stream.
+package struct LogPage: Equatable, Sendable {
+    package let objects: [ZoneObject]
+    /// Behind all of them.
+    package let cursor: [UInt8]
+    package let hasMore: Bool
+
+    package init(objects: [ZoneObject], cursor: [UInt8], hasMore: Bool) {
+        self.objects = objects
+        self.cursor = cursor
+        self.hasMore = hasMore
+    }
+}
+
+package enum LogReply: Equatable, Sendable {
+    case chains(ChainUpdates)
+    case head(LogHead)
+    case page(LogPage)
+    /// The objects ended in good order.
+    case end
+    case pushed(PushReceipt)
+    /// Another head is there (412).
+    case moved(LogHead)
+    case links(LinkReceipt)
+    /// Another link is there (409).
+    case conflict(LinkConflict)
+    case collections(CollectionRecords)
+    case swept(SweepReceipt)
+    case acknowledgements([Acknowledgements.Entry])
+    case acknowledged
+    /// An error with the server's code.
+    case refused(code: String)
+    /// No answer, or half of one.
+    case unreachable
+}
+
+/// The result of a sync.
+package struct LogReport: Equatable, Sendable {
+    package var receivedCount = 0
+    package var receivedByteCount = 0
+    package var sentCount = 0
+    package var sentByteCount = 0
+    package var requestCount = 0
+    /// Objects that are no entry of a device that may write; nothing follows from them.
+    package var refusedCount = 0
+    /// Links that this sync wrote.
+    package var linkCount = 0
+    /// Why a link that was due was not written.
+    package var obstacle: LinkObstacle?
+    /// I2: another copy of this store writes its log, too (`sync.store.rolled-back`); a person is told once.
+    package var isCopy = false
+    /// I4: own entries that were written again.
+    package var writtenAgainCount = 0
+    /// P3: links whose purge waits for an objection.
+    package var waitingPurges: [Int] = []
+    /// K8: links for which this account's person has to speak.
+    package var unconfirmed: [Int] = []
+    /// The chain ends here for now; nil: all links hold.
+    package var waitingLinks: MemberError?
+    /// F5, F6: a head that was replaced, and whose it was; nil: whose, nobody can tell.
+    package var refusedHead: RefusedHead?
+    /// F3: what a head named and never came (`sync.entry.missing`).
+    package var missing: [InstanceID: EntryNumber] = [:]
+    /// Keys came or went: the vault is opened anew before the next sync.
+    package var changedKeys = false
+    /// A revocation waits for a key that this device has not; nothing was pushed (`sharing.epoch.stale`).
+    package var isEpochStale = false
+    /// The tree of a checkpoint is not at the server.
+    package var lacksTree = false
+    /// Entries of before are still to come.
+    package var hasPast = false
+    /// The state may be used; what comes now is older.
+    package var isPresentHere = false
+    /// The head that the server shows at the end, by address.
+    package var serverHead: [UInt8]?
+
+    package init() {}
+}

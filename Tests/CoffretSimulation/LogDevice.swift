@@ -1,0 +1,287 @@
+// A device with its copy of the vault, on a disk in memory. The one thing to keep true: the sync is the product's, over
+// the product's store.
+
+package import CoffretBase
+package import CoffretCrypto
+package import CoffretHistory
+package import CoffretSync
+package import CoffretLogs
+package import CoffretServer
+package import CoffretStorage
+package import CoffretTestSupport
+internal import CoffretTrust
+package import CoffretWire
+
+package final class LogDevice: LogKeyring {
+    package unowned let person: LogPerson
+    package let secrets: DeviceSecrets
+    package var vaultKeys: [UInt32: VaultKey]
+    package private(set) var disk = SimulatedFileSystem()
+    package private(set) var repository: LogRepository
+    /// What the next process goes on from.
+    private var followed: [UInt8]?
+    /// This device's clock is so far from the world's.
+    package var clockError: Milliseconds = 0
+    /// Stands between this device and the server; nil: the server answers.
+    package var intercept: ((LogRequest) throws -> LogReply?)?
+    /// Changes what the server shows.
+    package var lie: (LogReply) -> LogReply = { $0 }
+    /// Objects that the server shows with every list, whoever made them.
+    package var serverAlso: [ZoneObject] = []
+    package private(set) var requests: [LogRequest] = []
+    private let local: LocalKey
+
+    package init(_ person: LogPerson, _ secrets: DeviceSecrets, keys: [UInt32: VaultKey]) throws {
+        self.person = person
+        self.secrets = secrets
+        vaultKeys = keys
+        local = .generate(from: person.random)
+        repository = try LogRepository.create(
+            directory: "vault", keys: Self.keys(person, keys, local), author: Self.author(person, secrets),
+            chains: VaultChains(accounts: [:], members: MemberState()), environment: Self.environment(person, disk),
+            isText: Self.isText)
+    }
+
+    /// A copy of a device's store as it lies on its disk, or lay there.
+    package init(copying other: LogDevice, _ saved: SavedStore? = nil) throws {
+        let saved = saved ?? other.save()
+        (person, secrets, local) = (other.person, other.secrets, other.local)
+        (disk, followed, vaultKeys) = (saved.disk.syncedCopy(), saved.followed, saved.keys)
+        (offered, clockError) = (other.offered, other.clockError)
+        repository = try Self.open(person, secrets, vaultKeys, local, saved.chains, disk)
+    }
+
+    /// What a backup of the store has.
+    package struct SavedStore {
+        let disk: SimulatedFileSystem
+        let followed: [UInt8]?
+        let keys: [UInt32: VaultKey]
+        let chains: VaultChains
+    }
+
+    package func save() -> SavedStore {
+        SavedStore(disk: disk.syncedCopy(), followed: followed, keys: vaultKeys, chains: repository.chains)
+    }
+
+    /// Puts a backup in the place of the store.
+    package func putBack(_ saved: SavedStore) throws {
+        if !disk.isPoweredOff { repository.close() }
+        (disk, followed) = (saved.disk.syncedCopy(), saved.followed)
+        repository = try Self.open(person, secrets, vaultKeys, local, saved.chains, disk)
+    }
+
+    package var id: UniqueID { secrets.id }
+    package var owner: SessionOwner { SessionOwner(accountID: person.account.bytes, deviceID: id.bytes) }
+    package var now: Milliseconds { person.server.clock.now + clockError }
+
+    package var splitKey: SplitKey { person.splitKey }
+
+    package func vaultKey(ofEpoch epoch: UInt32) -> VaultKey? { vaultKeys[epoch] }
+
+    /// Keys that were made here or came in boxes, and that no link has yet.
+    package var offered: [(epoch: UInt32, key: VaultKey)] = []
+
+    package func makeKey(ofEpoch epoch: UInt32) throws -> MadeKey {
+        let key = VaultKey.generate(from: person.random)
+        offered.append((epoch, key))
+        // With the link, in boxes to all that are trusted.
+        for other in person.devices where other !== self && person.isTrusted(other) {
+            other.offered.append((epoch, key))
+        }
+        guard let hash = Bytes32(person.random.bytes(count: 32)) else { throw SimulationFailure("no hash") }
+        return MadeKey(epoch: epoch, key: key, historyHash: hash)
+    }
+
+    package func settle(_ members: VerifiedMembers) throws {
+        for (epoch, key) in offered where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
+            vaultKeys[epoch] = key
+        }
+        // A device that lacks a key asks the others.
+        for other in person.devices where person.isTrusted(self) && person.isTrusted(other) {
+            for (epoch, key) in other.vaultKeys
+            where vaultKeys[epoch] == nil && members.commits(to: key, ofEpoch: epoch) {
+                vaultKeys[epoch] = key
+            }
+        }
+        let newest = members.keyCommitments.keys.max() ?? 1
+        offered.removeAll { $0.epoch <= newest }
+    }
+
+    private static func keys(_ person: LogPerson, _ keys: [UInt32: VaultKey], _ local: LocalKey) -> VaultKeys {
+        VaultKeys(vaultID: person.vaultID, vaultKeys: keys, splitKey: person.splitKey, localKey: local)
+    }
+
+    private static func author(_ person: LogPerson, _ secrets: DeviceSecrets) throws -> LogAuthor {
+        guard let head = ChainPosition(person.chain.head) else { throw SimulationFailure("no head") }
+        return LogAuthor(
+            accountID: person.account, deviceID: secrets.id, deviceHead: head, signingKey: secrets.signing)
+    }
+
+    private static func environment(_ person: LogPerson, _ disk: SimulatedFileSystem) -> StorageEnvironment {
+        StorageEnvironment(fileSystem: disk, random: person.random, clock: person.server.clock)
+    }
+
+    /// Closes the store and opens it as the next process does, with the keys that are here now.
+    package func reopen() throws {
+        if !disk.isPoweredOff { repository.close() }
+        repository = try Self.open(person, secrets, vaultKeys, local, repository.chains, disk)
+    }
+
+    private static func open(
+        _ person: LogPerson, _ secrets: DeviceSecrets, _ vaultKeys: [UInt32: VaultKey], _ local: LocalKey,
+        _ chains: VaultChains, _ disk: SimulatedFileSystem
+    ) throws -> LogRepository {
+        try LogRepository.open(
+            directory: "vault", keys: keys(person, vaultKeys, local), author: author(person, secrets), chains: chains,
+            mode: .readWrite(lockTimeoutMilliseconds: 0), environment: environment(person, disk), isText: isText)
+    }
+
+    /// One sync.
+    @discardableResult
+    package func sync(_ options: LogSync.Options = LogSync.Options()) throws -> LogReport {
+        var report = try syncOnce(options)
+        for _ in 0..<8 where report.changedKeys {
+            try reopen()
+            let before = report.linkCount
+            report = try syncOnce(options)
+            report.linkCount += before
+        }
+        return report
+    }
+
+    /// Begins a sync that goes on request by request, whatever others do in between.
+    package func begin(_ options: LogSync.Options = LogSync.Options()) -> LogRun {
+        let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
+        return LogRun(
+            device: self, sync: LogSync(repository: repository, follower: follower, keys: self, options: options))
+    }
+
+    /// Takes the next step of a sync.
+    ///
+    /// - Returns: the report at the end; nil before.
+    package func step(_ run: LogRun) throws -> LogReport? {
+        defer { followed = run.sync.follower.encoded }
+        guard let request = try run.sync.next(now: now) else {
+            if run.sync.report.changedKeys { try reopen() }
+            return run.sync.report
+        }
+        try run.sync.take(lie(answer(request, to: run.sync)), now: now)
+        return nil
+    }
+
+    /// Power fails; what was durable is there, and of the rest some.
+    package func crash() throws {
+        disk = disk.restarted(keeping: person.random)
+        try reopen()
+    }
+
+    private struct Cut: Error {}
+
+    private func answer(_ request: LogRequest, to sync: LogSync) throws -> LogReply {
+        if let reply = try intercept?(request) { return reply }
+        do {
+            return try person.server.answer(request, in: person.vaultID.bytes, by: owner) { page in
+                guard case .page(let shown) = lie(.page(page)) else { throw Cut() }
+                try sync.take(.page(shown), now: now)
+            }
+        } catch is Cut { return .unreachable }
+    }
+
+    private func syncOnce(_ options: LogSync.Options) throws -> LogReport {
+        let follower = followed.flatMap { MemberFollower(decoding: $0) } ?? MemberFollower(vaultID: person.vaultID)
+        let sync = LogSync(repository: repository, follower: follower, keys: self, options: options)
+        defer { followed = sync.follower.encoded }
+        requests = []
+        while let request = try sync.next(now: now) {
+            requests.append(request)
+            if case .changes(let since) = request, !serverAlso.isEmpty {
+                try sync.take(.page(LogPage(objects: serverAlso, cursor: since, hasMore: false)), now: now)
+            }
+            try sync.take(lie(answer(request, to: sync)), now: now)
+        }
+        return sync.report
+    }
+
+    // MARK: Items
+
+    package static func isText(_ key: FactKey) -> Bool { key.attribute == "text" }
+
+    package static func text(_ number: Int) -> FactKey {
+        let uuid = [UInt8](repeating: 0, count: 12) + UInt32(number).bigEndianBytes
+        guard let id = UniqueID(bytes: uuid) else { preconditionFailure("16 bytes are an id") }
+        return FactKey(entity: EntityID(kind: 110, uuid: id), attribute: "text")
+    }
+
+    package func put(_ key: FactKey, _ value: String) throws {
+        try repository.commit([LogChange(key: key, value: Array(value.utf8))], time: now)
+    }
+
+    /// What is shown under a key.
+    package func shown(_ key: FactKey) throws -> String? {
+        try repository.shownText(under: key)?.text.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// All facts, for comparing.
+    package func facts() throws -> [Fact] {
+        var facts: [Fact] = []
+        try repository.present().forEachFact { facts.append($0) }
+        return facts
+    }
+}
+
+/// A sync under way.
+package struct LogRun {
+    package let device: LogDevice
+    let sync: LogSync
+}
+
+extension LogDevice {
+    /// Where this device stands, for who looks at a world that failed.
+    package func summary() throws -> String {
+        let keys = repository.keys.epochs
+        return try repository.step { (machine) throws(StorageError) in
+            let due = try machine.due()
+            var here: [String] = []
+            for instance in try machine.store.index.instances() {
+                let numbers = try machine.store.index.records(of: instance).map { $0.dot.number }
+                here.append("\(instance.hex.prefix(4)) \(numbers)")
+            }
+            let marks = machine.frontier.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" }
+            let state = machine.members.newestState
+            return "epochs \(keys) of \(state.oldestEpoch)...\(state.epoch), links \(machine.members.takenCount) of "
+                + "\(machine.members.chain.count), base \(machine.base ?? -1) \(machine.baseTrust), writes \(machine.mayWrite), "
+                + "due \(due.closings.count) \(due.ends.count) \(due.betterRoot), frontier \(marks), "
+                + "forked \(machine.forked.map { $0.hex.prefix(4) }), accepts "
+                + "\(machine.members.chain.states.map { $0.accepted.sorted.map { "\($0.instance.hex.prefix(4)) \($0.mark.number)" } }), "
+                + "here \(here)"
+        }
+    }
+
+    /// Own entries that the server has not taken, as far as this device knows.
+    package func unacknowledged() throws -> Set<BlobName> {
+        let memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        return try ServedLogs(memory, in: repository).unacknowledged(in: repository)
+    }
+
+    /// What the devices say that they have; this one says its word.
+    @discardableResult
+    package func audit() throws -> LogAudit {
+        let acknowledger = LogAcknowledger(repository: repository)
+        while let request = try acknowledger.next(now: now) {
+            try acknowledger.take(lie(reply(to: request)), now: now)
+        }
+        return acknowledger.audit
+    }
+
+    /// Has the server collect what was asked for.
+    package func collect(_ audit: LogAudit) throws -> LogCollector.Outcome {
+        let collector = LogCollector(repository: repository, audit: audit)
+        while let request = try collector.next(now: now) { try collector.take(reply(to: request)) }
+        return collector.outcome
+    }
+
+    private func reply(to request: LogRequest) throws -> LogReply {
+        if let reply = try intercept?(request) { return reply }
+        return try person.server.answer(request, in: person.vaultID.bytes, by: owner) { _ in }
+    }
+}

@@ -1,0 +1,172 @@
+// Devices exchange entries through the server's real store: what arrives, what it costs, and what a lying server gains.
+
+import CoffretBase
+import CoffretCrypto
+import CoffretHistory
+import CoffretSimulation
+import CoffretSync
+import CoffretLogs
+import CoffretServer
+import CoffretStorage
+import CoffretTestSupport
+import CoffretWire
+import Testing
+
+@Suite("Sync of logs")
+struct LogExchangeTests {
+    /// A person with so many devices, each of which has synced.
+    static func person(_ count: Int = 2, seed: UInt64 = 1) throws -> LogPerson {
+        let random = SeededGenerator(seed: seed)
+        let person = try LogPerson(random, server: LogServer(random: random))
+        for _ in 1..<max(count, 1) { try person.addDevice() }
+        for device in person.devices { try device.sync() }
+        return person
+    }
+
+    @Test("what one device writes the other shows, and a sync without news asks two questions")
+    func exchange() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        for number in 1...20 { try one.put(LogDevice.text(number), "note \(number)\n") }
+        #expect(try one.sync().sentCount == 20)
+        let report = try two.sync()
+        #expect(report.receivedCount == 20 && report.refusedCount == 0 && report.isPresentHere)
+        #expect(try two.shown(LogDevice.text(7)) == "note 7\n")
+        #expect(try one.facts() == two.facts())
+        for device in person.devices {
+            let quiet = try device.sync()
+            #expect(quiet.requestCount == 2 && quiet.sentCount == 0 && quiet.receivedCount == 0)
+        }
+        // What came outlives the process, without a further question.
+        try two.reopen()
+        #expect(try two.shown(LogDevice.text(20)) == "note 20\n")
+        #expect(try two.sync().requestCount == 2)
+    }
+
+    @Test("edits at the same time merge on both devices, and the one that loses the race pushes behind the other")
+    func race() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        let key = LogDevice.text(1)
+        try one.put(key, "a\nb\nc\n")
+        try one.sync()
+        try two.sync()
+        try one.put(key, "a\nb\nc\nfrom one\n")
+        try two.put(key, "from two\na\nb\nc\n")
+        // While one is about to push, two syncs.
+        var isOpen = true
+        one.intercept = { request in
+            if case .push = request, isOpen {
+                isOpen = false
+                try two.sync()
+            }
+            return nil
+        }
+        let report = try one.sync()
+        one.intercept = nil
+        #expect(!isOpen && report.sentCount == 1 && report.receivedCount == 1)
+        try two.sync()
+        for device in person.devices { #expect(try device.shown(key) == "from two\na\nb\nc\nfrom one\n") }
+        #expect(try one.facts() == two.facts())
+    }
+
+    @Test("a long list and a large entry come in several parts and pages, whatever breaks between them")
+    func parts() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        let changes = (1...2_000).map { LogChange(key: LogDevice.text($0), value: person.random.bytes(count: 700)) }
+        try one.repository.commit(changes, time: 1)
+        for number in 3_000..<3_200 { try one.put(LogDevice.text(number), "\(number)") }
+        var options = LogSync.Options()
+        options.partByteCountMax = 10_000
+        // Every third push is cut before it is heard, and every third is not answered.
+        var count = 0
+        one.intercept = { request in
+            guard case .push = request else { return nil }
+            count += 1
+            if count % 3 == 2 { return .unreachable }
+            if count % 3 == 0 {
+                _ = try person.server.answer(request, in: person.vaultID.bytes, by: one.owner) { _ in }
+                return .unreachable
+            }
+            return nil
+        }
+        for _ in 0..<60 where try Self.failure({ try one.sync(options) }) != nil {}
+        one.intercept = nil
+        let rest = try one.sync().sentCount
+        #expect(rest == 0 && count > 5, "\(rest) \(count)")
+        // The other is cut after each page.
+        for cut in 1...20 {
+            var pages = 0
+            two.lie = { reply in
+                guard case .page = reply else { return reply }
+                pages += 1
+                return pages > cut ? .unreachable : reply
+            }
+            _ = try Self.failure { try two.sync() }
+        }
+        two.lie = { $0 }
+        try two.sync()
+        #expect(try one.facts() == two.facts() && one.facts().count == 2_200)
+    }
+
+    @Test("an edit of a 9 KiB note sends its delta and a frontier, and the base of the delta once")
+    func bytes() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        let words = (0..<1_500).map { _ in "w\(person.random.int(in: 0...4_000))" }
+        var lines = stride(from: 0, to: 1_500, by: 10).map { words[$0..<$0 + 10].joined(separator: " ") }
+        func text() -> String { lines.joined(separator: "\n") + "\n" }
+        try one.put(LogDevice.text(1), text())
+        try one.sync()
+        try two.sync()
+        var total = 0
+        for number in 0..<40 {
+            lines[person.random.int(in: 0...lines.count - 1)] += " edit \(number)"
+            try one.put(LogDevice.text(1), text())
+            total += try one.sync().sentByteCount
+        }
+        try two.sync()
+        #expect(try two.shown(LogDevice.text(1)) == text())
+        // With frontier; Docs/benchmarks.md has the figure of a whole run.
+        #expect(total / 40 <= 1_200, "\(total / 40) bytes")
+    }
+
+    static func failure(_ body: () throws -> LogReport) throws -> SyncError? {
+        do {
+            _ = try body()
+            return nil
+        } catch let error as SyncError { return error }
+    }
+
+    @Test("a server that takes back what it gave ends the sync, until a person says that it was put back (R1, R2)")
+    func rollback() throws {
+        let person = try Self.person()
+        let (one, two) = (person.devices[0], person.devices[1])
+        try one.put(LogDevice.text(1), "first\n")
+        try one.sync()
+        try two.sync()
+        let old = try #require(try person.head())
+        try two.put(LogDevice.text(2), "second\n")
+        try two.sync()
+        try one.sync()
+        let facts = try one.facts()
+        // No head at all.
+        one.lie = { reply in
+            guard case .head(let head) = reply else { return reply }
+            return .head(LogHead(address: nil, cursor: head.cursor, epoch: 0, word: nil))
+        }
+        one.intercept = { request in if case .fetch = request { .end } else { nil } }
+        #expect(try Self.failure { try one.sync() }?.code == .headRolledBack)
+        // An older head, and nothing of what came behind it.
+        one.lie = { reply in
+            if case .head = reply { .head(old) } else { reply }
+        }
+        #expect(try Self.failure { try one.sync() }?.code == .headRolledBack)
+        #expect(try one.facts() == facts)
+        // The same head, with the entries there: a head that somebody set wrongly, which the next one replaces.
+        one.intercept = nil
+        #expect(try one.sync().refusedHead != nil)
+        #expect(try one.facts() == facts)
+    }
+}

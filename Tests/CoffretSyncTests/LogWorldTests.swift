@@ -1,0 +1,20 @@
+// Worlds by seed, a few of each kind; `Scripts/simulate --logs` plays as many as one likes.
+
+import CoffretSimulation
+import CoffretTestSupport
+import Testing
+
+@Suite("Simulated worlds of logs")
+struct LogWorldTests {
+    @Test("devices come to one state, and no acknowledged line of a trusted device is lost", arguments: 0..<4)
+    func worlds(part: Int) throws {
+        let generator = SeededGenerator(seed: SeededGenerator.replayedSeed ?? 1)
+        for _ in 0..<6 * part { _ = generator.next() }
+        for _ in 0..<6 {
+            let seed = generator.next()
+            do { try LogWorld.run(SeededGenerator(seed: seed)) } catch {
+                Issue.record("seed \(seed): \(error)")
+            }
+        }
+    }
+}
