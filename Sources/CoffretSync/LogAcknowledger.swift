@@ -61,11 +61,14 @@ package final class LogAcknowledger {
     private var memory: LogMemory
     private var stage = Stage.asking
     private var isOwnShown = false
+    private let speaksAnew: Bool
     package private(set) var audit = LogAudit()
 
-    package init(repository: LogRepository) {
+    /// - Parameter speaksAnew: says its word also where the server shows it, so that silence means something (R4).
+    package init(repository: LogRepository, speaksAnew: Bool = false) {
+        self.speaksAnew = speaksAnew
         self.repository = repository
-        memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        memory = LogMemory(of: repository)
     }
 
     /// The next request; nil: all is said, and `audit` is whole.
@@ -110,14 +113,14 @@ package final class LogAcknowledger {
     /// - Returns: nil where the server shows this word, where something is to be pushed first, or where this device may say
     ///   nothing.
     private func speak(now: Milliseconds) throws -> [UInt8]? {
-        guard !isOwnShown, let signingKey = repository.author.signingKey,
+        guard !isOwnShown || speaksAnew, let signingKey = repository.author.signingKey,
             try ServedLogs(memory, in: repository).unacknowledged(in: repository).isEmpty,
             let context = try repository.ownContext(), let own = memory.acknowledged
         else { return nil }
         let counter = own.counter + 1
         // Durable before it is said: an old copy is found out by it.
         memory.acknowledged = (context.instance, counter)
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
         let word = try repository.ask { (machine) in machine.word }
         let message = CBOREncoder.encode { encoder in
             encoder.encodeArrayHeader(count: 7)
@@ -163,9 +166,9 @@ package final class LogAcknowledger {
                 continue
             }
             audit.words[Acknowledgement(account: word.context.accountID, device: device)] = word.applied
-            var next = known ?? HeardWord(counter: word.counter, heard: .began(now))
+            var next = known ?? HeardWord(counter: word.counter, heard: .began(now), digest: word.applied.digest)
             let isNew = known?.counter != word.counter
-            next.counter = word.counter
+            (next.counter, next.digest) = (word.counter, word.applied.digest)
             next.heard = isNew ? .began(now) : next.heard.looked(at: now)
             try hear(next, word, of: device, isNew: true, now: now)
         }
@@ -176,7 +179,7 @@ package final class LogAcknowledger {
         audit.isStale =
             !memory.others.isEmpty && memory.others.values.allSatisfy { $0.heard.passed >= Self.staleTime }
         audit.stated = try LogStatements.look(&memory, in: repository, now: now)
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
     }
 
     /// The own word is the only witness of what this device read where it wrote nothing.

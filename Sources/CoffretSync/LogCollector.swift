@@ -39,15 +39,15 @@ package final class LogCollector {
         self.repository = repository
         self.audit = audit
         self.chunks = chunks[...]
-        memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        memory = LogMemory(of: repository)
     }
 
     /// Notes, durably, that the server is to collect below a checkpoint: before history is dropped below it, or behind a
     /// link that deletes for good.
     package static func request(below link: Int, in repository: LogRepository) throws(StorageError) {
-        var memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        var memory = LogMemory(of: repository)
         memory.collects = UInt32(max(link, Int(memory.collects ?? 0)))
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
     }
 
     /// The link below which the server is to collect; nil: nothing is to be done. Until then nothing is compacted.
@@ -75,7 +75,9 @@ package final class LogCollector {
         let files = Array(chunks.prefix(ServerLimits.sweepAddressCountMax))
         guard !objects.isEmpty || !files.isEmpty else {
             outcome = .collected(count: count, byteCount: byteCount)
-            memory.collects = nil
+            // A link that was asked for meanwhile stays.
+            memory = LogMemory(of: repository)
+            if memory.collects.map({ Int($0) }) == link { memory.collects = nil }
             try repository.remember(memory.encoded)
             return nil
         }

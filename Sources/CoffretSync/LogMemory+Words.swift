@@ -10,11 +10,14 @@ package struct HeardWord: Equatable, Sendable {
     package var counter: UInt64
     /// Since it was heard, by N1.
     package var heard: Waits.Wait
+    /// Of the state that it said it has.
+    package var digest: StateDigest
     /// The oldest of its words that is ahead, and since when.
     package var ahead: (word: AppliedWord, wait: Waits.Wait)?
 
     package static func == (left: HeardWord, right: HeardWord) -> Bool {
-        left.counter == right.counter && left.heard == right.heard && left.ahead?.word == right.ahead?.word
+        left.counter == right.counter && left.heard == right.heard && left.digest == right.digest
+            && left.ahead?.word == right.ahead?.word
             && left.ahead?.wait == right.ahead?.wait
     }
 }
@@ -65,8 +68,13 @@ extension LogMemory {
     static let uncheckedCountMax = 32
     static let leftCountMax = 16
 
-    /// Keys 10 to 17: `{10: [instance, counter], 11: {+ device => [counter, wait, ? word, ? wait]}, 12: [+ [device, heads]],
-    /// 13: {+ device => [heads, wait]}, 14: word, 15: left, 16: [+ left], 17: link}`; wait = [passed, clock]; word = [base /
+    static let serverByteCountMax = 1_024
+    /// So many waiting files are remembered one by one.
+    package static let waitingFileCountMax = 256
+
+    /// Keys 10 to 22: `{10: [instance, counter], 11: {+ device => [counter, wait, digest, ? word, ? wait]}, 12: [+ [device, heads]],
+    /// 13: {+ device => [heads, wait]}, 14: word, 15: left, 16: [+ left], 17: link, 18: server (text),
+    /// 19: [+ [file, bytes, room / null, reason]], 20: true, 21: failed audits, 22: {+ instance => number}}`; wait = [passed, clock]; word = [base /
     /// null, {* instance => number}, digest]; heads as in a statement, of one; left = [instance, ? mark].
     func encodeWords(in map: inout CBORMapWriter) {
         if let acknowledged {
@@ -81,9 +89,10 @@ extension LogMemory {
                 encoder.encodeMapHeader(count: others.count)
                 for (device, heard) in others.sorted(by: { $0.key < $1.key }) {
                     encoder.encode(id: device)
-                    encoder.encodeArrayHeader(count: heard.ahead == nil ? 2 : 4)
+                    encoder.encodeArrayHeader(count: heard.ahead == nil ? 3 : 5)
                     encoder.encode(unsigned: heard.counter)
                     encoder.encode(wait: heard.heard)
+                    encoder.encode(bytes32: heard.digest.bytes32)
                     if let ahead = heard.ahead {
                         encoder.encode(word: ahead.word)
                         encoder.encode(wait: ahead.wait)
@@ -121,6 +130,24 @@ extension LogMemory {
             }
         }
         if let collects { map.put(17) { $0.encode(unsigned: UInt64(collects)) } }
+        if !server.isEmpty { map.put(18) { $0.encode(text: server) } }
+        if !waitingFiles.isEmpty {
+            map.put(19) { encoder in
+                encoder.encodeArrayHeader(count: waitingFiles.count)
+                for file in waitingFiles { encoder.encode(waiting: file) }
+            }
+        }
+        if hasMoreWaitingFiles { map.put(20) { $0.encode(bool: true) } }
+        if failedAuditCount > 0 { map.put(21) { $0.encode(unsigned: failedAuditCount) } }
+        if !settled.isEmpty {
+            map.put(22) { encoder in
+                encoder.encodeMapHeader(count: settled.count)
+                for (instance, number) in settled.sorted(by: { $0.key < $1.key }) {
+                    encoder.encode(id: instance)
+                    encoder.encode(unsigned: number)
+                }
+            }
+        }
     }
 
     mutating func readWords(_ key: UInt64, from decoder: inout CBORDecoder) throws(CBORError) {
@@ -132,8 +159,10 @@ extension LogMemory {
             var map = try decoder.readMapHeader()
             while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {
                 let count = try decoder.readArrayHeader()
-                var heard = HeardWord(counter: try decoder.readUnsigned(), heard: try decoder.readWait())
-                if count == 4 { heard.ahead = (try decoder.readWord(), try decoder.readWait()) }
+                var heard = HeardWord(
+                    counter: try decoder.readUnsigned(), heard: try decoder.readWait(),
+                    digest: StateDigest(try decoder.readBytes32()))
+                if count == 5 { heard.ahead = (try decoder.readWord(), try decoder.readWait()) }
                 others[id] = heard
             }
         case 12:
@@ -151,6 +180,15 @@ extension LogMemory {
         case 15: copied = try decoder.readLeft()
         case 16: for _ in 0..<(try decoder.readArrayHeader()) { leftLogs.append(try decoder.readLeft()) }
         case 17: collects = try decoder.readUnsigned(as: UInt32.self)
+        case 18: server = try decoder.readText(byteCountMax: Self.serverByteCountMax)
+        case 19: for _ in 0..<(try decoder.readArrayHeader()) { waitingFiles.append(try decoder.readWaiting()) }
+        case 20: hasMoreWaitingFiles = try decoder.readBool()
+        case 21: failedAuditCount = try decoder.readUnsigned()
+        case 22:
+            var map = try decoder.readMapHeader()
+            while let id = try decoder.readKey(in: &map, { (decoder) throws(CBORError) in try decoder.readID() }) {
+                settled[id] = try decoder.readUnsigned()
+            }
         default: throw CBORError(.unexpectedKey, byteOffset: decoder.byteOffset)
         }
     }
@@ -166,6 +204,14 @@ extension CBOREncoder {
     mutating func encode(word: AppliedWord) {
         encodeArrayHeader(count: 3)
         word.encode(to: &self)
+    }
+
+    fileprivate mutating func encode(waiting file: WaitingFile) {
+        encodeArrayHeader(count: 4)
+        encode(bytes: file.fileID.bytes)
+        encode(unsigned: UInt64(file.byteCount))
+        if let room = file.roomByteCount { encode(unsigned: UInt64(room)) } else { encodeNull() }
+        encode(unsigned: file.reason.rawValue)
     }
 
     fileprivate mutating func encode(left: LeftLog) {
@@ -192,6 +238,17 @@ extension CBORDecoder {
             throw CBORError(.unexpectedItem, byteOffset: start)
         }
         return head
+    }
+
+    fileprivate mutating func readWaiting() throws(CBORError) -> WaitingFile {
+        let malformed = CBORError(.unexpectedItem, byteOffset: byteOffset)
+        try readArrayHeader(count: 4)
+        let file = UniqueID(bytes: try readBytes(count: UniqueID.byteCount))
+        let byteCount = Int(clamping: try readUnsigned())
+        var room: Int?
+        if isNextNull { try readNull() } else { room = Int(clamping: try readUnsigned()) }
+        guard let file, let reason = WaitingFile.Reason(rawValue: try readUnsigned()) else { throw malformed }
+        return WaitingFile(fileID: file, byteCount: byteCount, roomByteCount: room, reason: reason)
     }
 
     fileprivate mutating func readLeft() throws(CBORError) -> LeftLog {

@@ -3,6 +3,7 @@
 
 package import CoffretBase
 package import CoffretHistory
+package import CoffretLogs
 package import CoffretStorage
 
 /// The bytes of `LogRepository.syncMemory`.
@@ -57,7 +58,42 @@ package struct LogMemory: Sendable {
     /// The link below which the server is to collect.
     package var collects: UInt32?
 
+    // The server and its files (LogMemory+Words.swift).
+    /// The address under which the person knows the server; empty before the first sync.
+    package var server = ""
+    /// Files that a head at the server names, and that are not there yet: they found no room, or could not be read here.
+    package var waitingFiles: [WaitingFile] = []
+    /// There are more of those than are remembered: they are found by looking at all.
+    package var hasMoreWaitingFiles = false
+    /// How often in a row the server did not let this device see what the others say.
+    package var failedAuditCount: UInt64 = 0
+    /// Logs of revoked devices up to which a person has decided about what does not count.
+    package var settled: [InstanceID: EntryNumber] = [:]
+
     package init() {}
+
+    /// The memory of a repository; a new one where there is none that can be read.
+    package init(of repository: LogRepository) { self = LogMemory(decoding: repository.syncMemory) ?? LogMemory() }
+
+    /// Bytes to be remembered, with what other processes asked for since this was read.
+    func merged(in repository: LogRepository) -> [UInt8] {
+        let asked = LogMemory(decoding: repository.syncMemory)?.collects
+        guard let asked, asked > collects ?? 0 else { return encoded }
+        var memory = self
+        memory.collects = asked
+        return memory.encoded
+    }
+
+    /// The memory of another server, which has nothing of this vault that is known.
+    func begun(at server: String, in repository: LogRepository) throws(StorageError) -> LogMemory {
+        var memory = LogMemory()
+        memory.server = server
+        (memory.copied, memory.leftLogs) = (copied, leftLogs)
+        (memory.acknowledged, memory.told, memory.settled) = (acknowledged, told, settled)
+        let marks = try repository.ask { (machine) in machine.frontier.marks }
+        for instance in marks.keys.sorted().prefix(Self.servedCountMax) { memory.served[instance] = 0 }
+        return memory
+    }
 
     package var encoded: [UInt8] {
         CBOREncoder.encode { encoder in

@@ -20,6 +20,10 @@ struct LogPusher {
     private var sent: Set<BlobName> = []
     /// Entries of the parts so far.
     private(set) var entryCount = 0
+    /// Entries of the newest part.
+    private(set) var partEntries: [VerifiedEntry] = []
+    /// Entries of all parts and those that wait.
+    var totalCount: Int { entryCount + queue.count }
     /// Up to where each log was put into parts.
     private(set) var reached: [InstanceID: EntryNumber] = [:]
 
@@ -54,6 +58,7 @@ struct LogPusher {
     mutating func nextPart(byteCountMax: Int) throws(StorageError) -> [ZoneObject] {
         var objects: [ZoneObject] = []
         var byteCount = 0
+        partEntries = []
         while byteCount < byteCountMax, objects.count < Self.objectCountMax, let name = queue.popFirst() {
             let entry = try repository.ask { (machine) throws(StorageError) in try machine.store.entry(named: name) }
             guard let entry = entry?.entry else { throw StorageError(.blobMissing, place: name.description) }
@@ -67,6 +72,7 @@ struct LogPusher {
                 objects.append(ZoneObject(sealed))
             }
             entryCount += 1
+            partEntries.append(entry)
             reached[entry.instance] = max(reached[entry.instance] ?? 0, entry.number)
             if queue.isEmpty { try fill() }
         }

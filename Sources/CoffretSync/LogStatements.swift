@@ -65,7 +65,7 @@ package enum LogStatements {
     package static func forget(_ handed: [WitnessReport], in repository: LogRepository) throws(StorageError) {
         guard var memory = LogMemory(decoding: repository.syncMemory) else { return }
         memory.unchecked.removeAll { handed.contains($0) }
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
     }
 
     /// Takes what was stated elsewhere of this vault, if it is not here. A sync of this vault is due then.
@@ -95,7 +95,7 @@ package enum LogStatements {
             return false
         }
         memory.stated[device] = late
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
         return true
     }
 

@@ -12,10 +12,10 @@ package enum LogCopies {
     /// Notes, durably, that another copy of this store writes this log, too: by a marker that does not fit (I5), or by an
     /// acknowledgement that this copy does not remember. The log is left; the next sync writes again what only this copy has.
     package static func note(in repository: LogRepository) throws(StorageError) {
-        var memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        var memory = LogMemory(of: repository)
         guard memory.copied == nil, let own = try repository.ownLog() else { return }
         memory.copied = LeftLog(instance: own.instance, tip: own.tip)
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
         try repository.leaveOwnLog()
     }
 }
@@ -42,7 +42,7 @@ extension LogSync {
                 guard try writeAgain(lost, isWithdrawn: false) else { continue }
             }
             memory.leftLogs.removeAll { $0 == left }
-            try repository.remember(memory.encoded)
+            try repository.remember(memory.merged(in: repository))
         }
     }
 
@@ -78,7 +78,7 @@ extension LogSync {
         }
         memory.copied = nil
         if memory.acknowledged?.instance == copied.instance { memory.acknowledged = nil }
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
     }
 
     /// - Returns: false where this device can write no entry now; it is tried again.
@@ -131,7 +131,7 @@ extension LogSync {
 package enum PairingWord {
     /// Of what the server has; nil: entries are to be pushed first.
     package static func encoded(of repository: LogRepository) throws(StorageError) -> [UInt8]? {
-        let memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        let memory = LogMemory(of: repository)
         guard try ServedLogs(memory, in: repository).unacknowledged(in: repository).isEmpty else { return nil }
         let word = try repository.ask { (machine) in machine.word }
         return CBOREncoder.encode { $0.encode(word: word) }
@@ -143,9 +143,9 @@ package enum PairingWord {
     package static func keep(_ bytes: [UInt8], in repository: LogRepository) throws(StorageError) -> Bool {
         let word = try? withCBORDecoder(bytes) { (decoder) throws(CBORError) in try decoder.readWord() }
         guard let word else { return false }
-        var memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        var memory = LogMemory(of: repository)
         memory.told = word
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
         return true
     }
 }

@@ -54,7 +54,7 @@ extension LogSync {
             let at = min(memory.linkAt ?? now + due.delay, now + LinkSchedule.rootDelayMax)
             guard at <= now else {
                 memory.linkAt = at
-                try repository.remember(memory.encoded)
+                try repository.remember(memory.merged(in: repository))
                 return false
             }
         }
@@ -105,6 +105,7 @@ extension LogSync {
         }
         guard let members = follower.members else { throw SyncError(.chainsRefused) }
         let chains = VaultChains(accounts: follower.devices, members: members.state)
+        try keepChains(follower.chains)
         try repository.takeOwn(chains, isRoot: link.root != nil)
         endOfLinks()
         if link.opens != nil, try hasNewKeys(members) { endWithNewKeys() }

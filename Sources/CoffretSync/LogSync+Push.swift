@@ -28,6 +28,7 @@ extension LogSync {
         guard var pusher else { return nil }
         let parts = try pusher.nextPart(byteCountMax: options.partByteCountMax)
         self.pusher = pusher
+        try willPush(pusher.partEntries)
         let isLast = pusher.isAtEnd
         var (objects, new) = (parts, zone.address)
         if isLast, keeper.replaces {
@@ -47,7 +48,7 @@ extension LogSync {
         guard let pusher else { throw SyncError(.answerMalformed) }
         for (instance, number) in pusher.reached { memory.served[instance] = number }
         memory.cursor = receipt.cursor
-        guard isLast else { return try repository.remember(memory.encoded) }
+        guard isLast else { return try repository.remember(memory.merged(in: repository)) }
         report.sentCount += pusher.entryCount
         self.pusher = nil
         var kept: [WrittenBlob] = []
@@ -66,7 +67,7 @@ extension LogSync {
         memory.served = memory.served.filter { instance, number in
             logs.isOwn(instance) || marks[instance].map(\.number) != number
         }
-        try repository.remember(memory.encoded, keeping: kept)
+        try repository.remember(memory.merged(in: repository), keeping: kept)
         stage = .linking
     }
 }

@@ -3,7 +3,7 @@
 
 package import CoffretBase
 package import CoffretCrypto
-internal import CoffretHistory
+package import CoffretHistory
 package import CoffretLogs
 package import CoffretStorage
 internal import CoffretTrust
@@ -46,6 +46,10 @@ package final class LogSync {
 
     let repository: LogRepository
     let options: Options
+    /// Keeps chains durably, before the repository follows them.
+    package var keepChains: (FollowedChains) throws -> Void = { _ in }
+    /// Sends the files that entries name, before these are pushed.
+    package var willPush: ([VerifiedEntry]) throws -> Void = { _ in }
     let keys: any LogKeyring
     package internal(set) var follower: MemberFollower
     package internal(set) var report = LogReport()
@@ -90,7 +94,7 @@ package final class LogSync {
         self.follower = follower
         self.keys = keys
         self.options = options
-        memory = LogMemory(decoding: repository.syncMemory) ?? LogMemory()
+        memory = LogMemory(of: repository)
         receiver = LogReceiver(repository: repository)
         keeper = HeadKeeper(repository: repository)
     }
@@ -178,7 +182,7 @@ package final class LogSync {
             guard hasPage else { throw SyncError(.unreachable) }
             hasPage = false
         case (.blobs, .page(let page)), (.headBlob, .page(let page)), (.probe, .page(let page)):
-            try take(page) { [self] _ in memory.encoded }
+            try take(page) { [self] _ in memory.merged(in: repository) }
         case (.blobs(let names), .end):
             if !names.isSubset(of: receiver.takeShown()) { hasAskedInVain = true }
         case (.headBlob, .end): break
@@ -224,6 +228,7 @@ package final class LogSync {
         let isNew = before.accounts != chains.accounts || before.members.count != chains.members.count
         let own = follower.accounts[repository.author.accountID]
         if isNew || attempts == 0 {
+            try keepChains(follower.chains)
             try repository.follow(chains, deviceHead: own.flatMap { ChainPosition($0.chain.head) })
         }
         if isNew { listAgain() }
@@ -268,7 +273,7 @@ package final class LogSync {
         guard let base = try repository.ask({ (machine) in machine.base }) else { return nil }
         memory.cursor = members.chain.links[base].details?.cursor ?? []
         memory.past = memory.cursor.isEmpty ? nil : []
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
         try repository.checkpoint()
         report.isPresentHere = true
         return nil
@@ -308,7 +313,7 @@ package final class LogSync {
         receiver.forgetLeft()
         try take(page) { [self] hasLeft in
             if hasLeft, memory.left == nil { memory.left = start }
-            return memory.encoded
+            return memory.merged(in: repository)
         }
         if !page.hasMore, let zone {
             self.zone = LogHead(address: zone.address, cursor: page.cursor, epoch: zone.epoch, word: zone.word)
@@ -320,7 +325,7 @@ package final class LogSync {
         guard !page.hasMore || page.cursor != memory.past else { throw SyncError(.answerMalformed) }
         try take(page) { [self] _ in
             memory.past = page.hasMore ? page.cursor : nil
-            return memory.encoded
+            return memory.merged(in: repository)
         }
         memory.past = page.hasMore ? page.cursor : nil
     }
@@ -435,7 +440,7 @@ package final class LogSync {
         guard repository.isWritable else { return }
         try lookAtPurges()
         report.unconfirmed = try repository.step { (machine) throws(StorageError) in try machine.due().unconfirmed }
-        try repository.remember(memory.encoded)
+        try repository.remember(memory.merged(in: repository))
         try repository.checkpoint()
     }
 }

@@ -1,11 +1,13 @@
-// What one device tells another of the server, and what is known of all of them. The one thing to keep true: what was
-// told at pairing is held against the server's first answer.
+// What one device tells another of its vaults, and what is known of all of them. The one thing to keep true: the words of
+// pairing are held against the server's first answer.
 
 package import CoffretBase
 package import CoffretCore
 package import CoffretCrypto
+internal import CoffretHistory
 internal import CoffretKeys
-package import CoffretStorage
+internal import CoffretLogs
+internal import CoffretStorage
 
 /// How a vault, its place at the server and the other devices stand to each other, as far as this device knows.
 package struct SyncStanding: Equatable, Sendable {
@@ -15,62 +17,73 @@ package struct SyncStanding: Equatable, Sendable {
         package let hasEverything: Bool
         /// Whether it has something that the server has not delivered.
         package let isAhead: Bool
-        /// When this device heard of it.
-        package let heardAt: Milliseconds
+        /// When this device heard of it; nil if it never did.
+        package let heardAt: Milliseconds?
     }
 
-    /// This device's head; nil in a vault in which nothing was written.
-    package let head: BlobName?
-    /// The head that the server showed last; nil before the first sync.
-    package let serverHead: BlobName?
+    /// The state here; nil in a vault in which nothing was written.
+    package let version: String?
+    /// The state that the server showed last; nil before the first sync.
+    package let serverVersion: String?
     /// By device.
     package let peers: [Peer]
 }
 
 extension Store {
-    /// What was seen last of each synced vault's place at the server; for a device that is being paired (R7).
-    ///
-    /// What a revocation has set aside since, or may set aside once its cut is known, is told to nobody: what counts need not have
-    /// seen it.
-    package func zoneHeads() throws -> [VaultID: [UInt8]] {
-        var heads: [VaultID: [UInt8]] = [:]
+    /// This device's word of each synced vault; for a device that is being paired (R7). A vault of which the server lacks
+    /// something has none.
+    package func pairingWords() throws -> [VaultID: [UInt8]] {
+        var words: [VaultID: [UInt8]] = [:]
         let server = try keyring.server()?.url
         for record in try vaults where record.kind == .synced {
             let vault = try openVault(record.vaultID.hex, isWritable: false)
             defer { vault.close() }
-            guard let memory = try VaultSync.memory(of: vault.repository), memory.server == server else { continue }
-            guard let head = memory.head, try !vault.repository.isSetAside(head), try knowsCuts(in: vault.repository)
-            else {
-                continue
-            }
-            let dot = try memory.headDot ?? vault.repository.dot(ofCommit: head)
-            heads[record.vaultID] = ToldHead(head: head, dot: dot).encode()
+            guard LogMemory(of: vault.repository).server == server else { continue }
+            words[record.vaultID] = try PairingWord.encoded(of: vault.repository)
         }
-        return heads
+        return words
+    }
+
+    /// Keeps the words of the device that let this one in; the first sync must show all that they say.
+    package func keep(pairingWords words: [VaultID: [UInt8]], server: String) throws {
+        for record in try vaults where record.kind == .synced {
+            guard let word = words[record.vaultID] else { continue }
+            let vault = try openVault(record.vaultID.hex, isWritable: true)
+            defer { vault.close() }
+            var memory = LogMemory(of: vault.repository)
+            memory.server = server
+            try vault.repository.remember(memory.encoded)
+            _ = try PairingWord.keep(word, in: vault.repository)
+        }
     }
 
     /// Whether a head that the server says it has leads beyond what is here. Nothing of it is verified: a sync does that.
     package func isBeyond(_ address: [UInt8]?, _ vault: Vault) throws -> Bool {
         guard let address, let wanted = BlobAddress(bytes: address) else { return false }
-        return try vault.repository.commitName(at: wanted) == nil
+        let names = vault.repository.exchange.names(of: wanted)
+        return LogMemory(of: vault.repository).head.map { !names.contains($0) } ?? true
     }
 
-    /// What is known, without asking anybody.
+    /// All that is known, without asking anybody.
     package func standing(of vault: Vault) throws -> SyncStanding {
         let repository = vault.repository
-        let head = repository.headNames.first
-        let memory = try VaultSync.memory(of: repository)
-        // What a device stated elsewhere counts where no word of it was seen as well.
-        let silent = (memory?.stated ?? [:]).filter { memory?.others[$0.key] == nil }.map { device, stated in
-            SyncStanding.Peer(device: device, hasEverything: false, isAhead: true, heardAt: stated.since)
+        let memory = LogMemory(of: repository)
+        let version = try vault.stateVersion
+        // A device's statement elsewhere counts where no word of it was heard as well.
+        let silent = memory.stated.filter { memory.others[$0.key] == nil }.map { device, late in
+            SyncStanding.Peer(device: device, hasEverything: false, isAhead: true, heardAt: late.wait.lastClock)
         }
-        let heard = (memory?.others ?? [:]).map { device, word in
+        let digest = try repository.ask { (machine) in machine.word.digest }
+        let heard = memory.others.map { device, said in
             SyncStanding.Peer(
-                device: device, hasEverything: word.head == head,
-                isAhead: word.aheadSince != 0 || memory?.stated[device] != nil,
-                heardAt: word.heardAt)
+                device: device, hasEverything: said.digest == digest,
+                isAhead: said.ahead != nil || memory.stated[device] != nil,
+                heardAt: said.heard.lastClock - said.heard.passed)
         }
+        let isSent = try VaultSyncer.unsentEntries(of: vault).isEmpty
+        let served = memory.told != nil ? "told" : memory.head?.description
         return SyncStanding(
-            head: head, serverHead: memory?.head, peers: (heard + silent).sorted { $0.device < $1.device })
+            version: version, serverVersion: isSent && memory.told == nil && memory.head != nil ? version : served,
+            peers: (heard + silent).sorted { $0.device < $1.device })
     }
 }
